@@ -271,6 +271,22 @@ def test_components_keep_the_names_of_their_rows(blobs, settings):
     assert "a" in model.fitted.report(None)[0].columns
 
 
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+@pytest.mark.parametrize("kind", [VBMixture, VBHMM])
+def test_one_start_puts_components_where_their_labels_are(kind, init):
+    """Five clumps far apart, one row of each labeled: where a start has them elsewhere no step brings them there."""
+    rng = np.random.default_rng(13)
+    true = rng.permutation(np.repeat(np.arange(5), 20))
+    centers = 30 * np.column_stack([np.cos(np.arange(5)), np.sin(np.arange(5))])
+    rows = rng.normal(size=(100, 2)) + centers[true]
+    labels = np.full(100, -1)
+    for k in range(5):
+        labels[np.flatnonzero(true == k)[0]] = k
+    for seed in range(3):
+        model = kind(5, n_init=1, init=init, random_state=seed).fit(rows, labels=labels)
+        np.testing.assert_array_equal(model.predict(rows), true)
+
+
 def test_number_of_components_starts_from_the_names():
     rng = np.random.default_rng(11)
     rows = rng.normal(size=(120, 2)) + np.repeat([[0, 0], [7, 0], [0, 7]], 40, axis=0)

@@ -43,7 +43,8 @@ class VBMixture(MixtureEstimator):
         that raises `lower_bound_`, which needs ``method="vb"``; see `n_components_` and `moves_`.
     emission : str, emission, mapping or list, default="auto"
         What the columns hold, and priors of it. "auto" makes one Gaussian group of all columns of numbers, and
-        categories of strings, booleans and pandas categories. An object of `skvbem.emissions`, such as
+        categories of strings, booleans and pandas categories; numbers that look like categories or counts draw a
+        `DataWarning`. An object of `skvbem.emissions`, such as
         ``Gaussian(mean_precision_prior=0.1)``, takes all columns, and so does the name of one ("gaussian",
         "categorical", "bernoulli", "poisson", "multinomial", "exponential"), with default priors. A mapping gives each
         name its columns, by name or position: ``{"gaussian": ["height", "weight"], "poisson": "visits"}``. A list of
