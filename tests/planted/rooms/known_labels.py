@@ -7,7 +7,7 @@ ERRORS = {
     "components that label rows change places as any do": [
         ("own[list(self.named)] = 1 + np.arange(len(self.named))", "own[list(self.named)] = 0")
     ],
-    "rows of known labels are summed over in the exact evidence, too": [
+    "the exact evidence leaves out rows of known labels": [
         (
             "    statistics, weight, log_base = _distinct_rows(model, data)\n    log_base += of_known\n",
             "    statistics, weight, log_base = _distinct_rows(model, data)\n",
