@@ -71,14 +71,14 @@ class KnownLabels:
         return tuple(parts_of(self.of_rows))
 
     def with_rows_of(self, emission: Emission) -> Self:
-        """The same labels of rows of another emission."""
+        """Another emission of rows, which knows the same labels."""
         return type(self)(emission, self.n_levels, self.named)
 
     def kinds(self, n_components: int) -> np.ndarray:
         """Numbers of kinds of components: one that labels a row is of a kind of its own."""
-        own = np.zeros(n_components, dtype=int)
-        own[list(self.named)] = 1 + np.arange(len(self.named))
-        both = np.stack([self.of_rows.kinds(n_components), own])
+        kind = np.zeros(n_components, dtype=int)
+        kind[list(self.named)] = 1 + np.arange(len(self.named))
+        both = np.stack([self.of_rows.kinds(n_components), kind])
         return np.unique(both, axis=1, return_inverse=True)[1].reshape(-1)
 
     def step(self, natural: np.ndarray, table: PartlyLabeled) -> Step:

@@ -22,7 +22,7 @@ _MIN_COUNTS, _RARE = 5, 0.05
 # Between which variances of counts lie, as multiples of their means.
 _DISPERSION = 0.5, 10.0
 # Levels, and the share of rows with a level of their own, from which on these tell rows apart.
-_MANY_LEVELS, _SHARE_OF_ROWS = 20, 0.5
+_MIN_LEVELS, _SHARE_OF_ROWS = 20, 0.5
 # Columns in a mapping that a message writes out.
 _MAX_COLUMNS = 40
 _COUNTS = "poisson"
@@ -46,19 +46,19 @@ def warn_of_numbers(
     """
     columns, values = groups.get(FOR_NUMBERS, ((), np.empty((0, 0))))
     looks = {at: _looks_like(cells) for at, cells in zip(columns, values.T)}
-    found = {family: [at for at in columns if looks[at] == family] for family in (FOR_CATEGORIES, _COUNTS)}
-    if not any(found.values()):
+    doubtful = {family: [at for at in columns if looks[at] == family] for family in (FOR_CATEGORIES, _COUNTS)}
+    if not any(doubtful.values()):
         return
     what = []
     for family, words in (
         (FOR_CATEGORIES, "few whole numbers, as categories are"),
         (_COUNTS, "whole numbers, as counts are"),
     ):
-        if of_family := [names[at] for at in found[family]]:
+        if of_family := [names[at] for at in doubtful[family]]:
             what.append(f"{named_columns(of_family)} of X hold{'s' * (len(of_family) == 1)} {words}.")
     families: dict[str, list] = {
-        FOR_CATEGORIES: sorted([*groups.get(FOR_CATEGORIES, ((), None))[0], *found[FOR_CATEGORIES]]),
-        _COUNTS: found[_COUNTS],
+        FOR_CATEGORIES: sorted([*groups.get(FOR_CATEGORIES, ((), None))[0], *doubtful[FOR_CATEGORIES]]),
+        _COUNTS: doubtful[_COUNTS],
         FOR_NUMBERS: [at for at in columns if looks[at] is None],
     }
     said = _as_parameter({family: at for family, at in families.items() if at}, names, by_name)
@@ -83,19 +83,19 @@ def warn_of_names_of_rows(names: Sequence[str], codes: np.ndarray, n_categories:
     """
     if not isinstance(categories, (str, Mapping)):
         return
-    found = []
-    for j in np.flatnonzero(n_categories > _MANY_LEVELS).tolist():
+    doubtful = []
+    for j in np.flatnonzero(n_categories > _MIN_LEVELS).tolist():
         seen = codes[:, j][codes[:, j] >= 0]
         n_levels = int(np.count_nonzero(np.bincount(seen)))
         is_declared = isinstance(categories, Mapping) and names[j] in categories
-        if n_levels > max(_MANY_LEVELS, _SHARE_OF_ROWS * len(seen)) and not is_declared:
-            found.append((names[j], n_levels, len(seen)))
-    if not found:
+        if n_levels > max(_MIN_LEVELS, _SHARE_OF_ROWS * len(seen)) and not is_declared:
+            doubtful.append((names[j], n_levels, len(seen)))
+    if not doubtful:
         return
-    _, n_levels, n_rows = found[0]
-    several = len(found) > 1
+    _, n_levels, n_rows = doubtful[0]
+    several = len(doubtful) > 1
     warn(
-        f"{named_columns([name for name, *_ in found])} of X {'have' if several else 'has'} {n_levels} distinct values "
+        f"{named_columns([name for name, *_ in doubtful])} of X {'have' if several else 'has'} {n_levels} distinct values "
         f"in {n_rows} rows{' (the first)' * several}, each taken as a category with parameters of its own. If they are "
         "names or numbers of rows, leave them out, as by X.drop(columns=[...]); else group them into fewer.",
         DataWarning,

@@ -109,15 +109,15 @@ def _of_known_labels(
     return seeds
 
 
-def with_known_labels(shares: np.ndarray, labels: np.ndarray | None) -> np.ndarray:
-    """Shares (..., n_components, n_rows), those of rows with a known label all with its component."""
+def with_known_labels(fractions: np.ndarray, labels: np.ndarray | None) -> np.ndarray:
+    """Fractions (..., n_components, n_rows), those of rows with a known label all with its component."""
     if labels is None or not (labels >= 0).any():
-        return shares
-    known, shares = np.flatnonzero(labels >= 0), np.array(shares)
-    of_known = shares[..., known].sum(axis=-2)
-    shares[..., known] = 0.0
-    shares[..., labels[known], known] = of_known
-    return shares
+        return fractions
+    known, fractions = np.flatnonzero(labels >= 0), np.array(fractions)
+    of_known = fractions[..., known].sum(axis=-2)
+    fractions[..., known] = 0.0
+    fractions[..., labels[known], known] = of_known
+    return fractions
 
 
 def squares_to(seeds: np.ndarray, coordinates: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ TESTS = ("estimators/test_known_labels.py", "estimators/test_guesses.py")
 ERRORS = {
     "a known label rules out nothing": [("    logs[..., known, :] = -np.inf\n", "")],
     "components that label rows change places as any do": [
-        ("own[list(self.named)] = 1 + np.arange(len(self.named))", "own[list(self.named)] = 0")
+        ("kind[list(self.named)] = 1 + np.arange(len(self.named))", "kind[list(self.named)] = 0")
     ],
     "the exact evidence leaves out rows of known labels": [
         (
@@ -46,6 +46,6 @@ ERRORS = {
         ("if k <= _MAX_CATEGORIES and k * _ROWS_PER_CATEGORY <= n:", "if k * _ROWS_PER_CATEGORY <= n:")
     ],
     "names of rows are those of all columns of many levels": [
-        ("n_levels > max(_MANY_LEVELS, _SHARE_OF_ROWS * len(seen))", "n_levels > _MANY_LEVELS")
+        ("n_levels > max(_MIN_LEVELS, _SHARE_OF_ROWS * len(seen))", "n_levels > _MIN_LEVELS")
     ],
 }
