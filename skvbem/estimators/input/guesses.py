@@ -96,8 +96,8 @@ def warn_of_names_of_rows(names: Sequence[str], codes: np.ndarray, n_categories:
     several = len(doubtful) > 1
     warn(
         f"{named_columns([name for name, *_ in doubtful])} of X {'have' if several else 'has'} {n_levels} distinct "
-        f"values in {n_rows} rows{' (the first)' * several}, each taken as a category with parameters of its own. If they are "
-        "names or numbers of rows, leave them out, as by X.drop(columns=[...]); else group them into fewer.",
+        f"values in {n_rows} rows{' (the first)' * several}, each taken as a category with parameters of its own. If "
+        "they are names or numbers of rows, leave them out, as by X.drop(columns=[...]); else group them into fewer.",
         DataWarning,
     )
 
