@@ -69,9 +69,14 @@ class EvidenceEstimator(VBEstimator):
             If these are other data.
         """
         check_is_fitted(self)
-        fitted, run = self._fitted_, self._scored_run()
-        data = self._compiled(fitted.model, self._read_again(X, sample_weight, **where), run.plan.n_starts)
+        reading, run = self._read_again(X, sample_weight, **where), self._scored_run()
+        fitted = self._fitted_to(reading)
+        data = self._compiled(fitted.model, reading, run.plan.n_starts)
         return self._evaluation_of(fitted, run, data, random_state)
+
+    def _fitted_to(self, reading: Reading) -> Any:
+        """What was fitted, with all that is known of the rows of its data."""
+        return self._fitted_
 
     def _read_again(self, X, sample_weight=None, **where) -> Reading:
         """The data of the fit as they were read then; a ValueError if these are other data."""
@@ -81,8 +86,13 @@ class EvidenceEstimator(VBEstimator):
                 f"The evidence and the posterior of this {type(self).__name__} belong to the data of its fit. X (or "
                 "sample_weight) is other data, as the test folds of a cross-validation are. Fit X for its evidence "
                 "or posterior, or use score_samples for the log predictive probability of new rows."
+                f"{self._other_data(where)}"
             )
         return reading
+
+    def _other_data(self, where: Mapping) -> str:
+        """What may be amiss where data are others than those of the fit, as a further sentence."""
+        return ""
 
     def simulated(self, X, sample_weight=None, random_state=None, **where) -> tuple[Evaluation, np.ndarray]:
         """A VB fit to data simulated like X from parameters drawn from the prior, and ln of these.
@@ -197,7 +207,7 @@ class EvidenceEstimator(VBEstimator):
             Seed of scores that draw; by default it follows from the seed of the fit.
         **options
             Options of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as the `start` of
-            "ais_metropolis", are given as a mapping of nodes to tables.
+            "ais_metropolis", are given as a mapping of nodes to tables. `labels` are needed if `fit` was given any.
 
         Returns
         -------
@@ -223,7 +233,9 @@ class EvidenceEstimator(VBEstimator):
         >>> three.log_evidence(X, kind="ais") > two.log_evidence(X, kind="ais")
         True
         """
-        return self._log_evidence(X, {"sample_weight": sample_weight}, kind, random_state, options)
+        where = {"sample_weight": sample_weight}
+        where |= {name: options.pop(name) for name in self._located_by if name in options}
+        return self._log_evidence(X, where, kind, random_state, options)
 
     def _log_evidence(self, X, where: Mapping, kind: str | Score, random_state, options: Mapping) -> Evidence:
         """`log_evidence` of data that `where` says more of."""
@@ -257,7 +269,7 @@ class EvidenceEstimator(VBEstimator):
             warn(doubt, EvidenceWarning)
         return evidence
 
-    def bic(self, X, sample_weight=None):
+    def bic(self, X, sample_weight=None, **where):
         """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n: LOWER is better.
 
         It is -2 times ``log_evidence(X, kind="bic")``, which is in nats and more is better, like all other scores.
@@ -268,14 +280,16 @@ class EvidenceEstimator(VBEstimator):
             The data of the fit.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`.
+        **where
+            `labels`, if `fit` was given any.
 
         Returns
         -------
         float
         """
-        return -2.0 * self.log_evidence(X, sample_weight=sample_weight, kind="bic").value
+        return -2.0 * self._log_evidence(X, {"sample_weight": sample_weight, **where}, "bic", None, {}).value
 
-    def aic(self, X, sample_weight=None):
+    def aic(self, X, sample_weight=None, **where):
         """Akaike's information criterion as scikit-learn has it, -2 ln L + 2 d: LOWER is better. No evidence.
 
         Parameters
@@ -284,12 +298,14 @@ class EvidenceEstimator(VBEstimator):
             The data of the fit.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`.
+        **where
+            `labels`, if `fit` was given any.
 
         Returns
         -------
         float
         """
-        return self._aic(self.log_evidence(X, sample_weight=sample_weight, kind="bic"))
+        return self._aic(self._log_evidence(X, {"sample_weight": sample_weight, **where}, "bic", None, {}))
 
     def sample_posterior(
         self,

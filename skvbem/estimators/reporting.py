@@ -234,7 +234,8 @@ class ReportingEstimator(EvidenceEstimator):
             raise ValueError(
                 f"The 'kind' parameter of bootstrap must be {' or '.join(map(repr, KINDS))}. Got {kind!r} instead."
             )
-        reading, fitted, run = self._read_again(X, sample_weight, **where), self._fitted_, self._scored_run()
+        reading, run = self._read_again(X, sample_weight, **where), self._scored_run()
+        fitted = self._fitted_to(reading)
         if reading.are_in_blocks:
             raise ValueError("bootstrap makes rows anew, which must be in memory; X comes in blocks.")
         if kind == "nonparametric" and len(reading.unit_hashes) == 1 and reading.unit_weight is None:

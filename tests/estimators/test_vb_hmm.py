@@ -275,7 +275,7 @@ def test_filled_whole_numbers_make_room_for_means(rng):
     assert completed["gaps"].iloc[0] % 1 > 0.01
     assert not completed.isna().any().any()
     marked = pd.DataFrame({"a": np.arange(30) % 4 - 1, "b": (np.arange(30) % 5 - 1.0).astype("float32")})
-    filled = VBHMM(1, missing_values=-1).fit(marked).impute(marked)
+    filled = VBHMM(1, emission="gaussian", missing_values=-1).fit(marked).impute(marked)
     assert filled.dtypes.tolist() == [np.float64, np.float32]
     assert filled["a"].iloc[0] % 1 > 0.01
     polars = pytest.importorskip("polars")
@@ -884,7 +884,8 @@ def test_a_warm_start_keeps_the_states_in_their_order(rng):
 @pytest.mark.parametrize("change", [{"n_components": 3}, {"transmat_mask": "left-to-right"}, {"emission": "poisson"}])
 def test_a_warm_start_from_another_chain_is_a_cold_one(change, rng):
     counts = [rng.poisson(4, size=(n, 1)) for n in (30, 20)]
-    model = VBHMM(2, n_init=3, random_state=0, warm_start=True).fit(counts).set_params(**change).fit(counts)
+    model = VBHMM(2, emission="gaussian", n_init=3, random_state=0, warm_start=True).fit(counts)
+    model.set_params(**change).fit(counts)
     assert model.lower_bound_ == clone(model).fit(counts).lower_bound_
     assert len(model.restarts_.bounds) == 3
     with pytest.raises(ValueError, match="'warm_start' parameter of VBHMM must be"):

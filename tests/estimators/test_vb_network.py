@@ -217,7 +217,7 @@ def test_reports_tell_of_tables_and_emissions(network, data):
     ],
 )
 def test_networks_that_are_none_are_refused(data, structure, options, message):
-    X = data[0] if not options else data[0][["size", "weight"]]
+    X = data[0].drop(columns="visits") if not options else data[0][["size", "weight"]]
     with pytest.raises(StructureError, match=message):
         VBNetwork(structure, **options).fit(X)
 

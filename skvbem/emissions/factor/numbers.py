@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.independent import Independent
+from skvbem.emissions.known_labels import KnownLabels
 from skvbem.emissions.outside import parts_of
 from skvbem.families import Regression
 
@@ -76,6 +77,8 @@ def with_numbers(emission: Emission, numbers: Numbers) -> Emission:
     others = iter(numbers)
     replaced = {group.place: group.part.with_numbers(next(others)) for group in FactorGroup.of(emission, 1)}
     parts = [replaced.get(place, part) for place, part in enumerate(parts_of(emission))]
+    if isinstance(emission, KnownLabels):
+        return cast(Emission, emission.with_rows_of(with_numbers(emission.of_rows, numbers)))
     return replace(emission, parts=tuple(parts)) if isinstance(emission, Independent) else parts[0]
 
 

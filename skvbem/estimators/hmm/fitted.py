@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,7 +44,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
         data : HMMData
             The rows as that model takes them, whose units may be others.
         """
-        natural, here = self.natural_of_q, rows.compiled(self.model)
+        natural, here = self.natural_of_q, replace(rows, labels=None).compiled(self.model)
         states = self.model.smoothed(natural, here)
         are_possible = bool(states.any(axis=1).all())
         statistics = model.statistics_of(self.possible(states), data)

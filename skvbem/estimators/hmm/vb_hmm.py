@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -14,6 +16,8 @@ from skvbem.emissions import Emission
 from skvbem.estimators.base import check_flag, has_posterior
 from skvbem.estimators.hmm.fitted import FittedHMM, groups_of_numbers
 from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
+from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.labels import labels_of_list, read_labels
 from skvbem.estimators.input.output import filled
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.tables import listed, show
@@ -27,8 +31,10 @@ from skvbem.estimators.labels.estimator import (
 from skvbem.estimators.labels.fitting import LabelStarts
 from skvbem.estimators.labels.given_parameters import given_distributions
 from skvbem.estimators.sequences.estimator import SequenceEstimator
+from skvbem.models.hmm.enumeration import first_impossible
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
+from skvbem.models.labels.seeding import with_known_labels
 from skvbem.models.sequences.data import HMMData
 from skvbem.vbem.fit import FitPlan
 
@@ -130,6 +136,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         Concentrations of the prior as it was resolved, or learned.
     counts_ : ndarray of float, shape (n_components,)
         Expected steps in each state, those after the last observation of a sequence left out.
+    component_names_ : ndarray of object, shape (n_components,)
+        What states are called by the `labels` of `fit`, if it was given any; their numbers where none calls them.
     latent_states_ : dict of str to LatentStates
         Under "state" the states in use, empty ones, and duplicates, which neither rows nor the ways on from them tell
         apart.
@@ -209,6 +217,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"auto", "k-means++", "random"}), "array-like"],
     }
+
+    _located_by = (*SequenceEstimator._located_by, "labels")
 
     @tells_what_moved
     def __init__(
@@ -337,7 +347,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+    def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, *, labels=None):
         """Fit the model to sequences.
 
         A fit that raises or is interrupted leaves the estimator as it was before.
@@ -355,6 +365,12 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
             Which sequence each row belongs to.
         lengths : array-like of int, default=None
             Rows of each sequence, one after the other.
+        labels : array-like of shape (n_rows,), or list of such, default=None
+            States of steps, as far as they are known: names, which states get in increasing order (of a pandas
+            Categorical in that of its categories), or their numbers 0, 1, ...; None, NaN and NA, and -1 among numbers,
+            where a state is not known. Of a list of sequences a list with an array for each. States without a name come
+            after those with one. The evidence is then that of X and of the known labels, `log_evidence` needs these
+            again, and so do draws and reports.
 
         Returns
         -------
@@ -364,11 +380,11 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         Raises
         ------
         ValueError
-            If X or a parameter is not what it should be; the message names which and what would be right.
+            If X, `labels` or a parameter is not what it should be; the message names which and what would be right.
         TooLargeError
             If states and starts take more than `max_memory`.
         """
-        return super().fit(X, y, sample_weight, sequence_id, lengths)
+        return super().fit(X, y, sample_weight, sequence_id, lengths, labels=labels)
 
     @available_if(has_posterior)
     def partial_fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
@@ -394,7 +410,31 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         """
         return super().partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
 
+    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> SequenceReading:
+        labels, owner = where.get("labels"), type(self).__name__
+        located = {name: value for name, value in where.items() if name != "labels"}
+        reading = super()._read(X, sample_weight, columns, located)
+        if labels is None:
+            return reading
+        sequences, metadata = reading.sequences, {**reading.given["metadata"], "labels": labels}
+        if sequences.are_listed:
+            labels = labels_of_list(labels, sequences.lengths, owner)
+        known = read_labels(labels, sequences.n_rows, reading.order, owner)
+        return replace(reading, labels=known, given={**reading.given, "metadata": metadata})
+
+    def _compiled(self, model: HMM, reading: Any, n_starts: int) -> HMMData:
+        data = super()._compiled(model, reading, n_starts)
+        which = None if reading.labels is None else first_impossible(model, data)
+        if which is not None:
+            raise ValueError(
+                f"'labels' of {type(self).__name__} are on no path that 'transmat_mask' and the priors of the chain "
+                f"leave: those of sequence {which}. Allow the transitions between its states, or mend its labels."
+            )
+        return data
+
     def _model(self, reading: SequenceReading) -> HMM:
+        if reading.labels is not None:
+            reading.labels.check(self.n_components, type(self).__name__, self._label)
         return self._model_with(reading, reading.as_independent.emission(), self.n_components)
 
     def _model_with(self, reading: SequenceReading, emission: Emission, n_components: int) -> HMM:
@@ -416,7 +456,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         if sequences.are_listed and isinstance(given, (list, tuple)) and given and np.ndim(given[0]) == 2:
             given = np.concatenate([np.asarray(of_sequence) for of_sequence in given])
         given = responsibilities_of(given, sequences.n_rows, model.n_components, type(self).__name__)
-        return model.statistics_of(given[reading.order], data)[:, None]
+        labels = None if reading.labels is None else reading.labels.codes
+        return model.statistics_of(with_known_labels(given[reading.order].T, labels).T, data)[:, None]
 
     def _start_from(self, last: FittedHMM, model: HMM, data: HMMData, reading: SequenceReading) -> np.ndarray:
         return last.start_of(reading, model, data)

@@ -2,7 +2,7 @@
 
 Which column is what is said by the `emission` parameter, or read from data types: numbers are measurements, which form
 one Gaussian group, everything else is a category. That whole numbers are counts nobody can tell from a table: counts
-are named.
+are named, and where numbers look like them, or like categories, a warning says so.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from skvbem.emissions.regression import lagged, steps_of
 from skvbem.emissions.specifications.registry import FOR_NUMBERS, family_of
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.emission_groups import DEFAULT_COVARIANCE_TYPE, EmissionGroup, EmissionReader
+from skvbem.estimators.input.guesses import warn_of_names_of_rows, warn_of_numbers
 from skvbem.estimators.input.numbers import check_blocks, is_missing, read_numbers
 from skvbem.estimators.input.tables import Column, Table, is_missing_value, listed, missing_markers, show
 
@@ -136,7 +137,17 @@ class ColumnGroups:
                 values.append(groups._numbers(table, group, is_fit=True))
             else:
                 values.append(group.encoder.fit_encode(part))
+        if isinstance(emission, str) and emission == "auto":
+            groups._warn_of_guesses(values, table.has_own_names, categories)
         return groups, values
+
+    def _warn_of_guesses(self, values: Sequence[np.ndarray], by_name: bool, categories) -> None:
+        """Warn where columns may hold what their data types do not say."""
+        of_groups = {group.name: (group.columns, of_group) for group, of_group in zip(self.groups, values)}
+        warn_of_numbers(self.names, of_groups, by_name, self.owner)
+        for group, codes in zip(self.groups, values):
+            if group.encoder is not None:
+                warn_of_names_of_rows(group.names, codes, group.encoder.n_categories_, categories)
 
     @classmethod
     def of_groups(

@@ -13,7 +13,9 @@ import numpy as np
 from skvbem.blocks import Blocks
 from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
 from skvbem.emissions import Emission
+from skvbem.emissions.known_labels import PartlyLabeled, n_levels_of, without_labels
 from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.labels import RowLabels
 from skvbem.estimators.input.numbers import are_complete, are_observed, count_missing
 from skvbem.estimators.input.weighted_blocks import WeightedTables
 from skvbem.estimators.reading import Extent, Reading
@@ -35,11 +37,14 @@ class TableReading(Reading):
         Of the values of each group, and of the weights of the rows or None. A sequence of one block is in memory.
     is_weighted : ndarray of bool or None
         Which rows of a table in memory have a weight > 0; None for all.
+    labels : RowLabels or None
+        What is known of the components of rows in memory.
     """
 
     columns: ColumnGroups
     blocks: Iterable[tuple[list[np.ndarray], np.ndarray | None]]
     is_weighted: np.ndarray | None = None
+    labels: RowLabels | None = None
 
     @classmethod
     def of_blocks(cls, columns: ColumnGroups, tables: WeightedTables, **options) -> TableReading:
@@ -77,7 +82,8 @@ class TableReading(Reading):
             by_group = [self.blocks.map(partial(_of_group, k)) for k in range(len(self.columns.groups))]
             return self.columns.emission(by_group, None)
         ((values, weight),) = self.blocks
-        return self.columns.emission(values, weight)
+        emission = self.columns.emission(values, weight)
+        return emission if self.labels is None else self.labels.known_by(emission)
 
     def compiled(self, model: Mixture) -> MixtureData | MixtureBlocks:
         """The rows as a mixture takes them."""
@@ -95,27 +101,32 @@ class TableReading(Reading):
         """Of each block, in the order of rows that costs least: values, weight, table, and that order or None."""
         for values, weight in self.blocks:
             table = model.emission.prepare(self.columns.as_emission_takes(values), survey)
-            order = model.emission.row_order(table)
+            order = without_labels(model.emission, [])[0].row_order(table)
             if order is not None:
                 values, weight = [of_group[order] for of_group in values], None if weight is None else weight[order]
                 table = model.emission.prepare(self.columns.as_emission_takes(values), survey)
             yield values, weight, table, order
 
     def _segments(self, model: Mixture, survey: Any = None) -> Iterator[MixtureData]:
-        for values, weight, table, _ in self.arranged(model, survey):
-            modeled = self.columns.modeled(values)
-            observed = None if are_complete(modeled) else are_observed(modeled)
-            yield model.compile(table, weight, observed, partial(row_hashes, values))
+        for values, weight, table, order in self.arranged(model, survey):
+            labels = self.labels if self.labels is None or order is None else self.labels[order]
+            observed = _observed(self.columns.modeled(values), labels)
+            yield model.compile(_labeled(model, table, labels), weight, observed, _hashes(values, labels))
 
     @cached_property
     def fingerprint(self) -> str:
         """The text that tells these rows, and how they are read, from others."""
-        return f"{fingerprint_of_blocks(self.blocks)} {self.columns.meaning()}"
+        if self.labels is None:
+            return f"{fingerprint_of_blocks(self.blocks)} {self.columns.meaning()}"
+        ((values, weight),) = self.blocks
+        return (
+            f"{fingerprint(_with_labels(values, self.labels), weight)} {self.columns.meaning()} {self.labels.names!r}"
+        )
 
     @property
     def fingerprint_in_order(self) -> str:
         """The text that tells these rows, in this order, from others."""
-        hashes = [row_hashes(values, slice(None)) for values, _ in self.blocks]
+        hashes = [row_hashes(_with_labels(values, self.labels), slice(None)) for values, _ in self.blocks]
         return f"{self.fingerprint} {_in_order(*hashes, *([] if self.is_weighted is None else [self.is_weighted]))}"
 
     @property
@@ -127,7 +138,7 @@ class TableReading(Reading):
     def unit_hashes(self) -> np.ndarray:
         """Hashes of rows in memory, (n_rows,)."""
         ((values, _),) = self.blocks
-        return row_hashes(values, slice(None))
+        return row_hashes(_with_labels(values, self.labels), slice(None))
 
     @property
     def unit_weight(self) -> np.ndarray | None:
@@ -138,19 +149,56 @@ class TableReading(Reading):
     def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
         """The reading of some rows in memory."""
         ((values, _),) = self.blocks
-        return replace(self, blocks=[([of_group[units] for of_group in values], weight)], is_weighted=None)
+        labels = None if self.labels is None else self.labels[units]
+        return replace(
+            self, blocks=[([of_group[units] for of_group in values], weight)], is_weighted=None, labels=labels
+        )
 
     def one_by_one(self) -> Self:
         """The reading with repeated rows in place of weights."""
-        ((values, weight),) = self.blocks
-        if weight is not None:
-            values = [np.repeat(of_group, weight.astype(int), axis=0) for of_group in values]
-        return replace(self, blocks=[(values, None)], is_weighted=None)
+        weight = self.unit_weight
+        if weight is None:
+            return replace(self, is_weighted=None)
+        return self.taken(np.repeat(np.arange(len(weight)), weight.astype(int)), None)
 
     def refilled(self, drawn: Any) -> Self:
         """The reading with values that a model drew, the same cells missing."""
+        _refuse_labels(self.labels)
         ((values, weight),) = self.blocks
         return replace(self, blocks=[(self.columns.refilled(values, drawn), weight)])
+
+
+def _labeled(model: Mixture | HMM, table: Any, labels: RowLabels | None) -> Any:
+    """A table as a model takes it, with labels if it knows of these."""
+    knows = n_levels_of(model.emission) > 0
+    assert knows == (labels is not None), "a model knows labels if its rows have them"
+    return table if labels is None else PartlyLabeled(table, labels.codes)
+
+
+def _with_labels(values: list[np.ndarray], labels: RowLabels | None) -> list[np.ndarray]:
+    """Values of groups, and labels as one more column."""
+    return values if labels is None else [*values, labels.codes[:, None]]
+
+
+def _hashes(values: list[np.ndarray], labels: RowLabels | None) -> partial:
+    return partial(row_hashes, _with_labels(values, labels))
+
+
+def _observed(modeled: list[np.ndarray], labels: RowLabels | None) -> np.ndarray | None:
+    """Whether anything is known of a row, a cell or its label; None where all cells are."""
+    if are_complete(modeled):
+        return None
+    observed = are_observed(modeled)
+    return observed if labels is None else observed | (labels.codes >= 0)
+
+
+def _refuse_labels(labels: RowLabels | None) -> None:
+    """Refuse to draw rows anew whose labels are those of other rows."""
+    if labels is not None:
+        raise ValueError(
+            "Rows drawn anew from a model have labels of their own, and those given belong to the rows of X. Fit "
+            "without 'labels' for simulated data; a bootstrap of kind='nonparametric' keeps rows and labels together."
+        )
 
 
 def _in_order(*arrays: np.ndarray) -> str:
@@ -185,6 +233,8 @@ class SequenceReading(Reading):
         All of them, where the user's rows are and which belong together.
     order : ndarray of int, shape (n_rows,) or None
         Where these rows stand among the user's.
+    labels : RowLabels or None
+        What is known of the states of rows.
     """
 
     columns: ColumnGroups
@@ -193,12 +243,14 @@ class SequenceReading(Reading):
     weight: np.ndarray | None
     sequences: Any = None
     order: np.ndarray | None = None
+    labels: RowLabels | None = None
 
     @property
     def as_independent(self) -> TableReading:
         """The rows themselves, which do not depend on each other."""
         weight = None if self.weight is None else np.repeat(self.weight, self.lengths)
-        return TableReading(self.columns, [(self.values, weight)], names=self.names, given=self.given)
+        rows = [(self.values, weight)]
+        return TableReading(self.columns, rows, labels=self.labels, names=self.names, given=self.given)
 
     @property
     def extent(self) -> Extent:
@@ -208,21 +260,22 @@ class SequenceReading(Reading):
     def compiled(self, model: HMM) -> HMMData:
         """The rows as a hidden Markov model takes them."""
         table = model.emission.prepare(self.columns.as_emission_takes(self.values))
-        modeled = self.columns.modeled(self.values)
-        observed = None if are_complete(modeled) else are_observed(modeled)
-        return model.compile(table, self.lengths, self.weight, observed, partial(row_hashes, self.values))
+        observed = _observed(self.columns.modeled(self.values), self.labels)
+        table, hashes = _labeled(model, table, self.labels), _hashes(self.values, self.labels)
+        return model.compile(table, self.lengths, self.weight, observed, hashes)
 
     @cached_property
     def fingerprint(self) -> str:
         """The text that tells these rows, and how they are read, from others."""
-        return f"{fingerprint([self.unit_hashes[:, None]], self.weight)} {self.columns.meaning()}"
+        names = "" if self.labels is None else f" {self.labels.names!r}"
+        return f"{fingerprint([self.unit_hashes[:, None]], self.weight)} {self.columns.meaning()}{names}"
 
     @property
     def unit_hashes(self) -> np.ndarray:
         """Hashes of whole sequences, (n_sequences,)."""
         firsts = np.cumsum(self.lengths) - self.lengths
         time = (np.arange(self.lengths.sum()) - np.repeat(firsts, self.lengths)).astype(np.uint64)
-        of_rows = mixed(row_hashes(self.values, slice(None)) + mixed(time * _MULTIPLIER))
+        of_rows = mixed(row_hashes(_with_labels(self.values, self.labels), slice(None)) + mixed(time * _MULTIPLIER))
         return np.add.reduceat(of_rows, firsts)
 
     @property
@@ -235,14 +288,16 @@ class SequenceReading(Reading):
         lengths = self.lengths[units]
         firsts = np.cumsum(self.lengths) - self.lengths
         rows = np.arange(lengths.sum()) + np.repeat(firsts[units] - (np.cumsum(lengths) - lengths), lengths)
-        values = [of_group[rows] for of_group in self.values]
-        return replace(self, values=values, lengths=lengths, weight=weight, sequences=None, order=None)
+        values, labels = [of_group[rows] for of_group in self.values], self.labels
+        labels = None if labels is None else labels[rows]
+        return replace(self, values=values, lengths=lengths, weight=weight, sequences=None, order=None, labels=labels)
 
     @property
     def fingerprint_in_order(self) -> str:
         """The text that tells these rows, in this order, from others."""
         places = [] if self.order is None else [self.order]
-        return f"{self.fingerprint} {_in_order(row_hashes(self.values, slice(None)), self.lengths, *places)}"
+        hashes = row_hashes(_with_labels(self.values, self.labels), slice(None))
+        return f"{self.fingerprint} {_in_order(hashes, self.lengths, *places)}"
 
     @property
     def has_whole_weights(self) -> bool:
@@ -257,6 +312,7 @@ class SequenceReading(Reading):
 
     def refilled(self, drawn: Any) -> Self:
         """The reading with values that a model drew, the same cells missing."""
+        _refuse_labels(self.labels)
         return replace(self, values=self.columns.refilled(self.values, drawn))
 
     def __getstate__(self):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,14 +15,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import N_JOBS, Interval, StrOptions, check_feature_names_in, warn
+from skvbem._compat import N_JOBS, Interval, IterationReport, StrOptions, check_feature_names_in, warn
 from skvbem.blocks import Blocks, is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
 from skvbem.emissions.factor.numbers import counts_factors
 from skvbem.emissions.outside import check_cells, check_shapes, from_outside, parts_of
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.base import OBJECTIVES
-from skvbem.estimators.fitted import Fitted
+from skvbem.estimators.fitted import Fitted, Solved
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.numbers import are_observed
 from skvbem.estimators.input.tables import Table, listed, show
@@ -36,6 +37,7 @@ from skvbem.estimators.reports import states_of_components
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
+from skvbem.models.labels.model import of_rows_alone
 from skvbem.vbem.fit import Fit, FitPlan
 from skvbem.vbem.posteriors import ML
 
@@ -124,6 +126,21 @@ class EmissionEstimator(ReportingEstimator):
     @abstractmethod
     def _model_with(self, reading: Any, emission: Emission, n_components: int) -> Any:
         """The model of some number of components of an emission."""
+
+    def _solved(self, reading: Any, report: IterationReport, warn_of_data: Callable | None = None) -> Solved:
+        solved, labels = super()._solved(reading, report, warn_of_data), getattr(reading, "labels", None)
+        if labels is None:
+            return solved
+        return replace(solved, fitted=replace(solved.fitted, names=tuple(labels.names)))
+
+    def _fitted_to(self, reading: Any) -> Any:
+        labels = getattr(reading, "labels", None)
+        return self._fitted_ if labels is None else self._fitted_.with_labels(labels)
+
+    def _other_data(self, where: Mapping) -> str:
+        if getattr(self._fitted_, "names", ()) and where.get("labels") is None:
+            return f" This fit knew labels of rows: give {type(self).__name__} the same 'labels' again, beside X."
+        return super()._other_data(where)
 
     def _best_fit(self, model, data, reading, report) -> tuple[Any, FitPlan, Fit, dict]:
         if not counts_factors(model.emission):
@@ -286,7 +303,7 @@ class EmissionEstimator(ReportingEstimator):
         """The attributes that tell of the columns and of what their values are like given the label."""
         parameters = {group.name: of for group, of in zip(fitted.groups.groups, fitted.parameters())}
         state: dict[str, Any] = {
-            "_fitted_": fitted,
+            "_fitted_": fitted.of_rows(),
             "parameters_": parameters,
             "groups_": {group.name: list(group.names) for group in fitted.groups.groups},
             "categories_": {
@@ -297,11 +314,13 @@ class EmissionEstimator(ReportingEstimator):
             },
             "n_free_parameters_": fitted.n_free_parameters,
         }
-        return state | fitted.hyperparameters()
+        named = {"component_names_": fitted.component_names} if fitted.names else {}
+        return state | named | fitted.hyperparameters()
 
     def _data_state(self, fitted: FittedEmissions, reading, data, *, is_batch: bool = False) -> dict:
         natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
-        divergences = fitted.model.divergences(natural[:, 0], data)
+        model, rows = of_rows_alone(fitted.model, data)
+        divergences = model.divergences(natural[:, 0], rows)
         return {"latent_states_": {self._label: states_of_components(fitted.counts, divergences)}}
 
     def _hidden(self, fitted: FittedEmissions) -> tuple:

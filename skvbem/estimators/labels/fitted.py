@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from skvbem.emissions import Emission
+from skvbem.emissions.known_labels import without_labels
 from skvbem.emissions.outside import parts_of
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups, Group
@@ -21,7 +22,15 @@ from skvbem.families import NormalPoint, Product
 
 @dataclass(frozen=True, eq=False)
 class FittedEmissions(Fitted):
-    """A model whose rows have one hidden label each, as fitted; the last block of its prior is that of the emission."""
+    """A model whose rows have one hidden label each, as fitted; the last block of its prior is that of the emission.
+
+    Parameters
+    ----------
+    names : tuple
+        What the labels that fit was given call the first components; empty if it was given none.
+    """
+
+    names: tuple = ()
 
     @property
     def groups(self) -> ColumnGroups:
@@ -50,6 +59,22 @@ class FittedEmissions(Fitted):
     def emission(self) -> Emission:
         """The emission of the groups."""
         return self.model.emission
+
+    def of_rows(self) -> Self:
+        """The fit as it is asked about rows whose labels are not known."""
+        emission, _ = without_labels(self.emission, [])
+        return replace(self, model=self.model.with_emission(emission))
+
+    def with_labels(self, labels: Any) -> Self:
+        """The fit to rows whose labels are known in part."""
+        return replace(self, model=self.model.with_emission(labels.known_by(self.emission)))
+
+    @property
+    def component_names(self) -> np.ndarray:
+        """What components are called, (n_components,): by labels that fit was given, else by their numbers."""
+        n, names = self.model.n_components, np.empty(self.model.n_components, dtype=object)
+        names[:] = [*self.names, *range(len(self.names), n)]
+        return names
 
     @property
     def n_free_parameters(self) -> int:
@@ -113,7 +138,7 @@ class FittedEmissions(Fitted):
     @property
     def _numbers(self) -> list[str]:
         """What components are called."""
-        return list(map(str, range(self.model.n_components)))
+        return list(map(str, self.component_names))
 
     def _by_group(self, of_emission: Any) -> Parameters:
         return {group.name: of for group, of in zip(self.groups.groups, self.groups.as_list(of_emission))}

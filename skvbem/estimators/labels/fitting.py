@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.emissions.known_labels import n_levels_of
 from skvbem.models.labels.model import EmissionAscent
 from skvbem.models.labels.moves import Recombinations
 from skvbem.models.labels.shares import crossed, overlap, shared_among_some, shared_anew
@@ -104,8 +105,9 @@ class LabelMethod(FitMethod):
         proposed = [recombined]
 
         def propose(kind: str, expected_rows: np.ndarray) -> None:
-            kinds.extend([kind] * len(expected_rows))
-            proposed.append(of_best.of_expected_rows(expected_rows))
+            if len(expected_rows):
+                kinds.extend([kind] * len(expected_rows))
+                proposed.append(of_best.of_expected_rows(expected_rows))
 
         def draw(which: int, n: int) -> None:
             proposed.append(drawn(ascent, statistics[:, which], n, rng))
@@ -132,7 +134,7 @@ class LabelMethod(FitMethod):
             propose(ALONE, shared_anew(rows, model.n_components, _AT_ONCE, rng))
         propose("share out anew", shared_among_some(rows, best, _N_AMONG_SOME, rng))
         for pair in pairs:
-            propose("cross", crossed(rows, *pair, _N_CROSSED, rng))
+            propose("cross", crossed(rows, *pair, _N_CROSSED, rng, n_levels_of(model.emission)))
         return Proposals(kinds, np.concatenate(proposed, axis=1))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:

@@ -55,6 +55,9 @@ class MixtureMethod(LabelMethod):
     def stages(self, ascent: MixtureAscent) -> list[Ascent]:
         """Steps on samples of the rows, each of some times as many as the one before; on distinct ones if few are."""
         data, emission = ascent.data, ascent.model.emission
+        labels, named = ascent.rows.labels, getattr(emission, "named", ())
+        if labels is not None and not np.isin(named, labels).all():
+            return []  # a sample in which a label is lacking leaves its component no place
         if not len(ascent.rows) or not len(data) > _MAX_ROWS_AT_ONCE * (
             1 if ascent.rows.is_sample else len(ascent.rows) / MAX_DISTINCT_ROWS
         ):

@@ -29,6 +29,7 @@ from skvbem.emissions.factor.numbers import (
     with_factors_kept,
     with_numbers,
 )
+from skvbem.emissions.known_labels import n_levels_of
 from skvbem.estimators.labels.factor_numbers import FactorNumbers, Move, Search, State
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.moves import Recombinations
@@ -90,12 +91,13 @@ class Growth:
         data = self.data = search.data
         assert data.row_hashes is not None
         self.rows = DistinctRows.of(emission, data)
+        self.fewest = max(n_levels_of(emission), 1)
         self.most = len(np.unique(data.row_hashes(slice(None))[data.weight > 0]))
         self.counts_factors = counts_factors(emission)
 
     def run(self) -> tuple[Mixture, FitPlan, Fit, list[Move]]:
         """The mixture where no move raises the bound any more, how it was fitted, and the moves that raised it."""
-        first = self._anew(1, numbers_of(self.emission, 1))
+        first = self._anew(self.fewest, numbers_of(self.emission, self.fewest))
         return self.search.run([first], self._moves, anew=lambda state: state.model.n_components <= _MAX_FROM_NOTHING)
 
     def _moves(self, state: State) -> Iterator[State]:
@@ -121,7 +123,7 @@ class Growth:
             yield from self._one_split(reached, self._parts(reached))
         yield from self._factors(n).second_births(other_factors)
         for k, numbers in self._sizes_anew(state) if n <= _MAX_FROM_NOTHING else ():
-            if 1 <= k <= self.most and not self.search.stopped():
+            if self.fewest <= k <= self.most and not self.search.stopped():
                 yield self._pruned(self._anew(k, numbers))
 
     def _sizes_anew(self, state: State) -> Iterator[tuple[int, Numbers]]:
@@ -174,7 +176,7 @@ class Growth:
 
     def _joined(self, state: State, parts: Parts) -> Iterator[State]:
         """The mixture with two components joined, or one dropped: the best one of those tried."""
-        if state.model.n_components == 1:
+        if state.model.n_components == self.fewest:
             return
         whole = parts.whole
         fewer = [whole.joined(one, other) for _, other, one in parts.of.joins()[:_N_JOINS]]
@@ -185,6 +187,7 @@ class Growth:
         """All components of less than one row dropped, if there are several."""
         of_weights = state.model.prior.split(state.statistics)[0]
         small = np.flatnonzero(state.model.weights.counts(of_weights) < 1.0)
+        small = small[small >= n_levels_of(self.emission)]
         if 1 < len(small) < state.model.n_components:
             whole = Components.of(state.model, state.statistics)
             yield from self._reached(state, [whole.without(small)], "join")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -12,6 +13,8 @@ import numpy as np
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks, is_dask
 from skvbem.emissions import Emission
+from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.labels import read_labels
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.labels.emission_parameters import refuse_lags, tells_what_moved
 from skvbem.estimators.labels.estimator import responsibilities_of
@@ -21,6 +24,7 @@ from skvbem.estimators.mixture.estimator import MixtureEstimator
 from skvbem.estimators.mixture.fitted import FittedMixture
 from skvbem.estimators.mixture.fitting import OPTIMIZED, resolve_weights
 from skvbem.estimators.mixture.growth import Growth
+from skvbem.models.labels.seeding import with_known_labels
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
 from skvbem.vbem.fit import Fit, FitPlan
@@ -40,7 +44,8 @@ class VBMixture(MixtureEstimator):
         that raises `lower_bound_`, which needs ``method="vb"``; see `n_components_` and `moves_`.
     emission : str, emission, mapping or list, default="auto"
         What the columns hold, and priors of it. "auto" makes one Gaussian group of all columns of numbers, and
-        categories of strings, booleans and pandas categories. An object of `skvbem.emissions`, such as
+        categories of strings, booleans and pandas categories; numbers that look like categories or counts draw a
+        `DataWarning`. An object of `skvbem.emissions`, such as
         ``Gaussian(mean_precision_prior=0.1)``, takes all columns, and so does the name of one ("gaussian",
         "categorical", "bernoulli", "poisson", "multinomial", "exponential"), with default priors. A mapping gives each
         name its columns, by name or position: ``{"gaussian": ["height", "weight"], "poisson": "visits"}``. A list of
@@ -132,6 +137,9 @@ class VBMixture(MixtureEstimator):
         Sum of the weights of the rows.
     n_free_parameters_ : int
     n_components_ : int
+    component_names_ : ndarray of object, shape (n_components,)
+        What components are called by the `labels` of `fit`, if it was given any; their numbers where none calls them.
+        ``component_names_[predict(X)]`` are the labels of rows.
     moves_ : list of Move
         With ``n_components="auto"``, and where factors are counted (``FactorGaussian("auto")``), the moves that raised
         the bound: kind, number of components, bound and numbers of factors after each.
@@ -174,6 +182,8 @@ class VBMixture(MixtureEstimator):
         "weight_concentration_prior": "no_validation",
         "init": [StrOptions({"auto", "k-means++", "random", "hierarchical"}), "array-like"],
     }
+
+    _located_by = ("labels",)
 
     @tells_what_moved
     def __init__(
@@ -275,8 +285,63 @@ class VBMixture(MixtureEstimator):
 
         return model._take(given, point_of)
 
+    def fit(self, X, y=None, sample_weight=None, *, labels=None):
+        """Fit the model to a table.
+
+        A fit that raises or is interrupted leaves the estimator as it was before.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
+            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. Of rows in blocks
+            (see `blocks_of`) one block at a time is in memory.
+        y : None
+            Ignored; components of rows that are known are `labels`.
+        sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
+            How often each row counts; rows of weight 0 are as if absent. Where X comes in blocks, so may these.
+        labels : array-like of shape (n_samples,), default=None
+            Components of rows, as far as they are known: names, which components get in increasing order (of a pandas
+            Categorical in that of its categories), or their numbers 0, 1, ...; None, NaN and NA, and -1 among numbers,
+            where a component is not known. Components without a name come after those with one. The evidence is then
+            that of X and of the known labels, `log_evidence` needs these again, and so do draws and reports.
+
+        Returns
+        -------
+        self : VBMixture
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If X, `labels` or a parameter is not what it should be; the message names which and what would be right.
+        TooLargeError
+            If parameters and starts take more than `max_memory`.
+        """
+        return super(MixtureEstimator, self).fit(X, y, sample_weight, labels=labels)
+
+    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
+        reading, labels = super()._read(X, sample_weight, columns, where), where.get("labels")
+        if labels is None:
+            return reading
+        owner = type(self).__name__
+        if reading.are_in_blocks:
+            raise ValueError(f"'labels' of {owner} need rows in memory; X comes in blocks.")
+        n_rows = len(reading.unit_hashes) if reading.is_weighted is None else len(reading.is_weighted)
+        rows = None if reading.is_weighted is None else np.flatnonzero(reading.is_weighted)
+        metadata = {**reading.given["metadata"], "labels": labels}
+        known = read_labels(labels, n_rows, rows, owner)
+        return replace(reading, labels=known, given={**reading.given, "metadata": metadata})
+
     def _model(self, reading: TableReading) -> Mixture:
-        n_components = 1 if self.n_components == "auto" else self.n_components
+        n_components, labels = 1 if self.n_components == "auto" else self.n_components, reading.labels
+        if labels is not None:
+            labels.check(self.n_components, type(self).__name__, self._label)
+            if self.init == "hierarchical":
+                raise ValueError(
+                    f"init='hierarchical' of {type(self).__name__} joins rows whatever their labels. Take init='auto' "
+                    "where 'labels' are given."
+                )
+            n_components = max(n_components, len(labels.names))
         return self._model_with(reading, reading.emission(), n_components)
 
     def _model_with(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
@@ -329,6 +394,7 @@ class VBMixture(MixtureEstimator):
         n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
         given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
         given = given if reading.is_weighted is None else given[reading.is_weighted]
+        given = with_known_labels(given.T, None if reading.labels is None else reading.labels.codes).T
         ((*_, order),) = reading.arranged(model)
         return model.statistics_of(given if order is None else given[order], data)[:, None]
 

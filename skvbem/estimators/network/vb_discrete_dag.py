@@ -18,6 +18,7 @@ from skvbem.data import Rows
 from skvbem.estimators.base import check_count, check_flag, has_posterior
 from skvbem.estimators.fitted import FittedRun, Solved
 from skvbem.estimators.input.categories import CategoryEncoder
+from skvbem.estimators.input.guesses import warn_of_names_of_rows
 from skvbem.estimators.input.names import check_names, names_of_fit
 from skvbem.estimators.input.output import as_fit_saw, filled
 from skvbem.estimators.input.tables import Table, read_table
@@ -366,6 +367,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
             handle_unknown=self.handle_unknown,
         )
         rows = Rows(tuple(table.names), columns.fit_encode(table), weights)
+        warn_of_names_of_rows(rows.names, rows.codes, columns.n_categories_, self.categories)
         return NetworkReading.of(columns, rows, names=names_of_fit(table), given=given)
 
     def _check_together(self, X) -> None:

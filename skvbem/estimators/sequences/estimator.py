@@ -31,7 +31,7 @@ class SequenceEstimator(EvidenceEstimator):
     _learned_columns: Callable[[Table], tuple[ColumnGroups, list[np.ndarray]]]
     _located_by: ClassVar[tuple[str, ...]] = ("sequence_id", "lengths")
 
-    def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+    def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, **where):
         """Fit the model to sequences.
 
         Parameters
@@ -41,13 +41,15 @@ class SequenceEstimator(EvidenceEstimator):
             Ignored.
         sample_weight, sequence_id, lengths : array-like, default=None
             See `read`.
+        **where
+            What else is known of rows.
 
         Returns
         -------
         self
             Fitted.
         """
-        return super().fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
+        return super().fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths, **where)
 
     def _check_y(self, y, reading: Any) -> None:
         if y is not None:

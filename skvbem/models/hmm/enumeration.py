@@ -7,6 +7,7 @@ With the path given, first states, transitions and the rows of each state have a
     p(s, y) = \mathrm{BD}(n_1)\, \prod_i \mathrm{BD}(N_i)\, \prod_k g_k(\{t : s_t = k\}),
 
 :math:`n_1` the counts of first states, :math:`N_i` of transitions out of i. Paths that a mask rules out are no terms.
+Nor are those that known states rule out.
 Where there are no fewer paths than sets of rows, the evidence :math:`g_k` of every set is found once; else, and where
 states share parameters, that of the rows along each path.
 """
@@ -15,13 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import exp, log
+from typing import cast
 
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem.emissions.known_labels import labels_of
 from skvbem.errors import TooLargeError
 from skvbem.models.base import in_words
 from skvbem.models.hmm.model import HMM
+from skvbem.models.labels.model import of_rows_alone
 from skvbem.models.labels.row_sets import log_evidences_of_sets, statistics_of_rows
 from skvbem.models.sequences.data import HMMData
 
@@ -52,7 +56,7 @@ def log_evidence_by_enumeration(model: HMM, data: HMMData, max_terms: int) -> tu
             f"allows {max_terms}. Take a score that approximates it, fewer or shorter sequences, or fewer states."
         )
     data, n_terms = data.one_by_one, round(exp(log_n))
-    of_rows, total = _OfRows(model, data, n_terms), -np.inf
+    of_rows, total = _OfRows(*cast(tuple[HMM, HMMData], of_rows_alone(model, data)), n_terms), -np.inf
     for paths in _all_paths(model, data):
         terms = _log_evidence_of_counts(model, data, paths) + of_rows.log_evidence(paths)
         total = np.logaddexp(total, logsumexp(terms))
@@ -61,6 +65,9 @@ def log_evidence_by_enumeration(model: HMM, data: HMMData, max_terms: int) -> tu
 
 def _log_n_paths(model: HMM, data: HMMData) -> np.ndarray:
     """ln of the paths that masks leave each sequence, up to its last observed row, (n_sequences,)."""
+    labels = labels_of(data.table)
+    if labels is not None:
+        return np.array([_log_n_of(model, labels[a:b]) for a, b in zip(data.starts[:-1], data.ends)])
     lengths, pairs = data.ends - data.starts[:-1], model.transitions.allowed.astype(float)
     ways, scale, of_lengths = model.initial.allowed[0].astype(float), 0.0, [0.0]
     for _ in range(int(lengths.max(initial=0))):
@@ -72,9 +79,32 @@ def _log_n_paths(model: HMM, data: HMMData) -> np.ndarray:
     return np.array(of_lengths)[lengths]
 
 
+def first_impossible(model: HMM, data: HMMData) -> int | None:
+    """The first sequence whose known states no path goes through that the masks leave; None if there is none."""
+    labels = labels_of(data.table)
+    if labels is None or (model.transitions.allowed.all() and model.initial.allowed.all()):
+        return None
+    spans = zip(data.starts[:-1].tolist(), data.ends.tolist())
+    return next((k for k, (a, b) in enumerate(spans) if _log_n_of(model, labels[a:b]) == -np.inf), None)
+
+
+def _log_n_of(model: HMM, labels: np.ndarray) -> float:
+    """ln of the paths that masks leave a sequence some of whose states are known."""
+    ways, scale, states = model.initial.allowed[0].astype(float), 0.0, np.arange(model.n_components)
+    for t, label in enumerate(labels.tolist()):
+        ways = ways if t == 0 else ways @ model.transitions.allowed
+        ways = ways * (states == label) if label >= 0 else ways
+        total = ways.sum()
+        if total == 0.0:
+            return -np.inf
+        if total > 1e100:
+            ways, scale = ways / total, scale + log(total)
+    return scale + log(ways.sum()) if len(labels) else 0.0
+
+
 def _all_paths(model: HMM, data: HMMData) -> Iterator[np.ndarray]:
     """All paths of all sequences, in batches, the state of each row, (n_rows, n_paths)."""
-    n_rows, begins = len(data), np.zeros(len(data) + 1, dtype=bool)
+    n_rows, begins, labels = len(data), np.zeros(len(data) + 1, dtype=bool), labels_of(data.table)
     begins[data.starts[:-1]] = True
     first, after = np.flatnonzero(model.initial.allowed[0]), [np.flatnonzero(row) for row in model.transitions.allowed]
     choices = np.concatenate([first, *after]).astype(np.int16)
@@ -91,6 +121,8 @@ def _all_paths(model: HMM, data: HMMData) -> Iterator[np.ndarray]:
         into = np.repeat(np.arange(len(of)), n_choices[of])
         which = np.arange(len(into)) - np.repeat(np.cumsum(n_choices[of]) - n_choices[of], n_choices[of])
         longer = np.concatenate([paths[:, into], choices[choice_starts[of[into]] + which][None]])
+        if labels is not None and labels[at] >= 0:
+            longer = longer[:, longer[-1] == labels[at]]
         stack += [longer[:, first : first + _BATCH] for first in range(0, longer.shape[1], _BATCH)]
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import permutations
-from math import factorial
 
 import numpy as np
 
 from skvbem.capabilities import Relabelings
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.hmm.model import HMM
-from skvbem.models.labels.relabelings import are_alike, signed_relabelings
+from skvbem.models.labels.relabelings import are_alike, orders_within, signed_relabelings
 from skvbem.models.relabelings import ListedRelabelings, SequentialRelabelings
 from skvbem.models.sequences.data import HMMData
 
@@ -49,7 +47,8 @@ def relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
     cells = np.stack([np.flatnonzero(state == k) for k in range(n_states)])
     # priors that take states for alike have natural parameters that do
     natural = model.prior.blocks[2].expected_natural()[cells]
-    alike = are_alike(natural, model.emission.kinds(n_states)) and all(
+    kinds = model.emission.kinds(n_states)
+    alike = are_alike(natural, kinds) and all(
         np.array_equal(rows.relabeled(order).concentration, rows.concentration)
         for rows in (model.initial, model.transitions)
         for order in (np.roll(np.arange(n_states), 1), _swapped(n_states))
@@ -59,9 +58,10 @@ def relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
         return signed_relabelings(model, n_chain + cells, model.cells_in_order, alike, limit)
     if not alike:
         return ListedRelabelings(np.arange(model.n_cells)[None])
-    if factorial(n_states) > limit:
-        return _ManyStates(model.cells_in_order, n_chain + cells)
-    return ListedRelabelings(model.cells_in_order(np.array(list(permutations(range(n_states))))))
+    orders = orders_within(kinds, limit)
+    if orders is not None:
+        return ListedRelabelings(model.cells_in_order(orders))
+    return _ManyStates(model.cells_in_order, n_chain + cells) if np.ptp(kinds) == 0 else None
 
 
 class _ManyStates(SequentialRelabelings):

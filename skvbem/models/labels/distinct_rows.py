@@ -20,6 +20,7 @@ import numpy as np
 
 from skvbem.data import mixed
 from skvbem.emissions import Emission
+from skvbem.emissions.known_labels import labels_of
 from skvbem.emissions.outside import seeding_coordinates as coordinates_of
 
 # Distinct rows sampled at most.
@@ -238,6 +239,12 @@ class DistinctRows:
 
     def __len__(self) -> int:
         return len(self.weight)
+
+    @cached_property
+    def labels(self) -> np.ndarray | None:
+        """The component of each row where it is known, negative where it is not; None if none is."""
+        of_blocks = [labels for block in self.blocks if (labels := labels_of(block)) is not None]
+        return np.concatenate(of_blocks) if of_blocks else None
 
     @cached_property
     def slices(self) -> list[slice]:

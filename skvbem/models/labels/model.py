@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step
+from skvbem.emissions.known_labels import n_levels_of, without_labels
 from skvbem.emissions.outside import likely_defect
 from skvbem.families import Product
 from skvbem.models.ascent import ModelAscent
@@ -59,6 +62,16 @@ class LabelModel(LatentModel):
     def __init__(self, emission: Emission, n_components: int, prior: Product):
         self.emission, self.n_components = emission, n_components
         self.prior: Product = prior
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why a model that knows labels lacks a capability."""
+        if not n_levels_of(self.emission):
+            return super().reasons
+        return {
+            "dimension": "Its identifiable dimension is that of rows, and labels are known, which say more of its "
+            "parameters. Take dimension='free'."
+        }
 
     @property
     def n_cells(self) -> int:
@@ -141,9 +154,23 @@ class LabelModel(LatentModel):
         """The order of the components (n_components,) that the prior means, if it means any."""
         return None
 
+    def with_emission(self, emission: Emission) -> Self:
+        """The model with another emission of the same cells, such as one that knows labels."""
+        later = copy(self)
+        later.emission = emission
+        return later
+
     @abstractmethod
     def divergences(self, natural: np.ndarray, data: Any) -> np.ndarray:
         """How unlike the rows find components at natural parameters (n_cells,), (n_components, n_components), nats."""
+
+
+def of_rows_alone(model: LabelModel, data: Any) -> tuple[LabelModel, Any]:
+    """The model and its data without what is known of labels."""
+    if not n_levels_of(model.emission):
+        return model, data
+    emission, (table,) = without_labels(model.emission, [data.table])
+    return model.with_emission(emission), replace(data, table=table)
 
 
 _Model = TypeVar("_Model", bound=LabelModel)

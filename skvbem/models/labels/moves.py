@@ -6,6 +6,9 @@ as two models of as many components as there are: the first halves, and the seco
 what it costs to join two other components or to drop one, ranks the proposals.
 
 All is found on distinct rows, few if there are many, as seeds are: it does not depend on the order of rows.
+
+Components that known labels name keep their places, and their rows: none of them makes room, and the half that stays is
+that of the rows with the label.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ import numpy as np
 from scipy.special import softmax, xlogy
 
 from skvbem.emissions.base import Step
+from skvbem.emissions.known_labels import n_levels_of, without_labels
 from skvbem.models.labels.distinct_rows import DistinctRows, draws
 from skvbem.models.labels.model import LabelModel
+from skvbem.models.labels.seeding import with_known_labels
 from skvbem.models.labels.transfers import Transfers
 
 # Pairs of seeds tried for each component, and steps in which its halves settle.
@@ -88,6 +93,9 @@ class Recombinations:
         self.blur, self._joins = blur, cast(list[tuple[float, int, int]] | None, None)
         self.model, self.rows, self.statistics, self.expected_rows = model, rows, statistics, expected_rows
         self.n, self.counts = model.n_components, expected_rows.sum(axis=1)
+        self._emission, self._blocks = without_labels(model.emission, rows.blocks)
+        self.n_levels = n_levels_of(model.emission)
+        self._stays = np.zeros(len(rows), dtype=bool) if rows.labels is None else rows.labels >= 0
         first, self._n_lanes, self._step = model.first_emission_cell, 0, cast(Step, None)
         self.natural = natural[first:]
         self._rng = np.random.default_rng(seed)
@@ -107,17 +115,17 @@ class Recombinations:
         if self._n_lanes != len(expected_rows):  # what is missing is completed as at the fit
             self._n_lanes = len(expected_rows)
             natural = np.repeat(self.natural[:, None], len(expected_rows), axis=1)
-            self._step = self.model.emission.step(natural, self.rows.blocks[0])
+            self._step = self._emission.step(natural, self._blocks[0])
         total = self._step.zeros()
-        for block, at in zip(self.rows.blocks, self.rows.slices):
+        for block, at in zip(self._blocks, self.rows.slices):
             self._step.add(block, expected_rows[..., at].swapaxes(-1, -2), total)
         return self._step.statistics(total)
 
     def _log_likelihoods(self, statistics: np.ndarray) -> np.ndarray:
         """Expected log likelihoods (n_lanes, n_components, n_rows) after statistics; later sums are of these lanes."""
         natural = np.ascontiguousarray((self.prior + statistics).expected_natural())
-        self._step = self.model.emission.step(natural, self.rows.blocks[0])
-        parts = [self._step.log_likelihood(block).swapaxes(-1, -2) for block in self.rows.blocks]
+        self._step = self._emission.step(natural, self._blocks[0])
+        parts = [self._step.log_likelihood(block).swapaxes(-1, -2) for block in self._blocks]
         return np.concatenate(parts, axis=-1)
 
     # Divisions ------------------------------------------------------------------------------------------------------
@@ -133,6 +141,7 @@ class Recombinations:
     def _rivals(self, sets: np.ndarray, tries: range, n_steps: int) -> Halves:
         """Divisions of sets after some steps in which their halves compete for rows; gains are log likelihoods."""
         settling = np.stack([self._divided(sets, self._seeds(), bool(k % 2)) for k in tries])
+        self._keep_labeled(settling, sets)
         shape, gain = (-1, self.n, sets.shape[-1]), np.zeros((len(tries), len(sets)))
         for _ in range(n_steps):
             logs = self._log_likelihoods(self._statistics(settling.reshape(shape))).reshape(settling.shape)
@@ -143,10 +152,16 @@ class Recombinations:
             np.exp(np.subtract(logs, top, out=logs), out=logs)
             both = logs.sum(axis=1, keepdims=True)
             np.multiply(sets, np.divide(logs, both, out=logs), out=settling)
+            self._keep_labeled(settling, sets)
             gain = ((top + np.log(both))[:, 0] * sets).sum(axis=-1)
         of_rows = self._statistics(settling.reshape(shape))[self.cells]  # (n_components, n_own, n_lanes)
         of_halves = np.moveaxis(of_rows, -1, 0).reshape(len(tries), 2, len(sets), -1)
         return Halves(gain, settling.sum(axis=-1), of_halves)
+
+    def _keep_labeled(self, settling: np.ndarray, sets: np.ndarray) -> None:
+        """Give rows with a known label to the first half, which stays in its place; (n_tries, 2, n_sets, n_rows)."""
+        settling[:, 0, :, self._stays] = sets.T[self._stays][:, None]
+        settling[:, 1, :, self._stays] = 0.0
 
     def _seeds(self) -> np.ndarray:
         return self._rng.integers(2**63, size=2, dtype=np.uint64)
@@ -178,6 +193,9 @@ class Recombinations:
 
     def _costs_of_joins(self) -> list[tuple[float, int, int]]:
         one, other = np.tril_indices(self.n, -1)
+        one, other = one[one >= self.n_levels], other[one >= self.n_levels]  # of two, the first may go
+        if not len(one):
+            return []
         across = self.expected_rows @ self.logs.T
         of_rows = np.diagonal(across)[:, None] - across  # what rows of one lose at another's parameters
         alike = np.minimum(of_rows[one, other], of_rows[other, one])
@@ -202,7 +220,7 @@ class Recombinations:
         best_two = np.partition(joint, self.n - 2, axis=0)[-2:]
         next_best = np.where(joint == best_two[1], best_two[0], best_two[1])
         cost = (self.expected_rows * (joint - next_best)).sum(axis=1)
-        return sorted(zip(cost.tolist(), range(self.n)))
+        return sorted(zip(cost[self.n_levels :].tolist(), range(self.n_levels, self.n)))
 
     # Proposals ------------------------------------------------------------------------------------------------------
 
@@ -210,8 +228,10 @@ class Recombinations:
         """Kinds and statistics (n_cells, n) of at most so many proposals, the most promising first."""
         if self.n < 2:
             return [], np.empty((len(self.statistics), 0))
-        joins = self.joins()
+        joins = [(cost, *self._stay_and_go(one, other)) for cost, one, other in self.joins()]
         again = joins[: self.n]
+        if not again:
+            return [], np.empty((len(self.statistics), 0))
         unions = [self.expected_rows[b] + self.expected_rows[c] for _, b, c in (again * self.n)[: self.n]]
         halves = self.halves(np.concatenate([self.expected_rows, np.stack(unions)]))
         large = np.flatnonzero(self.counts >= _MIN_ROWS).tolist()
@@ -252,7 +272,7 @@ class Recombinations:
 
     def emptied(self, n_joins: int, n_drops: int) -> tuple[list[str], np.ndarray]:
         """Kinds, and expected rows (n, n_components, n_rows) with one component less that has any."""
-        pairs = [(other, one) for _, one, other in self.joins()[:n_joins]]
+        pairs = [self._stay_and_go(one, other)[::-1] for _, one, other in self.joins()[:n_joins]]
         gone = [(k, None) for _, k in self.drops() if self.counts[k] >= _EMPTY][:n_drops]
         expected_rows = np.repeat(self.expected_rows[None], len(pairs) + len(gone), axis=0)
         for each, (k, into) in zip(expected_rows, [*pairs, *gone]):
@@ -264,6 +284,10 @@ class Recombinations:
             joint[k] = -np.inf
             each += self.expected_rows[k] * softmax(joint, axis=0)
         return ["join"] * len(pairs) + ["drop"] * len(gone), expected_rows
+
+    def _stay_and_go(self, one: int, other: int) -> tuple[int, int]:
+        """Of two components to be joined the one that stays in its place, and the one that makes room."""
+        return (one, other) if other >= self.n_levels else (other, one)
 
     def _log_joint(self) -> np.ndarray:
         return self.logs + np.log(np.maximum(self.counts, 1e-10))[:, None]
@@ -279,6 +303,8 @@ class Recombinations:
         rng : numpy.random.Generator
         """
         coordinates, joins = self.rows.coordinates, self.joins()[:_N_ROOMS]
+        if not joins:
+            return np.empty((0, *self.expected_rows.shape))
         fewest = min(fewest, len(coordinates))
         most = max(len(coordinates) // 4, fewest + 1)
         expected_rows = np.repeat(self.expected_rows[None], n, axis=0)
@@ -306,6 +332,7 @@ class Recombinations:
 
     def of_expected_rows(self, expected_rows: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, n) of expected rows (n, n_components, n_rows), a little of each in every component."""
+        expected_rows = with_known_labels(expected_rows, self.rows.labels)
         if self.blur:
             expected_rows = (1 - self.blur) * expected_rows + self.blur / self.n * self.rows.weight
         of_emission = self._statistics(expected_rows) + self.of_hyperparameters[:, None]

@@ -73,10 +73,9 @@ def signed_relabelings(
     """
     n, emission = model.n_components, model.emission
     kinds = emission.kinds(n)
-    n_orders = prod(factorial(size) for size in np.bincount(kinds)) if alike else 1
-    if n_orders > limit or emission.n_symmetries > limit:
+    orders = orders_within(kinds, limit) if alike else np.arange(n)[None]
+    if orders is None or emission.n_symmetries > limit:
         return None
-    orders = np.array(list(_orders_within(kinds))) if alike else np.arange(n)[None]
     of_kinds = {kind: emission.symmetries(int(np.argmax(kinds == kind))) for kind in kinds.tolist()}
     return SignedRelabelings(of_rows, [of_kinds[kind] for kind in kinds.tolist()], orders, cells_in_order(orders))
 
@@ -85,6 +84,12 @@ def are_alike(natural: np.ndarray, kinds: np.ndarray) -> bool:
     """Whether labels of one kind have the same natural parameters, (n_components, n_own): their priors are the same."""
     first = np.array([np.argmax(kinds == kind) for kind in kinds])
     return bool(np.all(natural == natural[first]))
+
+
+def orders_within(kinds: np.ndarray, limit: int) -> np.ndarray | None:
+    """Orders of labels in which each stands in the place of one of its kind, (n_orders, n_labels); None if too many."""
+    n_orders = prod(factorial(size) for size in np.bincount(kinds))
+    return None if n_orders > limit else np.array(list(_orders_within(kinds)))
 
 
 def _orders_within(kinds: np.ndarray) -> Iterator[np.ndarray]:

@@ -42,8 +42,9 @@ def drawn_seeds(
         return seeds
     order = np.argsort(rows.hashes)
     coordinates, weight, spread_out = rows.coordinates[order], rows.weight[order], kind != "random"
+    labels = None if rows.labels is None else rows.labels[order]
     each = rng.spawn(n_starts)
-    return np.stack([seeds_among(coordinates, weight, model.n_components, spread_out, start) for start in each])
+    return np.stack([seeds_among(coordinates, weight, model.n_components, spread_out, start, labels) for start in each])
 
 
 def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarray:
@@ -54,13 +55,28 @@ def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarr
 
 
 def seeds_among(
-    coordinates: np.ndarray, weight: np.ndarray, n: int, spread: bool, rng: np.random.Generator
+    coordinates: np.ndarray,
+    weight: np.ndarray,
+    n: int,
+    spread: bool,
+    rng: np.random.Generator,
+    labels: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Coordinates of seeds, (n, n_axes), drawn among rows (n_rows, n_axes): any, or such as lie apart."""
+    """Coordinates of seeds, (n, n_axes), drawn among rows (n_rows, n_axes): any, or such as lie apart.
+
+    Where labels (n_rows,) of rows are known, the seed of a label is one of its rows, or the mean of all.
+    """
     chosen = np.empty((n, coordinates.shape[1]))
     away = np.ones(len(coordinates))
     nearest = np.full(len(coordinates), np.inf)
+    placed = {} if labels is None else _of_known_labels(coordinates, weight, labels, spread, rng)
+    for k, seed in placed.items():
+        chosen[k] = seed
+        if spread:
+            away = nearest = np.minimum(nearest, ((coordinates - seed) ** 2).sum(axis=1))
     for k in range(n):
+        if k in placed:
+            continue
         chances = np.cumsum(weight * away)
         if chances[-1] <= 0:  # fewer distinct rows than seeds
             chances = np.cumsum(weight)
@@ -73,10 +89,35 @@ def seeds_among(
         return chosen
     for _ in range(_N_MOVES):
         nearest_seed = squares_to(chosen, coordinates).argmin(axis=1)
+        if labels is not None:
+            nearest_seed = np.where(labels >= 0, labels, nearest_seed)
         total = np.bincount(nearest_seed, weight, n)
         sums = [np.bincount(nearest_seed, weight * column, n) for column in coordinates.T]
         chosen = np.where(total[:, None] > 0, np.stack(sums, axis=1) / np.where(total > 0, total, 1.0)[:, None], chosen)
     return chosen
+
+
+def _of_known_labels(
+    coordinates: np.ndarray, weight: np.ndarray, labels: np.ndarray, spread: bool, rng: np.random.Generator
+) -> dict[int, np.ndarray]:
+    """For each label that rows have a seed: the mean of its rows, or any one of them."""
+    seeds = {}
+    for label in np.unique(labels[labels >= 0]).tolist():
+        mine, of_mine = coordinates[labels == label], weight[labels == label]
+        share = of_mine / of_mine.sum()
+        seeds[label] = share @ mine if spread else mine[rng.choice(len(mine), p=share)]
+    return seeds
+
+
+def with_known_labels(fractions: np.ndarray, labels: np.ndarray | None) -> np.ndarray:
+    """Fractions (..., n_components, n_rows), those of rows with a known label all with its component."""
+    if labels is None or not (labels >= 0).any():
+        return fractions
+    known, fractions = np.flatnonzero(labels >= 0), np.array(fractions)
+    of_known = fractions[..., known].sum(axis=-2)
+    fractions[..., known] = 0.0
+    fractions[..., labels[known], known] = of_known
+    return fractions
 
 
 def squares_to(seeds: np.ndarray, coordinates: np.ndarray) -> np.ndarray:

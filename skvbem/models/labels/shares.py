@@ -48,16 +48,25 @@ def shared_among_some(rows: DistinctRows, expected_rows: np.ndarray, n: int, rng
     return shared
 
 
-def crossed(rows: DistinctRows, one: np.ndarray, other: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Expected rows (n, n_components, n_rows) with some components of another fit, and those of one that lose least."""
+def crossed(
+    rows: DistinctRows, one: np.ndarray, other: np.ndarray, n: int, rng: np.random.Generator, n_levels: int = 0
+) -> np.ndarray:
+    """Expected rows (n, n_components, n_rows) with some components of another fit, and those of one that lose least.
+
+    The first `n_levels` components are the same in both, and keep their places.
+    """
     n_components = len(one)
     children = np.empty((n, *one.shape))
     for child in children:
         n_taken = int(rng.integers(1, n_components))
-        taken = other[rng.permutation(n_components)[:n_taken]]
+        which = rng.permutation(n_components)[:n_taken]
+        taken = other[which]
         left = one * np.maximum(1.0 - taken.sum(axis=0) / rows.weight, 0.0)
         kept = np.argsort(-left.sum(axis=1), kind="stable")[: n_components - n_taken]
         child[:n_taken], child[n_taken:] = taken, left[kept]
+        if n_levels:
+            child[:] = one
+            child[which] = taken
         total = child.sum(axis=0)
         child *= rows.weight / np.where(total > 0, total, 1.0)
         child[:, total <= 0] = rows.weight[total <= 0] / n_components

@@ -91,6 +91,7 @@ class Transfers:
         logs[at, labels] = -np.inf
         into = logs.argmax(axis=1)
         which = np.argsort(mine - logs[at, into], kind="stable")[:_N_WEIGHED]
+        which = which[logs[which, into[which]] > -np.inf]  # a known label leaves no other component
         return which, into[which]
 
     def _of_rows(self, which: np.ndarray) -> np.ndarray:

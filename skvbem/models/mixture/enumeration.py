@@ -11,19 +11,25 @@ the sum over assignments is one over the rows of the first component, and of tho
 
 and the evidence is :math:`F_1` of all rows. Where components share parameters (a tied covariance) there is no such
 factor for each, and allocations of rows to all components are gone through one by one.
+
+Rows whose components are known come first, in closed form; the sum is over the others, under the prior after them.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from math import comb, log, prod
+from typing import cast
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from skvbem._numerics import log_rising
+from skvbem.emissions.known_labels import labels_of
 from skvbem.errors import TooLargeError
 from skvbem.models.base import in_words
+from skvbem.models.labels.model import of_rows_alone
 from skvbem.models.labels.row_sets import BATCH, log_evidences_of_sets, statistics_of_rows
 from skvbem.models.mixture.model import Mixture, MixtureData
 
@@ -47,7 +53,9 @@ def log_evidence_by_enumeration(model: Mixture, data: MixtureData, max_terms: in
             "cells that has no closed form. Take covariance_type='diag' or 'spherical', fill or leave out the rows, or "
             "take a score that approximates it, such as 'ais'."
         )
+    model, data, of_known, counts = _after_known_labels(model, data)
     statistics, weight, log_base = _distinct_rows(model, data)
+    log_base += of_known
     shared = (model.emission.component_of_cell(model.n_components) == -1).any()
     n, sizes = model.n_components, [w + 1 for w in weight.tolist()]
     if shared or n == 1:
@@ -59,7 +67,23 @@ def log_evidence_by_enumeration(model: Mixture, data: MixtureData, max_terms: in
     if n > 2:
         log_n = float(np.logaddexp(log_n, log(n - 2) + sum(map(log, pairs))))
     _check(log_n, max_terms, data)
-    return log_base + _by_subsets(model, statistics, weight), prod(sizes) + (n - 2) * prod(pairs)
+    sticks = model.weights.sticks + np.stack([counts[:-1], np.cumsum(counts[::-1])[::-1][1:]], axis=1)
+    return log_base + _by_subsets(model, statistics, weight, sticks), prod(sizes) + (n - 2) * prod(pairs)
+
+
+def _after_known_labels(model: Mixture, data: MixtureData) -> tuple[Mixture, MixtureData, float, np.ndarray]:
+    """The model after rows of known components, the other rows, the log evidence of the former, and their counts."""
+    labels, counts = labels_of(data.table), np.zeros(model.n_components)
+    if labels is None:
+        return model, data, 0.0, counts
+    alone, rows = cast(tuple[Mixture, MixtureData], of_rows_alone(model, data))
+    (known, weight), others = ((np.flatnonzero(labels >= 0), data.weight[labels >= 0]), np.flatnonzero(labels < 0))
+    labeled = replace(rows, table=rows.table[known], weight=weight, row_hashes=None)
+    chosen = (labels[known, None] == np.arange(model.n_components)).astype(float)
+    statistics = alone.statistics_of(chosen, labeled)
+    log_evidence = float(alone.prior.log_evidence(statistics)) + statistics_of_rows(alone, labeled, weight)[1]
+    rest = replace(rows, table=rows.table[others], weight=rows.weight[others], row_hashes=None)
+    return alone.updated(statistics), rest, log_evidence, weight @ chosen
 
 
 def _check(log_n: float, max_terms: int, data: MixtureData) -> None:
@@ -80,8 +104,8 @@ def _distinct_rows(model: Mixture, data: MixtureData) -> tuple[np.ndarray, np.nd
     return distinct, np.bincount(which.ravel(), weights=n_repeats, minlength=len(distinct)).astype(np.int64), log_base
 
 
-def _by_subsets(model: Mixture, statistics: np.ndarray, weight: np.ndarray) -> float:
-    """ln of the sum, by the recursion over components."""
+def _by_subsets(model: Mixture, statistics: np.ndarray, weight: np.ndarray, sticks: np.ndarray) -> float:
+    """ln of the sum, by the recursion over components, whose shares are `sticks` (n_components - 1, 2)."""
     strides = np.cumprod([1, *(weight + 1)])
     n_rows = np.zeros(strides[-1])
     for w, stride in zip(weight, strides):
@@ -89,7 +113,7 @@ def _by_subsets(model: Mixture, statistics: np.ndarray, weight: np.ndarray) -> f
     of_sets = log_evidences_of_sets(model, statistics, weight, strides)
     rest = of_sets[-1]
     for k in reversed(range(model.n_components - 1)):
-        a, b = model.weights.sticks[k]
+        a, b = sticks[k]
         mine, others, whole = (
             of_sets[k] + log_rising(a, n_rows),
             rest + log_rising(b, n_rows),
@@ -162,7 +186,7 @@ def _by_allocations(model: Mixture, statistics: np.ndarray, weight: np.ndarray) 
             log_terms += ways[chosen]
             for k, cells in enumerate(cells_of):
                 added[cells] += row[:, None] * of[chosen, k]
-        log_terms += model.weights.prior.log_evidence(model.weights.statistics(counts))
+        log_terms += model.prior.blocks[0].log_evidence(model.weights.statistics(counts))
         log_terms += model.prior.blocks[1].log_evidence(added)
         total = np.logaddexp(total, logsumexp(log_terms))
     return float(total)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from skvbem._kernels import _mixture
 from skvbem.capabilities import Relabelings
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.gibbs import rows_of_block
-from skvbem.models.labels.relabelings import are_alike, signed_relabelings
+from skvbem.models.labels.relabelings import are_alike, orders_within, signed_relabelings
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
@@ -59,10 +61,18 @@ def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
     if model.emission.n_symmetries > 1:
         of_rows = np.stack([each[each >= model.first_emission_cell] for each in cells])
 
-        def in_order(orders: np.ndarray) -> np.ndarray:
-            places = np.tile(np.arange(model.n_cells), (len(orders), 1))
-            places[:, cells.ravel()] = cells[orders].reshape(len(orders), -1)
-            return places
+        return signed_relabelings(model, of_rows, partial(_places, cells, model.n_cells), alike, limit)
+    exchangeable = np.flatnonzero(np.bincount(kinds)[kinds] > 1)
+    if not (alike and len(exchangeable)):
+        return ListedRelabelings(np.arange(len(component))[None])
+    if np.ptp(kinds[exchangeable]) == 0:
+        return relabelings_of_states(cells[exchangeable])
+    orders = orders_within(kinds, limit)
+    return None if orders is None else ListedRelabelings(_places(cells, model.n_cells, orders))
 
-        return signed_relabelings(model, of_rows, in_order, alike, limit)
-    return relabelings_of_states(cells) if alike else ListedRelabelings(np.arange(len(component))[None])
+
+def _places(cells: np.ndarray, n_cells: int, orders: np.ndarray) -> np.ndarray:
+    """For each cell the one that takes its place where components (n_components, n_own) are in an order, all orders."""
+    places = np.tile(np.arange(n_cells), (len(orders), 1))
+    places[:, cells.ravel()] = cells[orders].reshape(len(orders), -1)
+    return places

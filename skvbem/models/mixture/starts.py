@@ -18,8 +18,9 @@ from typing import cast
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
+from skvbem.emissions.known_labels import labels_of
 from skvbem.models.labels.distinct_rows import DistinctRows
-from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds
+from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, with_known_labels
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
 
 # Groups that Ward's rule leaves, and more of them if there are to be many components.
@@ -113,6 +114,7 @@ def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarra
         nearest = nearest_seeds(model.emission, block, seeds)
         weighted = (nearest[:, None] == np.arange(n_components)[:, None]) * ((1 - _ELSEWHERE) * weight)
         weighted += _ELSEWHERE / n_components * weight
+        weighted = with_known_labels(weighted, labels_of(block))
         counts += weighted.sum(axis=-1).T
         step.add(block, weighted.swapaxes(-1, -2), total)
     return model.started(np.concatenate([model.weights.statistics(counts), step.statistics(total)]))

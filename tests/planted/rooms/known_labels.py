@@ -1,0 +1,51 @@
+"""Errors in what is known of labels, and in warnings of what columns may hold."""
+
+TESTS = ("estimators/test_known_labels.py", "estimators/test_guesses.py")
+
+ERRORS = {
+    "a known label rules out nothing": [("    logs[..., known, :] = -np.inf\n", "")],
+    "components that label rows change places as any do": [
+        ("kind[list(self.named)] = 1 + np.arange(len(self.named))", "kind[list(self.named)] = 0")
+    ],
+    "the exact evidence leaves out rows of known labels": [
+        (
+            "    statistics, weight, log_base = _distinct_rows(model, data)\n    log_base += of_known\n",
+            "    statistics, weight, log_base = _distinct_rows(model, data)\n",
+        )
+    ],
+    "a component with a name makes room for another": [
+        (
+            "small = small[small >= n_levels_of(self.emission)]",
+            "small = small[small >= 0]",
+        ),
+        ("return (one, other) if other >= self.n_levels else (other, one)", "return one, other"),
+        ("if state.model.n_components == self.fewest:", "if state.model.n_components == 1:"),
+        (
+            "one, other = one[one >= self.n_levels], other[one >= self.n_levels]",
+            "one, other = one[one >= 0], other[one >= 0]",
+        ),
+    ],
+    "starts know no labels": [
+        ("    labels = None if rows.labels is None else rows.labels[order]\n", "    labels = None\n"),
+        ("weighted = with_known_labels(weighted, labels_of(block))", "pass"),
+        ("return with_known_labels(probability, labels_of(data.table[block]))", "return probability"),
+    ],
+    "a row of which nothing but the label is known says nothing": [
+        ("return observed if labels is None else observed | (labels.codes >= 0)", "return observed")
+    ],
+    "labels are no part of what tells data from others": [
+        ("return values if labels is None else [*values, labels.codes[:, None]]", "return values")
+    ],
+    "numbers that are said to be measurements are warned of": [
+        (
+            'if isinstance(emission, str) and emission == "auto":\n            groups._warn_of_guesses',
+            "if emission is not None:\n            groups._warn_of_guesses",
+        )
+    ],
+    "whole numbers of any number of values look like categories": [
+        ("if k <= _MAX_CATEGORIES and k * _ROWS_PER_CATEGORY <= n:", "if k * _ROWS_PER_CATEGORY <= n:")
+    ],
+    "names of rows are those of all columns of many levels": [
+        ("n_levels > max(_MIN_LEVELS, _SHARE_OF_ROWS * len(seen))", "n_levels > _MIN_LEVELS")
+    ],
+}
