@@ -22,10 +22,10 @@ from skvbem.estimators.input.output import filled
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.tables import listed, show
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
+from skvbem.estimators.labels.emission_priors import resolve_emission_prior
 from skvbem.estimators.labels.estimator import (
     EmissionEstimator,
     check_size,
-    resolve_emission_prior,
     responsibilities_of,
 )
 from skvbem.estimators.labels.fitting import LabelStarts
@@ -291,7 +291,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         transmat : array-like of shape (n_components, n_components)
             Rows of probabilities of the next state.
         parameters : mapping
-            Those of the emission, as in `VBMixture.from_parameters`.
+            Parameters of the emission, as in `VBMixture.from_parameters`.
         emission : str, emission, mapping or list
             What the columns hold, but "auto", which asks data.
         columns : sequence of str or int, default=None
@@ -366,11 +366,11 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         lengths : array-like of int, default=None
             Rows of each sequence, one after the other.
         labels : array-like of shape (n_rows,), or list of such, default=None
-            States of steps, as far as they are known: names, which states get in increasing order (of a pandas
-            Categorical in that of its categories), or their numbers 0, 1, ...; None, NaN and NA, and -1 among numbers,
-            where a state is not known. Of a list of sequences a list with an array for each. States without a name come
-            after those with one. The evidence is then that of X and of the known labels, `log_evidence` needs these
-            again, and so do draws and reports.
+            States of steps, as far as they are known. Labels are names, which states get in increasing order (a pandas
+            Categorical has its own order), or numbers 0, 1, ... of states. None, NaN and NA, and -1 among numbers,
+            stand for a state that is not known. A list of sequences has a list with an array for each. States without a name
+            come after those with one. The evidence is then the evidence of X and of the known labels. `log_evidence`,
+            draws and reports need the labels again.
 
         Returns
         -------

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import N_JOBS, Interval, IterationReport, StrOptions, check_feature_names_in, warn
 from skvbem.blocks import Blocks, is_dask
-from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
+from skvbem.emissions import COVARIANCE_TYPES, Emission
 from skvbem.emissions.factor.numbers import counts_factors
-from skvbem.emissions.outside import check_cells, check_shapes, from_outside, parts_of
+from skvbem.emissions.outside import check_shapes, from_outside, parts_of
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.base import OBJECTIVES
 from skvbem.estimators.fitted import Fitted, Solved
@@ -34,8 +34,6 @@ from skvbem.estimators.labels.oddities import warn_of_oddities
 from skvbem.estimators.reading import warn_of_one_row
 from skvbem.estimators.reporting import ReportingEstimator
 from skvbem.estimators.reports import states_of_components
-from skvbem.families import Product
-from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.models.labels.model import of_rows_alone
 from skvbem.vbem.fit import Fit, FitPlan
@@ -384,38 +382,6 @@ def check_size(
             f"start{'s' * (n_starts > 1)}; the 'max_memory' parameter of {owner} allows {max_memory:.4g}. Raise it, or "
             "take fewer components or starts."
         )
-
-
-def resolve_emission_prior(groups: ColumnGroups, emission: Emission, n_components: int) -> ConjugateFamily:
-    """The prior of the emission that the parameters of its groups' specifications stand for."""
-    parts = parts_of(emission)
-    options = [group.specification.prior_options(part, group.names) for group, part in zip(groups.groups, parts)]
-    if len(options) == 1:
-        prior = emission.default_prior(n_components, **options[0])
-    else:
-        prior = emission.default_prior(n_components, options=options)  # type: ignore[call-arg]
-    of_groups = prior.blocks if isinstance(prior, Product) and len(options) > 1 else (prior,)
-    for group, part, of_group in zip(groups.groups, parts, of_groups):
-        check_cells(part, of_group, n_components)
-        _check_prior(of_group, group.specification)
-    return prior
-
-
-def _check_prior(prior: ConjugateFamily, specification: EmissionSpecification) -> None:
-    """Refuse parameters of a group of columns that make no density."""
-    if np.all(prior.is_valid):
-        return
-    names = specification.get_params(deep=False)
-    owner, several = type(specification).__name__, len(names) > 1
-    who = f"The parameter{'s' * several} {listed(map(repr, names))} of {owner}" if names else owner
-    makes = f"{who} make{'s' * (not several)} no prior for this X"
-    least = np.min(prior.coordinates)
-    if np.isfinite(prior.coordinates).all() and not np.any(prior.signed) and least <= 0:
-        raise ValueError(f"{makes}: numbers of a {type(prior).__name__} prior must be > 0, and one is {least:g}.")
-    raise ValueError(
-        f"{makes}: in the units of the data its numbers exceed the range of floats. Leave them at their defaults, or "
-        "measure X in another unit."
-    )
 
 
 def responsibilities_of(init, n_rows: int, n_components: int, owner: str) -> np.ndarray:

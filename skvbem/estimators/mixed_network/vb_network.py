@@ -19,7 +19,7 @@ from skvbem.estimators.input.numbers import are_observed
 from skvbem.estimators.input.output import as_fit_saw, filled
 from skvbem.estimators.input.tables import read_table, show
 from skvbem.estimators.labels.emission_parameters import refuse_lags
-from skvbem.estimators.labels.estimator import resolve_emission_prior
+from skvbem.estimators.labels.emission_priors import resolve_emission_prior
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network.fitted import FittedMixedNetwork
 from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedStarts

@@ -18,7 +18,8 @@ from skvbem.estimators.input.output import as_fit_saw, filled
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import read_table
 from skvbem.estimators.input.weighted_blocks import WeightedTables
-from skvbem.estimators.labels.estimator import EmissionEstimator, check_size, resolve_emission_prior
+from skvbem.estimators.labels.emission_priors import resolve_emission_prior
+from skvbem.estimators.labels.estimator import EmissionEstimator, check_size
 from skvbem.estimators.mixture.fitted import FittedMixture
 from skvbem.estimators.mixture.fitting import MixtureMethod
 from skvbem.models.mixture.model import Mixture

@@ -244,10 +244,11 @@ class VBMixture(MixtureEstimator):
         weights : array-like of shape (n_components,)
             They sum to one.
         parameters : mapping
-            Those of the emission, by name, as `parameters_` has them: "means" and "covariances" (of the shape that
-            `covariance_type` says); "rates"; "probabilities", of categories (n_components, n_columns, n_categories), of
-            zeros and ones (n_components, n_columns); "shares" of a total, beside "n_trials"; "coefficients",
-            "intercepts" and "variances" of a regression. Where there are several groups of columns, group to these.
+            Parameters of the emission by name, as in `parameters_`. Gaussians have "means" and "covariances", of the
+            shape that `covariance_type` says; counts and waiting times have "rates". Categories have "probabilities"
+            (n_components, n_columns, n_categories), zeros and ones (n_components, n_columns). Shares of a total have
+            "shares" beside "n_trials". Regressions have "coefficients", "intercepts" and "variances". If there are
+            several groups of columns, each group has a mapping of its own.
         emission : str, emission, mapping or list
             What the columns hold, as in `VBMixture`, but "auto", which asks data.
         columns : sequence of str or int, default=None
@@ -293,17 +294,18 @@ class VBMixture(MixtureEstimator):
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
-            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. Of rows in blocks
-            (see `blocks_of`) one block at a time is in memory.
+            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. If rows come in
+            blocks (see `blocks_of`), one block at a time is in memory.
         y : None
             Ignored; components of rows that are known are `labels`.
         sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
             How often each row counts; rows of weight 0 are as if absent. Where X comes in blocks, so may these.
         labels : array-like of shape (n_samples,), default=None
-            Components of rows, as far as they are known: names, which components get in increasing order (of a pandas
-            Categorical in that of its categories), or their numbers 0, 1, ...; None, NaN and NA, and -1 among numbers,
-            where a component is not known. Components without a name come after those with one. The evidence is then
-            that of X and of the known labels, `log_evidence` needs these again, and so do draws and reports.
+            Components of rows, as far as they are known. Labels are names, which components get in increasing order (a
+            pandas Categorical has its own order), or numbers 0, 1, ... of components. None, NaN and NA, and -1 among
+            numbers, stand for a component that is not known. Components without a name come after those with one. The
+            evidence is then the evidence of X and of the known labels. `log_evidence`, draws and reports need the
+            labels again.
 
         Returns
         -------

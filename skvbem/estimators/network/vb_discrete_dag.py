@@ -495,8 +495,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         warn_of_one_row(reading.n_rows)
 
     def _warn_of_fit(self, fitted: FittedNetwork, data: Program) -> None:
-        sizes, undirected = fitted.sizes_of_latents(), fitted.is_undirected
-        warn_of_oddities(fitted.model.dag, sizes, data.total_weight, is_undirected=undirected)
+        dag, sizes = fitted.model.dag, fitted.sizes_of_latents()
+        warn_of_oddities(dag, sizes, data.total_weight, is_undirected=fitted.is_undirected)
 
     def _data_state(self, fitted, reading: NetworkReading, data: Program, *, is_batch: bool = False) -> dict:
         n_before, width = (self.n_rows_all_missing_, self.treewidth_) if is_batch else (0, 0)
@@ -672,15 +672,14 @@ class VBDiscreteDAG(LatentNodesEstimator):
         """
         check_is_fitted(self)
         check_count("n_samples", "sample", n_samples)
-        network = self._fitted_
-        numbers = int(n_samples) * (len(network.model.dag.nodes) + 2 * max(network.model.layout.cardinalities))
+        network, n = self._fitted_, int(n_samples)
+        numbers = n * (len(network.model.dag.nodes) + 2 * max(network.model.layout.cardinalities))
         self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
         rng = self._rng(self.random_state if random_state is None else random_state)
-        drawn = queries.sample(network.model, network.point, int(n_samples), rng)
+        drawn = queries.sample(network.model, network.point, n, rng)
         columns = [network.encoder.decode(drawn[name], j) for j, name in enumerate(network.encoder.names_)]
         states = [drawn[name] for name in self.latent_names_]
-        of_latents = as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
-        return as_fit_saw(self, columns), of_latents
+        return as_fit_saw(self, columns), as_columns(states) if states else np.empty((n, 0), dtype=np.int64)
 
     # Reporting --------------------------------------------------------------------------------------------------------
 
