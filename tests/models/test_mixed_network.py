@@ -295,6 +295,9 @@ def test_one_pass_answers_for_all_groups_of_nodes(rng):
         groups = [["h"], ["c"], ["c", "h"], []]
         for group, posterior in zip(groups, predictive.all_posteriors(rows, groups)):
             assert posterior == approx(predictive.posteriors(rows, group), rel=1e-9, abs=1e-12)
+        root = instance.model.layout.table(predictive.tables, instance.model.position["h"])
+        of_none = predictive.posteriors(rows.without_cells(), ["h"])  # nothing is observed below
+        assert of_none == approx(np.tile(root, (len(rows), 1)), rel=1e-9)
 
 
 def test_missing_cells_are_filled_from_the_class_of_their_row(fitted_groups):

@@ -107,6 +107,19 @@ def test_forms_and_defaults_are_themselves(tmp_path):
     assert again.fitted.form is fit.fitted.form
 
 
+@pytest.mark.parametrize(
+    "missing",
+    [-np.inf, np.inf, [np.inf, np.nan], np.array([["a", None, "b"], [2, np.inf, 1.5]], dtype=object)],
+    ids=repr,
+)
+def test_parameters_that_json_has_no_number_for_come_back(missing, tmp_path):
+    """Numbers that are not finite, and arrays of objects with their shape."""
+    fit = VBDiscreteDAG(THREE, latents={"h": 2}, **OPTIONS).fit(CODES).set_params(missing_values=missing)
+    assert equal(load(saved(tmp_path, fit)).missing_values, missing)
+    shape = np.shape(missing)
+    assert np.shape(load(saved(tmp_path, fit)).missing_values) == shape
+
+
 # What cannot be saved -------------------------------------------------------------------------------------------------
 
 

@@ -368,9 +368,9 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         labels : array-like of shape (n_rows,), or list of such, default=None
             States of steps, as far as they are known. Labels are names, which states get in increasing order (a pandas
             Categorical has its own order), or numbers 0, 1, ... of states. None, NaN and NA, and -1 among numbers,
-            stand for a state that is not known. A list of sequences has a list with an array for each. States without a name
-            come after those with one. The evidence is then the evidence of X and of the known labels. `log_evidence`,
-            draws and reports need the labels again.
+            stand for a state that is not known. A list of sequences has a list with an array for each. States without a
+            name come after those with one. The evidence is then the evidence of X and of the known labels.
+            `log_evidence`, draws and reports need the labels again.
 
         Returns
         -------
