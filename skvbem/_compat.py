@@ -26,7 +26,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight
 
-from skvbem.graphs.names import did_you_mean
+from skvbem._names import did_you_mean
 
 try:
     from sklearn.callback import CallbackSupportMixin

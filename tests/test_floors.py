@@ -25,6 +25,7 @@ ROOT = Path(skvbem.__file__).parent
 FLOORS = {
     "_kernels": 0,
     "_lazy": 0,
+    "_names": 0,
     "_version": 0,
     "_numerics": 0,
     "_tabular": 0,
@@ -52,7 +53,7 @@ FLOORS = {
     "testing": 6,
 }
 # What the other rooms of their floor may import.
-SHARED = {"_compat", "_lazy", "_numerics", "_tabular", "_version", "_kernels", "errors"}
+SHARED = {"_compat", "_lazy", "_names", "_numerics", "_tabular", "_version", "_kernels", "errors"}
 NOT_FOR_EVIDENCE = {"models", "emissions", "graphs", "spaces", "data"}
 ESTIMATORS_FLOOR = 5
 # Emissions as users hold them are scikit-learn's estimators: small ones, which need no more of it than this.

@@ -5,8 +5,8 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import Bunch
 
+from skvbem._names import shown
 from skvbem.emissions.factor.second_moments import corners_of
-from skvbem.graphs.names import shown
 
 
 def make_rows_with_moments(mean, covariance, n_rows):

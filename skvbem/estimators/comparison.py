@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import softmax, xlogy
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._names import shown
 from skvbem._tabular import data_frame, html_table, text_table
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.evidence import Evidence, Score, get_score
-from skvbem.graphs.names import shown
 
 # Columns after the name: title, format of a number.
 _COLUMNS = {

@@ -269,7 +269,12 @@ class EvidenceEstimator(VBEstimator):
             warn(doubt, EvidenceWarning)
         return evidence
 
-    def bic(self, X, sample_weight=None, **where):
+    def _check_data(self, method: str, X) -> None:
+        """Refuse a question that looks at the rows of the fit, without them."""
+        if X is None:
+            raise TypeError(f"{method} of {type(self).__name__} needs X, the data of the fit, as in {method}(X).")
+
+    def bic(self, X=None, sample_weight=None, **where):
         """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n: LOWER is better.
 
         It is -2 times ``log_evidence(X, kind="bic")``, which is in nats and more is better, like all other scores.
@@ -277,7 +282,7 @@ class EvidenceEstimator(VBEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data of the fit.
+            The data of the fit; without them an error says so.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`.
         **where
@@ -287,15 +292,16 @@ class EvidenceEstimator(VBEstimator):
         -------
         float
         """
+        self._check_data("bic", X)
         return -2.0 * self._log_evidence(X, {"sample_weight": sample_weight, **where}, "bic", None, {}).value
 
-    def aic(self, X, sample_weight=None, **where):
+    def aic(self, X=None, sample_weight=None, **where):
         """Akaike's information criterion as scikit-learn has it, -2 ln L + 2 d: LOWER is better. No evidence.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data of the fit.
+            The data of the fit; without them an error says so.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`.
         **where
@@ -305,6 +311,7 @@ class EvidenceEstimator(VBEstimator):
         -------
         float
         """
+        self._check_data("aic", X)
         return self._aic(self._log_evidence(X, {"sample_weight": sample_weight, **where}, "bic", None, {}))
 
     def sample_posterior(

@@ -6,7 +6,8 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 
 import numpy as np
 
-from skvbem.graphs.names import did_you_mean
+from skvbem._names import did_you_mean
+from skvbem.estimators.input.tables import listed
 from skvbem.tables import state_code
 
 
@@ -42,4 +43,5 @@ def code_of(node, state, levels: Mapping[Hashable, np.ndarray]) -> int:
 
 def _check_node(node, levels: Mapping[Hashable, np.ndarray]) -> None:
     if not isinstance(node, Hashable) or node not in levels:
-        raise ValueError(f"{node!r} is not a node of this network.{did_you_mean(node, levels)}")
+        nodes = listed(map(repr, levels))
+        raise ValueError(f"{node!r} is not a node of this network.{did_you_mean(node, levels)} Its nodes are {nodes}.")

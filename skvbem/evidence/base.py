@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import total_ordering
 from typing import Any
 
+from skvbem._names import did_you_mean
 from skvbem._tabular import named_values
 from skvbem.capabilities import Capabilities
 from skvbem.evidence.evaluation import FORMS, Evaluation
@@ -173,7 +174,8 @@ class Score:
         for name in options:
             if name not in self.options:
                 known = f"Its options are {', '.join(self.options)}." if self.options else "It has none."
-                raise TypeError(f"The score {self.name!r} has no option {name!r}. {known}")
+                hint = did_you_mean(name, self.options)
+                raise TypeError(f"The score {self.name!r} has no option {name!r}.{hint} {known}")
 
     def __call__(self, evaluation: Evaluation, **options) -> Evidence:
         """The evidence by this score; TypeError for options it does not have, and models that lack what it needs."""

@@ -8,6 +8,7 @@ from functools import partial
 from math import log, pi
 from typing import Any
 
+from skvbem._names import did_you_mean
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.asymptotic import bic, bicp, draper
 from skvbem.evidence.automatic import auto
@@ -115,7 +116,8 @@ def get_score(name: str | Score) -> Score:
     if not isinstance(name, str):
         raise TypeError(f"A score is given by its name, a string such as 'ais', or as a Score. Got {name!r}.")
     if name not in SCORES:
-        raise ValueError(f"There is no score {name!r}. The scores are {', '.join(SCORES)}.")
+        hint = did_you_mean(name, SCORES)
+        raise ValueError(f"There is no score {name!r}.{hint} The scores are {', '.join(SCORES)}.")
     return SCORES[name]
 
 

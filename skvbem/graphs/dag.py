@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from itertools import chain, combinations
 from numbers import Integral
 
+from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.adjacency import adjacency, adjacency_frame, edge_cell, is_frame, read_adjacency
 from skvbem.graphs.canonical import canonical_renaming
@@ -22,7 +23,6 @@ from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.essential import EssentialGraph, immoralities
 from skvbem.graphs.html import as_html
 from skvbem.graphs.model_strings import model_string, read_model_string
-from skvbem.graphs.names import did_you_mean, shown
 from skvbem.graphs.networkx import read_networkx, write_networkx
 from skvbem.graphs.separation import are_separated, markov_blanket
 from skvbem.graphs.undirected import UndirectedGraph

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
+from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import did_you_mean, shown
 
 __all__ = ["DynamicDAG"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Mapping
 
+from skvbem._names import shown
 from skvbem.errors import StructureError
-from skvbem.graphs.names import shown
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _TOKEN = re.compile(

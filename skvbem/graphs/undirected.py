@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Set
 from functools import cached_property
 
+from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.canonical import canonical_renaming
 from skvbem.graphs.chordal import cliques_and_separators, find_chordless_cycle, is_perfect, search_order
 from skvbem.graphs.html import as_html
-from skvbem.graphs.names import did_you_mean, shown
 from skvbem.graphs.networkx import read_undirected_networkx, write_undirected_networkx
 
 __all__ = ["UndirectedGraph"]

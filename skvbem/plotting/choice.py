@@ -7,7 +7,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skvbem.graphs.names import did_you_mean
+from skvbem._names import did_you_mean
 
 _LONGEST = 28
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem.graphs.names import did_you_mean
+from skvbem._names import did_you_mean
 from skvbem.plotting.choice import shown_components
 from skvbem.plotting.labels import SERIES
 

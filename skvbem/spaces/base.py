@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import ClassVar
 
+from skvbem._names import shown
 from skvbem.errors import TooLargeError
-from skvbem.graphs.names import shown
 from skvbem.spaces.settings import canonical, n_relabeled_graphs
 
 __all__ = ["DelegatingSpace", "Space"]

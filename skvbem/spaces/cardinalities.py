@@ -10,9 +10,9 @@ from math import prod
 from numbers import Integral
 from typing import Any
 
+from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import did_you_mean, shown
 from skvbem.spaces.base import DelegatingSpace, Space
 from skvbem.spaces.settings import canonical, check_latent_names
 from skvbem.spaces.structures import check_nodes

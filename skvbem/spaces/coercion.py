@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from skvbem._names import shown
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import shown
 from skvbem.spaces.base import Space
 from skvbem.spaces.combinations import make_product, make_union
 from skvbem.spaces.grids import GridSpace, is_list_of_values

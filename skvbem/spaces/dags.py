@@ -9,9 +9,9 @@ from itertools import combinations, pairwise
 from operator import or_
 from typing import Any
 
+from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import did_you_mean, shown
 from skvbem.spaces.rules import EdgeRules, edge_pairs, make_rules, one_or_more, tier_members
 from skvbem.spaces.structures import StructureSpace, check_latents, check_nodes, name_order
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.graphs.names import shown
+from skvbem._names import shown
 from skvbem.spaces.base import DelegatingSpace
 from skvbem.spaces.combinations import make_product, make_union
 from skvbem.spaces.lists import ListSpace

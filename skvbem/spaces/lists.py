@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from skvbem._names import shown
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import shown
 from skvbem.graphs.structures import coerce_structure
 from skvbem.spaces.base import Space
 from skvbem.spaces.settings import canonical, distinct

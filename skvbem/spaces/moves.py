@@ -11,9 +11,9 @@ from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations, count
 
+from skvbem._names import shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import shown
 from skvbem.spaces.rules import EdgeRules, make_rules
 from skvbem.spaces.settings import hidden_graph
 

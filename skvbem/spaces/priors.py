@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem._names import did_you_mean, shown
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import did_you_mean, shown
 from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.spaces.base import Space
 from skvbem.spaces.settings import hidden_graph

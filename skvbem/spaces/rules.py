@@ -10,10 +10,10 @@ from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from numbers import Integral
 
+from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import did_you_mean, shown
 
 __all__ = ["EdgeRules", "ParentRule", "check_count", "edge_pairs", "make_rules", "one_or_more", "tier_members"]
 

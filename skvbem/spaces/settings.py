@@ -16,9 +16,9 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from skvbem._names import shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import shown
 from skvbem.graphs.structures import coerce_structure
 from skvbem.graphs.undirected import UndirectedGraph
 

@@ -17,9 +17,9 @@ from math import comb, factorial, prod
 from types import MappingProxyType
 from typing import Any
 
+from skvbem._names import shown
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import shown
 from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.spaces.base import Space
 from skvbem.spaces.counting import count_graphs

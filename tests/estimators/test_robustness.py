@@ -47,7 +47,7 @@ def test_names_are_compared_whatever_scikit_learn_knows_of_a_frame(estimator, mo
 
 def test_names_of_a_list_of_sequences_are_compared():
     frame = pl.DataFrame({"a": CODES[:, 0], "b": CODES[:, 1]})
-    estimator = VBHMM(2, n_init=1, random_state=0).fit([frame, frame[:10]])
+    estimator = VBHMM(2, emission="gaussian", n_init=1, random_state=0).fit([frame, frame[:10]])
     refused(ValueError, "must be in the same order", estimator.predict, [frame.select("b", "a")])
 
 

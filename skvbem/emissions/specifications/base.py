@@ -20,10 +20,10 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
 from skvbem._compat import SuggestingMixin, validate_params
+from skvbem._names import shown
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
 from skvbem.emissions.profiles import Numbers, Probabilities
-from skvbem.graphs.names import shown
 
 #: Parameters by name, or ends of their intervals: arrays (n_components, ...), as `parameters_` has them.
 Parameters = Mapping[str, np.ndarray]

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skvbem._names import shown
 from skvbem.blocks import Blocks
 from skvbem.emissions.bernoulli import BernoulliEmission
 from skvbem.emissions.specifications.base import Parameters, positive_of_columns
 from skvbem.emissions.specifications.given import named_arrays
 from skvbem.emissions.specifications.probabilities import ProbabilitySpecification
-from skvbem.graphs.names import shown
 
 # Rows converted together.
 _BLOCK = 4096

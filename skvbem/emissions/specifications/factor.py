@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skvbem._compat import Interval, StrOptions
+from skvbem._names import shown
 from skvbem.blocks import Blocks
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.specifications.base import NormalSpecification, Parameters, finite, positive
-from skvbem.graphs.names import shown
 
 
 class FactorGaussian(NormalSpecification):

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import clone
 
 from skvbem._compat import Interval, StrOptions
+from skvbem._names import shown
 from skvbem._numerics import diagonal_places
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import HIERARCHICAL, is_hierarchical
 from skvbem.emissions.regression import RegressionEmission
 from skvbem.emissions.specifications.base import NormalSpecification, Parameters
 from skvbem.emissions.specifications.given import check_positive, check_shape, named_arrays
-from skvbem.graphs.names import shown
 
 
 class Regression(NormalSpecification):

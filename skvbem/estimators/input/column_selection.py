@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._names import did_you_mean
 from skvbem.estimators.input.tables import listed, show
-from skvbem.graphs.names import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from sklearn.base import clone
 
+from skvbem._names import did_you_mean
 from skvbem.emissions import EMISSIONS, EmissionSpecification
 from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.estimators.input.column_selection import ColumnSelection
 from skvbem.estimators.input.tables import listed, show
-from skvbem.graphs.names import did_you_mean
 
 #: `covariance_type` of estimators where nobody says it.
 DEFAULT_COVARIANCE_TYPE = "full"

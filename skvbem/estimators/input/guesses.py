@@ -17,7 +17,7 @@ from skvbem.estimators.input.tables import listed, named_columns
 # Values of whole numbers that look like categories at most, and rows for each; values of counts, and rows.
 _MAX_CATEGORIES, _ROWS_PER_CATEGORY = 10, 10
 _MAX_COUNTS, _ROWS_PER_COUNT, _MIN_ROWS = 30, 3, 20
-# Least values of counts that could be categories as well, and how rare the largest of them is.
+# Least values of counts, and how rare the largest of those is that could be categories as well.
 _MIN_COUNTS, _RARE = 5, 0.05
 # Between which variances of counts lie, as multiples of their means.
 _DISPERSION = 0.5, 10.0
@@ -116,7 +116,8 @@ def _looks_like(cells: np.ndarray) -> str | None:
     if k <= _MAX_CATEGORIES and k * _ROWS_PER_CATEGORY <= n:
         are_counts = is_skewed and low == 0 and k >= _MIN_COUNTS and repeats[-1] < _RARE * n
         return _COUNTS if are_counts else FOR_CATEGORIES
-    return _COUNTS if is_skewed and k <= _MAX_COUNTS and k * _ROWS_PER_COUNT <= n else None
+    are_counts = is_skewed and _MIN_COUNTS <= k <= _MAX_COUNTS and k * _ROWS_PER_COUNT <= n
+    return _COUNTS if are_counts else None
 
 
 def _as_parameter(families: Mapping[str, list[int]], names: Sequence[str], by_name: bool) -> str:

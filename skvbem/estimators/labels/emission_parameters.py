@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
+from skvbem._names import did_you_mean
 from skvbem.emissions import EMISSIONS, EmissionSpecification
 from skvbem.estimators.input.emission_groups import is_list_of_emissions
-from skvbem.graphs.names import did_you_mean
 
 P = ParamSpec("P")
 _PREFIX = "emission__"

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._names import did_you_mean
 from skvbem.emissions import Emission
 from skvbem.estimators.input.column_groups import ColumnGroups, Group
 from skvbem.estimators.input.emission_groups import EmissionReader, is_list_of_emissions
 from skvbem.estimators.input.names import names_of_fit
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import Column, Table, listed, show
-from skvbem.graphs.names import did_you_mean
 from skvbem.tables import as_distributions
 
 

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem._compat import warn
+from skvbem._names import shown
 from skvbem.data import Rows
 from skvbem.errors import PosteriorWarning
 from skvbem.estimators.named_states import code_of, nodes_asked
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.identification import is_identified
-from skvbem.graphs.names import shown
 from skvbem.models.network import queries
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.tables import LabeledTable

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._names import shown
 from skvbem._numerics import safe_log
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.network.network import Network
 from skvbem.estimators.network.tables import levels_of
-from skvbem.graphs.names import shown
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.network.moves import StatesSharedOut
 from skvbem.models.network.structured_ascent import StructuredAscent

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._names import did_you_mean
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
 from skvbem.estimators.network.fitting import TableStarts
 from skvbem.estimators.network.parameters import CandidateNetwork
-from skvbem.graphs.names import did_you_mean
 from skvbem.models import DiscreteDAG
 from skvbem.models.network.clusters import Partition, joined, leaves_a_choice
 from skvbem.models.network.merge_gains import merge_gains

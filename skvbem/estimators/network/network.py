@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from skvbem._names import did_you_mean, shown
 from skvbem._tabular import html_table
 from skvbem.data import Rows
 from skvbem.errors import StructureError
@@ -18,7 +19,6 @@ from skvbem.estimators.named_states import nodes_asked
 from skvbem.estimators.network.asking import AskedNetwork
 from skvbem.estimators.network.states import read_states, state_array
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import did_you_mean, shown
 from skvbem.models.network import queries
 from skvbem.tables import LabeledTable, as_distributions
 

@@ -11,12 +11,12 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem._compat import warn
+from skvbem._names import did_you_mean
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.estimators.network.ties import check_priors_of_ties, resolve_ties
 from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import did_you_mean
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.spaces.settings import check_latent_names
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from skvbem._names import did_you_mean, shown
 from skvbem.data import Rows
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.tables import Table, read_table
-from skvbem.graphs.names import did_you_mean, shown
 
 
 def read_states(X, states: Mapping) -> Rows:

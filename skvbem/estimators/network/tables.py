@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._names import did_you_mean
 from skvbem.estimators.input.categories import CategoryEncoder
-from skvbem.graphs.names import did_you_mean
 from skvbem.models import DiscreteDAG
 from skvbem.tables import LabeledTable
 

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterable, Mapping
 
 import numpy as np
 
+from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import did_you_mean, shown
 
 
 def resolve_ties(ties, dag: DAG, cardinalities: Mapping, owner: str) -> dict[Hashable, tuple]:

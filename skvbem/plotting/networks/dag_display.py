@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._names import did_you_mean
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import did_you_mean
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.plotting.labels import INK, percent
 from skvbem.plotting.networks.layout import layered_layout

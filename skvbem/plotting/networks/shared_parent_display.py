@@ -7,7 +7,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem.graphs.names import did_you_mean
+from skvbem._names import did_you_mean
 from skvbem.plotting.labels import INK, percent
 from skvbem.plotting.requirements import need_matplotlib
 

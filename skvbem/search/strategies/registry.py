@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from skvbem.graphs.names import did_you_mean
+from skvbem._names import did_you_mean
 from skvbem.search.strategies.auto import Auto
 from skvbem.search.strategies.base import Strategy
 from skvbem.search.strategies.beam import Beam

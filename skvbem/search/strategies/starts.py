@@ -7,9 +7,9 @@ from itertools import islice
 
 import numpy as np
 
+from skvbem._names import shown
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import shown
 from skvbem.spaces import Space
 from skvbem.spaces.moves import possible_edge_moves
 from skvbem.spaces.settings import hidden_graph

@@ -6,8 +6,8 @@ import os
 import shutil
 import tempfile
 
+from skvbem._names import shown
 from skvbem.errors import TooLargeError
-from skvbem.graphs.names import shown
 
 
 def read_text(source, max_bytes: int) -> tuple[str, str]:

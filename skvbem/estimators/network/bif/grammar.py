@@ -10,9 +10,9 @@ import math
 import re
 from typing import NamedTuple
 
+from skvbem._names import shown
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.estimators.network.bif.tokens import NUMBER, STATES_PROPERTY, Token, Tokens
-from skvbem.graphs.names import shown
 
 # By how much a printed probability may be above one, and a printed row miss it.
 MAX_ROUNDING = 1e-2

@@ -7,13 +7,13 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.estimators.network.bif.grammar import MAX_ROUNDING, Declarations
 from skvbem.estimators.network.bif.tokens import NUMBER
 from skvbem.estimators.network.network import Network
 from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.names import did_you_mean, shown
 from skvbem.tables import SLACK
 
 

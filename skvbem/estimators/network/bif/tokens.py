@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from skvbem.graphs.names import shown
+from skvbem._names import shown
 
 # Groups repeat greedily: if they did so possessively, some releases of Python 3.11 would go on after what a group read
 # before it failed. What they repeat has no two readings, so that nothing is tried again.

@@ -6,10 +6,10 @@ import itertools
 import math
 import re
 
+from skvbem._names import shown
 from skvbem.estimators.network.bif.files import write_bytes
 from skvbem.estimators.network.bif.tokens import STATES_PROPERTY, WORD
 from skvbem.estimators.network.network import Network
-from skvbem.graphs.names import shown
 
 _UNWRITABLE = re.compile(r'["\x00-\x1f\x7f\ud800-\udfff]')
 

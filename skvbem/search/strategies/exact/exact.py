@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import numpy as np
 
+from skvbem._names import shown
 from skvbem.evidence import SCORES
-from skvbem.graphs.names import shown
 from skvbem.search.execution.jobs import Job
 from skvbem.search.families.edge_odds import EdgeOdds
 from skvbem.search.families.family_scores import FamilyScores
