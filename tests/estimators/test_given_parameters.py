@@ -290,7 +290,7 @@ WRONG = [
     ({"transmat": "sticky"}, "'transmat' of VBHMM must be an array of numbers"),
     ({"transmat_mask": 0}, "'transmat' of VBHMM is > 0 somewhere where a prior or mask rules it out"),
     ({"emission": "auto"}, "no X that tells what columns hold"),
-    ({"emission": "guassian"}, "Did you mean 'gaussian'"),
+    ({"emission": "gausssian"}, "Did you mean 'gaussian'"),
     ({"emission": [("one", Gaussian(), [0, 1])]}, "needs 'columns'"),
     ({"emission": FactorGaussian(1)}, None),
     ({"columns": 3}, "of 3 components and 3 columns"),
