@@ -125,6 +125,7 @@ CASES = {
     "two classes": ("[h1][h2][x0|h1][x1|h2][x2|h1:h2]", {"h1": 2, "h2": 2}, {"h2": "h1", "x1": "x0"}),
     "parents in another order": ("[h1][h2][x0|h1:h2][x1|h1:h2][x2]", {"h1": 2, "h2": 2},
                                  {("h2", "h1", "x1"): ("h1", "h2", "x0")}),
+    "across another table": ("[h1][x0|h1][x1|h1:x0][x2|h1]", {"h1": 2}, {"x2": "x0"}),
     "a parent seen and hidden": ("[h1][x0|h1][x1|x0][x2|h1]", {"h1": 2}, {"x1": "x0"}),
 }  # fmt: skip
 
