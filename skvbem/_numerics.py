@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skvbem._kernels import _special
 from skvbem._kernels._special import log_gamma_digamma, log_rising_factorial
 
 # The share of the largest eigenvalue of a matrix up to which another one is rounding.
@@ -69,13 +70,10 @@ def log_det_one_plus(a: np.ndarray) -> np.ndarray:
     >>> bool(log_det_one_plus(np.diag([1e-20, 3.0])) == np.log1p(3.0))
     True
     """
-    rest, total = np.array(a, dtype=float), np.zeros(np.shape(a)[:-2])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        while rest.shape[-1]:
-            pivot, column = rest[..., 0, 0], rest[..., 1:, 0]
-            total += np.log1p(pivot)
-            rest = rest[..., 1:, 1:] - column[..., :, None] * (column / (1 + pivot)[..., None])[..., None, :]
-    return total
+    shape = np.shape(a)
+    out = np.empty(shape[:-2])
+    _special.log_det_one_plus(np.array(a, dtype=float, order="C").reshape(-1, *shape[-2:]), out.reshape(-1))
+    return out
 
 
 def safe_cholesky(a: np.ndarray) -> np.ndarray:
@@ -101,6 +99,30 @@ def _have_positive_pivots(a: np.ndarray) -> np.ndarray:
             positive &= pivot > 0
             rest = rest[:, 1:, 1:] - column[:, :, None] * (column / pivot[:, None])[:, None, :]
     return positive
+
+
+def first_axes_last(a: np.ndarray, n: int = 1) -> np.ndarray:
+    """A view with the first n axes behind the others; `numpy.moveaxis` takes ten times as long to find it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first_axes_last(np.zeros((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    return a.transpose(*range(n, a.ndim), *range(n))
+
+
+def last_axes_first(a: np.ndarray, n: int = 1) -> np.ndarray:
+    """A view with the last n axes before the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> last_axes_first(np.zeros((4, 2, 3)), 2).shape
+    (2, 3, 4)
+    """
+    return first_axes_last(a, a.ndim - n)
 
 
 def pseudo_inverse(a: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""ln Gamma, digamma and rising factorials on arrays: the functions of the kernels, for Python."""
+"""ln Gamma, digamma, rising factorials and ln det(I + A) on arrays: the functions of the kernels, for Python."""
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, log1p
 from libc.stdint cimport intptr_t
 
 import numpy as np
@@ -50,3 +50,26 @@ def log_rising_factorial(const double[::1] a, const double[::1] n, double[::1] o
                 out[i] = -skvbem_log_rising(total[i], -n[i], of_sum[0, i], of_a[0, i])
             else:
                 out[i] = skvbem_log_rising(a[i], n[i], of_a[0, i], of_sum[0, i])
+
+
+def log_det_one_plus(double[:, :, ::1] a, double[::1] out):
+    """Fill ln det(I + A) of symmetric matrices from their lower triangles, by pivots less 1; NaN where one is not > 0.
+
+    Parameters
+    ----------
+    a : (N, D, D) INOUT
+        Destroyed.
+    out : (N,) OUT
+    """
+    cdef Py_ssize_t m, i, j, k, n = a.shape[0], d = a.shape[1]
+    cdef double pivot, share
+    with nogil:
+        for m in range(n):
+            out[m] = 0.0
+            for k in range(d):
+                pivot = a[m, k, k]
+                out[m] += log1p(pivot)
+                for i in range(k + 1, d):
+                    share = a[m, i, k] / (1.0 + pivot)
+                    for j in range(k + 1, i + 1):
+                        a[m, i, j] -= share * a[m, j, k]

@@ -45,6 +45,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from skvbem._numerics import first_axes_last
 from skvbem.emissions.symmetries import SignedPermutations, nothing_changed
 from skvbem.families import Dirichlet, Gamma
 from skvbem.families.base import ConjugateFamily
@@ -369,7 +370,7 @@ def relabeled(cells: np.ndarray, component_of_cell: np.ndarray, order: np.ndarra
 
 def by_lane(natural: np.ndarray, n_cells: int) -> np.ndarray:
     """Natural parameters of the components of every lane, (n_lanes, n_components, n_cells)."""
-    lanes = np.moveaxis(natural.reshape(len(natural), -1), 0, -1)
+    lanes = first_axes_last(natural.reshape(len(natural), -1))
     return np.ascontiguousarray(lanes).reshape(len(lanes), -1, n_cells)
 
 

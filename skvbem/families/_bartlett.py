@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skvbem._numerics import first_axes_last, last_axes_first
 from skvbem.families.parallel_generator import ParallelGenerator
 
 
@@ -23,9 +24,9 @@ def bartlett(dof: np.ndarray, d: int, rng: np.random.Generator | ParallelGenerat
         A, of which A A^T is a draw.
     """
     batch = dof.shape[:-1]
-    halves = np.moveaxis((dof[..., None] - np.arange(d)) / 2, [-2, -1], [0, 1])
-    noise = np.moveaxis(rng.standard_normal((dof.shape[-1], d, d, *batch)), [0, 1, 2], [-3, -2, -1])
+    halves = last_axes_first((dof[..., None] - np.arange(d)) / 2, 2)
+    noise = first_axes_last(rng.standard_normal((dof.shape[-1], d, d, *batch)), 3)
     lower = np.tril(noise, -1)
-    pivots = np.sqrt(2 * np.maximum(np.moveaxis(rng.standard_gamma(halves), [0, 1], [-2, -1]), 1e-300))
+    pivots = np.sqrt(2 * np.maximum(first_axes_last(rng.standard_gamma(halves), 2), 1e-300))
     lower[..., np.arange(d), np.arange(d)] = pivots
     return lower

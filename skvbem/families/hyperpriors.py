@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from skvbem._numerics import log_rising, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
+from skvbem._numerics import (
+    first_axes_last,
+    last_axes_first,
+    log_rising,
+    pack_symmetric,
+    pairings,
+    safe_cholesky,
+    unpack_symmetric,
+)
 from skvbem.families._bartlett import bartlett
 from skvbem.families.parallel_generator import ParallelGenerator
 
@@ -214,7 +222,7 @@ class WishartHyperprior(Hyperprior):
     def _factor(self, natural: np.ndarray) -> np.ndarray:
         """Lower Cholesky factors of the scale of q(B), (..., d, d)."""
         d = len(self.scale)
-        summed = np.moveaxis(natural[self.squares].sum(axis=0), 0, -1)
+        summed = first_axes_last(natural[self.squares].sum(axis=0))
         return safe_cholesky(self.scale + unpack_symmetric(-2 * summed / pairings(d), d))
 
     def _drawn(self, dof: float, factor: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
@@ -226,7 +234,7 @@ class WishartHyperprior(Hyperprior):
     def _cells(self, inverse_scale: np.ndarray) -> np.ndarray:
         """Statistics of inverse scales (..., d, d), (n_cells, ...)."""
         statistics = np.zeros((self.n_cells, *inverse_scale.shape[:-2]))
-        statistics[self.squares] = np.moveaxis(pack_symmetric(inverse_scale), -1, 0)
+        statistics[self.squares] = last_axes_first(pack_symmetric(inverse_scale))
         return statistics
 
 

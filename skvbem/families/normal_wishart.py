@@ -34,6 +34,8 @@ import numpy as np
 
 from skvbem._numerics import (
     digamma,
+    first_axes_last,
+    last_axes_first,
     log_det_one_plus,
     log_gamma,
     log_rising,
@@ -97,9 +99,9 @@ class NormalWishart(FlatFamily):
         shared : bool, default=False
             Whether all components share one precision, so that n_precisions is 1.
         """
-        mean = np.moveaxis(np.asarray(mean, dtype=float), [0, 1], [-2, -1])
-        kappa, dof = (np.moveaxis(np.asarray(x, dtype=float), 0, -1) for x in (mean_precision, degrees_of_freedom))
-        scale = np.moveaxis(np.asarray(scale, dtype=float), [0, 1, 2], [-3, -2, -1])
+        mean = first_axes_last(np.asarray(mean, dtype=float), 2)
+        kappa, dof = (first_axes_last(np.asarray(x, dtype=float)) for x in (mean_precision, degrees_of_freedom))
+        scale = first_axes_last(np.asarray(scale, dtype=float), 3)
         weighted = kappa[..., None] * mean
         square = scale + _shared(weighted[..., :, None] * mean[..., None, :], shared, axis=-3)
         return cls(_joined(shared, kappa, dof, weighted, pack_symmetric(square)), mean.shape[-1], shared)
@@ -120,22 +122,22 @@ class NormalWishart(FlatFamily):
     @property
     def mean_precision(self) -> np.ndarray:
         """Weights of the means, in data, (n_components, ...)."""
-        return np.moveaxis(self._moments[0], -1, 0)
+        return last_axes_first(self._moments[0])
 
     @property
     def degrees_of_freedom(self) -> np.ndarray:
         """Degrees of freedom of the precisions, (n_precisions, ...)."""
-        return np.moveaxis(self._moments[1], -1, 0)
+        return last_axes_first(self._moments[1])
 
     @property
     def mean(self) -> np.ndarray:
         """E[mu], (n_components, d, ...)."""
-        return np.moveaxis(self._moments[2], [-2, -1], [0, 1])
+        return last_axes_first(self._moments[2], 2)
 
     @property
     def scale(self) -> np.ndarray:
         """Scales, (n_precisions, d, d, ...): degrees_of_freedom x inverse of the scale is E[Lambda]."""
-        return np.moveaxis(self._moments[3], [-3, -2, -1], [0, 1, 2])
+        return last_axes_first(self._moments[3], 3)
 
     @property
     def is_valid(self) -> np.ndarray:
@@ -235,7 +237,7 @@ class NormalWishart(FlatFamily):
         scatter = unpack_symmetric(square, self.n_features) - _shared(_outer(mean, total), self.shared, axis=-3)
         flat = np.linalg.eigvalsh(scatter)[..., 0] < VARIANCE_FLOOR / 0.999 * n
         few = n <= self.n_features if not self.shared else np.zeros(n.shape, dtype=bool)
-        return np.moveaxis(np.broadcast_to(flat | few, n_mean.shape), -1, 0)
+        return last_axes_first(np.broadcast_to(flat | few, n_mean.shape))
 
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> NormalPoint:
         """Means and precisions drawn, by Bartlett's decomposition."""
@@ -244,7 +246,7 @@ class NormalWishart(FlatFamily):
         # Lambda = (L^-T A)(L^-T A)^T, so that L A^-T is a root of its inverse
         root = np.linalg.solve(lower, self._factor.swapaxes(-1, -2)).swapaxes(-1, -2)
         half = self._inverse_factor.swapaxes(-1, -2) @ lower
-        noise = np.moveaxis(rng.standard_normal((*mean.shape[-2:], *dof.shape[:-1])), [0, 1], [-2, -1])
+        noise = first_axes_last(rng.standard_normal((*mean.shape[-2:], *dof.shape[:-1])), 2)
         drawn = (root @ noise[..., None])[..., 0]
         return _trail(mean + drawn / np.sqrt(kappa)[..., None], half @ half.swapaxes(-1, -2))
 
@@ -258,7 +260,7 @@ class NormalWishart(FlatFamily):
         (kappa, dof, mean, _), d = self._moments, self.n_features
         lower = bartlett(dof, d, rng)
         half = self._inverse_factor.swapaxes(-1, -2) @ lower
-        noise = np.moveaxis(rng.standard_normal((*mean.shape[-2:], *dof.shape[:-1])), [0, 1], [-2, -1])
+        noise = first_axes_last(rng.standard_normal((*mean.shape[-2:], *dof.shape[:-1])), 2)
         turned = (half.swapaxes(-1, -2) @ mean[..., None])[..., 0] + noise / np.sqrt(kappa)[..., None]
         log_pivots = np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(axis=-1)
         of_log = log_pivots - 0.5 * (self._log_det_scale + d * _LOG_2PI)
@@ -282,13 +284,13 @@ class NormalWishart(FlatFamily):
             (factor / pivots[..., None])[..., rows, columns],
         ]
         batch = mean.shape[:-2]
-        return np.moveaxis(np.concatenate([part.reshape(*batch, -1) for part in parts], axis=-1), -1, 0)
+        return last_axes_first(np.concatenate([part.reshape(*batch, -1) for part in parts], axis=-1))
 
     def from_unconstrained(self, free: np.ndarray) -> NormalPoint:
         """The point with these coordinates."""
         d, n_means = self.n_features, self.n_components
         n_precisions = 1 if self.shared else n_means
-        flat = np.moveaxis(free, 0, -1)
+        flat = first_axes_last(free)
         of_means, of_pivots, below = np.split(flat, [n_means * d, (n_means + n_precisions) * d], axis=-1)
         batch = flat.shape[:-1]
         factor = np.zeros((*batch, n_precisions, d, d))
@@ -371,7 +373,7 @@ class NormalWishart(FlatFamily):
 
     def _split(self, cells: np.ndarray) -> list[np.ndarray]:
         """Mean precisions, degrees of freedom, sums and packed squares of flat cells, batch axes first."""
-        cells, d = cells.T if cells.ndim < 3 else np.moveaxis(cells, 0, -1), self.n_features
+        cells, d = cells.T if cells.ndim < 3 else first_axes_last(cells), self.n_features
         if self.shared:
             of_means = cells[..., : -1 - d * (d + 1) // 2].reshape(*cells.shape[:-1], -1, 1 + d)
             of_precision = cells[..., None, of_means.shape[-2] * (1 + d) :]
@@ -388,7 +390,7 @@ def _joined(shared: bool, of_mean: np.ndarray, of_log: np.ndarray, total: np.nda
         flat = np.concatenate([of_means, of_log, square[..., 0, :]], axis=-1)
     else:
         flat = np.concatenate([of_mean[..., None], of_log[..., None], total, square], axis=-1).reshape(*batch, -1)
-    return flat.T if flat.ndim < 3 else np.moveaxis(flat, -1, 0)
+    return flat.T if flat.ndim < 3 else last_axes_first(flat)
 
 
 def _shared(of_means: np.ndarray, shared: bool, axis: int) -> np.ndarray:
@@ -402,9 +404,9 @@ def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _lead(point: NormalPoint) -> tuple[np.ndarray, np.ndarray]:
     """Means and precisions, batch axes first."""
-    return np.moveaxis(point.mean, [0, 1], [-2, -1]), np.moveaxis(point.precision, [0, 1, 2], [-3, -2, -1])
+    return first_axes_last(point.mean, 2), first_axes_last(point.precision, 3)
 
 
 def _trail(mean: np.ndarray, precision: np.ndarray) -> NormalPoint:
     """A point, batch axes last."""
-    return NormalPoint(np.moveaxis(mean, [-2, -1], [0, 1]), np.moveaxis(precision, [-3, -2, -1], [0, 1, 2]))
+    return NormalPoint(last_axes_first(mean, 2), last_axes_first(precision, 3))

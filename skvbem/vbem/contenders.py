@@ -112,8 +112,7 @@ class Contender:
 
     def may_end_with(self, better: Contender) -> bool:
         """Whether both may end at one objective."""
-        behind = better.objective - self.objective - _DIFFERENT
-        return better.counts == self.counts and behind <= better.to_come + self.to_come
+        return bool(_may_meet(self, better))
 
     def may_reach(self, best: Contender) -> bool:
         """Whether it may yet reach the best."""
@@ -165,21 +164,49 @@ def blur_of(form: Form) -> float:
     return 0.0 if form.prior_share else _BLUR
 
 
+class _Ends(NamedTuple):
+    """What tells the ends of contenders apart, of all of them at once."""
+
+    counts: np.ndarray
+    objective: np.ndarray
+    to_come: np.ndarray
+
+    @classmethod
+    def of(cls, contenders: Sequence[Contender]) -> _Ends:
+        return cls(*np.array([(each.counts, each.objective, each.to_come) for each in contenders], dtype=float).T)
+
+    def __getitem__(self, which) -> _Ends:  # type: ignore[override]
+        return _Ends(self.counts[which], self.objective[which], self.to_come[which])
+
+    @property
+    def best(self) -> int:
+        """The best; the first of those that only rounding tells apart."""
+        eligible = self.counts == self.counts.max()
+        most = self.objective[eligible].max()
+        return int(np.argmax(eligible & (self.objective >= most - _SAME * (1.0 + abs(most)))))
+
+
+def _may_meet(one: Contender | _Ends, better: Contender | _Ends):
+    behind = better.objective - one.objective - _DIFFERENT
+    return (better.counts == one.counts) & (behind <= better.to_come + one.to_come)
+
+
 def different(contenders: Sequence[Contender]) -> list[Contender]:
     """Contenders, the best first, one of each optimum: relabelings of one have one objective."""
-    left, kept = list(contenders), []
-    while left:
-        best = best_of_all(left)
-        kept.append(best)
-        left = [each for each in left if each is not best and not each.may_end_with(best)]
+    if not contenders:
+        return []
+    ends, left, kept = _Ends.of(contenders), np.arange(len(contenders)), []
+    with np.errstate(invalid="ignore"):  # of two that never were anywhere
+        while len(left):
+            best = left[ends[left].best]
+            kept.append(contenders[best])
+            left = left[~_may_meet(ends[left], ends[best]) & (left != best)]
     return kept
 
 
 def best_of_all(contenders: Sequence[Contender]) -> Contender:
     """The best contender; the first of those that only rounding tells apart."""
-    best = max(contenders, key=lambda each: each.rank)
-    least = best.objective - _SAME * (1.0 + abs(best.objective))
-    return next(each for each in contenders if each.counts == best.counts and each.objective >= least)
+    return contenders[_Ends.of(contenders).best]
 
 
 def contenders_of(

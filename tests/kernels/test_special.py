@@ -6,7 +6,7 @@ import pytest
 from scipy.special import digamma as scipy_digamma
 from scipy.special import gammaln
 
-from skvbem._numerics import digamma, log_gamma, log_rising, safe_cholesky, safe_log, times_log
+from skvbem._numerics import digamma, log_det_one_plus, log_gamma, log_rising, safe_cholesky, safe_log, times_log
 
 approx = pytest.approx
 
@@ -122,3 +122,23 @@ def test_factors_of_many_are_those_of_each_alone(n_broken, rng):
         except np.linalg.LinAlgError:
             expected = np.full((4, 4), np.nan)
         assert np.array_equal(factor, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 12])
+def test_log_det_of_one_plus_small_and_large_matrices(d, rng):
+    """Against fifty digits, also where the matrix is lost beside the identity."""
+    a = rng.standard_normal((2, 3, d, d))
+    a = a @ a.swapaxes(-1, -2) * np.array([1e-18, 1.0, 1e6])[:, None, None]
+    found = log_det_one_plus(a)
+    with mpmath.workdps(50):
+        exact = [
+            float(mpmath.log(mpmath.det(mpmath.eye(d) + mpmath.matrix(each.tolist())))) for each in a.reshape(-1, d, d)
+        ]
+    assert found.shape == (2, 3)
+    np.testing.assert_allclose(found.ravel(), exact, rtol=1e-12)
+
+
+def test_log_det_of_what_is_not_positive_is_not_a_number():
+    a = np.array([[[0.0, 2.0], [2.0, 0.0]], [[-3.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    assert np.isnan(log_det_one_plus(a)).tolist() == [True, True, False]
+    assert a[0, 1, 1] == 0.0  # what is given is left as it is

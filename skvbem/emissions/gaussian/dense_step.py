@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric, pairings, safe_cholesky, unpack_symmetric
+from skvbem._numerics import first_axes_last, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
 from skvbem.families.parallel_generator import ParallelGenerator
 
@@ -226,7 +226,7 @@ class DenseStep(Step):
         self.whitener, self.tied, self.single = whitener, tied, natural.ndim == 1
         d = len(reach)
         if tied:
-            lanes = np.ascontiguousarray(np.moveaxis(natural.reshape(len(natural), -1), 0, -1))
+            lanes = np.ascontiguousarray(first_axes_last(natural.reshape(len(natural), -1)))
             of_means = lanes[:, : -1 - d * (d + 1) // 2].reshape(len(lanes), -1, 1 + d)
             of_precisions = lanes[:, None, of_means.shape[1] * (1 + d) :]
             at_origin = of_means[..., 0] + of_precisions[..., 0]
