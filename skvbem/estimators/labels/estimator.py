@@ -325,20 +325,6 @@ class EmissionEstimator(ReportingEstimator):
     def _hidden(self, fitted: FittedEmissions) -> tuple:
         return (self._label,)
 
-    def log_point(self, tables: Mapping) -> np.ndarray:
-        """Refused: no score takes parameters of such models.
-
-        Parameters
-        ----------
-        tables : mapping
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        raise TypeError(f"Scores of {type(self).__name__} take no parameters. Leave 'tables' out.")
-
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: the name of the class in lower case, then 0, 1, ...
 

@@ -357,20 +357,6 @@ class VBNetwork(LatentNodesEstimator):
             **fitted.tables(),
         }
 
-    def log_point(self, tables: Mapping) -> np.ndarray:
-        """Refused: no score takes parameters of such models.
-
-        Parameters
-        ----------
-        tables : mapping
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        raise TypeError(f"Scores of {type(self).__name__} take no parameters. Leave 'tables' out.")
-
     # Asking -----------------------------------------------------------------------------------------------------------
 
     def _asked(self, X) -> tuple[FittedMixedNetwork, list[np.ndarray]]:
