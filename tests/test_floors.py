@@ -10,16 +10,20 @@ from pathlib import Path
 
 import pytest
 from house_figures import (
+    E_STEPS,
     circles,
     code_lines,
+    files_to_first_step,
     function_lengths,
     import_graph,
     kernel_function_lengths,
     lengths,
     private_accesses,
+    small_tables,
 )
 
 import skvbem
+from skvbem import VBHMM, VBDiscreteDAG, VBMixture
 
 ROOT = Path(skvbem.__file__).parent
 FLOORS = {
@@ -239,6 +243,22 @@ def test_imports_point_down_within_rooms(path):
 def test_modules_do_not_import_each_other_in_a_circle():
     """Not for annotations either, nor inside functions."""
     assert circles(import_graph(ROOT)) == []
+
+
+def test_the_way_to_the_first_step_is_the_one_on_the_design_page():
+    """What a reader opens to follow a fit does not grow unnoticed."""
+    page = (Path(__file__).parents[1] / "doc" / "design.rst").read_text()
+    said = re.search(r"enters the (\d+) files below.*?(\d+) and\s.*?(\d+)\.", page, re.DOTALL).groups()
+    listed = re.findall(r"``([\w/]+)``", page.partition(".. way-begin")[2].partition(".. way-end")[0])
+    numbers, categories = small_tables()
+    cases = [(VBMixture(2, random_state=0), numbers), (VBHMM(2, random_state=0), numbers)]
+    cases.append((VBDiscreteDAG(random_state=0), categories))
+    ways = [
+        files_to_first_step(lambda estimator=estimator, X=X: estimator.fit(X), "skvbem", E_STEPS)
+        for estimator, X in cases
+    ]
+    assert sorted(ways[0]) == sorted(f"{name}.py" for name in listed)
+    assert [len(files) for files in ways] == list(map(int, said))
 
 
 def test_rooms_speak_to_each_other_by_public_names():

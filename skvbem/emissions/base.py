@@ -39,7 +39,7 @@ Two kinds of emissions share their default priors: measurements with a mean and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, Protocol, Self
 
@@ -132,6 +132,19 @@ class Step(ABC):
 
 class Emission(ABC):
     """An observation model: a value, the same for every component."""
+
+    #: Components that known labels name, the first ones, which keep their places: none where no labels are known.
+    n_levels: int = 0
+
+    @property
+    def is_from_outside(self) -> bool:
+        """Whether it is not the library's own, so that `skvbem.emissions.outside` looks at what it returns."""
+        return type(self).__module__.partition(".")[0] != "skvbem"
+
+    @property
+    def counts_factors(self) -> bool:
+        """Whether its numbers of factors are to be counted."""
+        return False
 
     @property
     @abstractmethod
@@ -357,6 +370,11 @@ class Emission(ABC):
         total = step.zeros()
         step.add(block, responsibilities, total)
         return step.statistics(total)
+
+
+def parts_of(emission: Any) -> Sequence[Emission]:
+    """The emissions of groups of columns: several of `Independent`, else the one."""
+    return getattr(emission, "parts", (emission,))
 
 
 def relabeled(cells: np.ndarray, component_of_cell: np.ndarray, order: np.ndarray) -> np.ndarray:

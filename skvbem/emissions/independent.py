@@ -28,6 +28,16 @@ class Independent(Emission):
     parts: tuple[Emission, ...]
 
     @property
+    def is_from_outside(self) -> bool:
+        """Whether some group's emission is not the library's own."""
+        return any(part.is_from_outside for part in self.parts)
+
+    @property
+    def counts_factors(self) -> bool:
+        """Whether numbers of factors of some group are to be counted."""
+        return any(part.counts_factors for part in self.parts)
+
+    @property
     def n_columns(self) -> int:
         """Columns of all groups."""
         return sum(part.n_columns for part in self.parts)

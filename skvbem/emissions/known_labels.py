@@ -14,8 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skvbem.emissions.base import Emission, Step
-from skvbem.emissions.outside import parts_of
+from skvbem.emissions.base import Emission, Step, parts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,8 +180,3 @@ def without_labels(emission: Any, tables: list[Any]) -> tuple[Any, list[Any]]:
     if not isinstance(emission, KnownLabels):
         return emission, tables
     return emission.of_rows, [table.rows for table in tables]
-
-
-def n_levels_of(emission: Any) -> int:
-    """Components that known labels name, the first ones, which keep their places."""
-    return emission.n_levels if isinstance(emission, KnownLabels) else 0

@@ -6,12 +6,11 @@ an error of numpy, far from the method that is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from skvbem.emissions.base import Emission
+from skvbem.emissions.base import Emission, parts_of
 from skvbem.emissions.linear import LinearEmission
 from skvbem.families.base import ConjugateFamily
 
@@ -21,16 +20,7 @@ _N_TRIED = 2, 3
 
 def from_outside(emission: Emission) -> list[tuple[int, Emission]]:
     """The emissions of groups of columns whose classes are not the library's own, and the numbers of the groups."""
-    return [(k, part) for k, part in enumerate(parts_of(emission)) if _is_from_outside(part)]
-
-
-def parts_of(emission: Emission) -> Sequence[Emission]:
-    """The emissions of groups of columns: several of `Independent`, else the one."""
-    return getattr(emission, "parts", (emission,))
-
-
-def _is_from_outside(emission: Emission) -> bool:
-    return type(emission).__module__.partition(".")[0] != "skvbem"
+    return [(k, part) for k, part in enumerate(parts_of(emission)) if part.is_from_outside]
 
 
 def likely_defect(emission: Emission) -> str | None:
@@ -60,8 +50,6 @@ def check_cells(emission: Emission, prior: ConjugateFamily, n_components: int) -
     ValueError
         That names the emission.
     """
-    if not _is_from_outside(emission):
-        return
     n_cells, wanted = len(prior.coordinates), len(emission.component_of_cell(n_components))
     if n_cells != wanted:
         raise ValueError(
@@ -111,8 +99,8 @@ def _check_shapes_of(emission: Emission, block: Any, prior: Any, n_components: i
         _of_shape(emission, "step(...).statistics", statistics, natural.shape)
 
 
-def seeding_coordinates(emission: Emission, block: Any) -> np.ndarray:
-    """The seeding coordinates of a block, (n_rows, n_axes); of an emission from outside they are checked.
+def checked_coordinates(emission: Emission, block: Any) -> np.ndarray:
+    """The seeding coordinates of a block, (n_rows, n_axes), which an emission from outside may get wrong.
 
     Raises
     ------

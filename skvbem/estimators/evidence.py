@@ -159,9 +159,8 @@ class EvidenceEstimator(VBEstimator):
         """The starts of a plan for other data."""
         return plan.starts
 
-    @abstractmethod
     def log_point(self, tables: Mapping) -> np.ndarray:
-        """Log parameters, (n_cells,), of those that a user gives.
+        """Log parameters, (n_cells,), of those that a user gives, where scores take some.
 
         Parameters
         ----------
@@ -170,7 +169,13 @@ class EvidenceEstimator(VBEstimator):
         Returns
         -------
         ndarray
+
+        Raises
+        ------
+        TypeError
+            If no score takes parameters of such models.
         """
+        raise TypeError(f"Scores of {type(self).__name__} take no parameters. Leave 'tables' out.")
 
     def score_options(self, options: Mapping) -> dict:
         """Options of a score, tables of nodes among them as the points (n_cells,) that scores know.

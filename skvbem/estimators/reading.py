@@ -127,7 +127,6 @@ class Reading(ABC):
         return {**self.__dict__, "given": {"X": None}}
 
 
-def warn_of_one_row(n_rows: int) -> None:
+def warn_of_one_row() -> None:
     """Warn of data that say next to nothing."""
-    if n_rows == 1:
-        warn("X has one row: the fit is mostly prior.", DataWarning)
+    warn("X has one row: the fit is mostly prior.", DataWarning)

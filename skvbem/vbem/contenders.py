@@ -1,4 +1,4 @@
-"""Where starts and moves got to, and what a search knows by them: the optima met, and how often the best of them."""
+"""Where starts and moves got to, which of them may end at one optimum, and which are worth keeping."""
 
 from __future__ import annotations
 
@@ -18,10 +18,6 @@ _DIFFERENT, _SAME = 0.01, 1e-10
 _NATS_OF_A_MODE = 12.0
 # How many times the gain still to come, as estimated, a contender may be behind the best.
 REACH = 6.0
-# Rounds in a row that may find nothing better, at least and for each start; one less for each start that met the best.
-_PATIENCE, _PATIENCE_PER_START = 4, 0.4
-
-
 # The share of all counts that a proposal mixes into each of its own where no prior does.
 _BLUR = 1e-3
 #: The kind of a proposal that keeps nothing of any optimum.
@@ -117,46 +113,6 @@ class Contender:
     def may_reach(self, best: Contender) -> bool:
         """Whether it may yet reach the best."""
         return self.counts == best.counts and self.objective + REACH * self.to_come >= best.objective
-
-
-class Findings:
-    """What a search met: the optima, how often its starts alone met the best, and how many rounds found none better."""
-
-    def __init__(self, n_starts: int):
-        self.most_rounds = max(_PATIENCE, int(_PATIENCE_PER_START * n_starts))
-        self.optima: list[Contender] = []
-        self.n_met, self.n_failed = 0, 0
-
-    @property
-    def best(self) -> Contender:
-        """The best optimum."""
-        return self.optima[0]
-
-    @property
-    def patience(self) -> int:
-        """Rounds in a row that may find nothing better: the fewer, the more starts met the best by themselves."""
-        return max(self.most_rounds - self.n_met, 1)
-
-    @property
-    def is_agreed(self) -> bool:
-        """Whether starts met the best so often that a single round is tried to leave it."""
-        return self.patience == 1
-
-    @property
-    def is_over(self) -> bool:
-        """Whether enough was tried."""
-        return self.n_failed >= self.patience
-
-    def add(self, ended: list[Contender], is_round: bool) -> None:
-        """Take up what a race ended in, after a round of moves or not."""
-        last = self.optima[0] if self.optima else None
-        self.optima = different([*self.optima, *ended])
-        if not self.optima:
-            return
-        is_better = last is None or (self.best is not last and not last.may_end_with(self.best))
-        self.n_met = 0 if is_better else self.n_met
-        self.n_met += sum(each.is_alone and each.may_end_with(self.best) for each in ended)
-        self.n_failed = 0 if is_better else self.n_failed + is_round
 
 
 def blur_of(form: Form) -> float:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.errors import BoundFellError, NoInteriorModeError
-from skvbem.vbem.contenders import REACH, Contender, Findings, Move, best_of_all, contenders_of, different
+from skvbem.vbem.contenders import REACH, Contender, Move, best_of_all, contenders_of, different
 from skvbem.vbem.driver import Ascent, Race, run
 
 # Nats still to come below which a race is over.
@@ -32,6 +32,48 @@ _N_STEPS, _N_STEPS_ALONE = 11, 8
 _NATS_OF_A_SAMPLE = 100.0
 # Optima that are moved, and optima that see more data.
 _N_MOVED, _N_SURVIVORS = 5, 3
+# Rounds in a row that may find nothing better, at least and for each start; one less for each start that met the best.
+_PATIENCE, _PATIENCE_PER_START = 4, 0.4
+
+
+class Findings:
+    """What a search met: the optima, how often its starts alone met the best, and how many rounds found none better."""
+
+    def __init__(self, n_starts: int):
+        self.most_rounds = max(_PATIENCE, int(_PATIENCE_PER_START * n_starts))
+        self.optima: list[Contender] = []
+        self.n_met, self.n_failed = 0, 0
+
+    @property
+    def best(self) -> Contender:
+        """The best optimum."""
+        return self.optima[0]
+
+    @property
+    def patience(self) -> int:
+        """Rounds in a row that may find nothing better: the fewer, the more starts met the best by themselves."""
+        return max(self.most_rounds - self.n_met, 1)
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether starts met the best so often that a single round is tried to leave it."""
+        return self.patience == 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether enough was tried."""
+        return self.n_failed >= self.patience
+
+    def add(self, ended: list[Contender], is_round: bool) -> None:
+        """Take up what a race ended in, after a round of moves or not."""
+        last = self.optima[0] if self.optima else None
+        self.optima = different([*self.optima, *ended])
+        if not self.optima:
+            return
+        is_better = last is None or (self.best is not last and not last.may_end_with(self.best))
+        self.n_met = 0 if is_better else self.n_met
+        self.n_met += sum(each.is_alone and each.may_end_with(self.best) for each in ended)
+        self.n_failed = 0 if is_better else self.n_failed + is_round
 
 
 class Explorer:

@@ -17,12 +17,11 @@ from typing import Any, Self, cast
 import numpy as np
 
 from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
-from skvbem.emissions.base import Emission
+from skvbem.emissions.base import Emission, parts_of
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.independent import Independent
 from skvbem.emissions.known_labels import KnownLabels
-from skvbem.emissions.outside import parts_of
 from skvbem.families import Regression
 
 #: For each group whose factors are to be counted, a number for each component.
@@ -52,7 +51,7 @@ class FactorGroup:
         groups, first = [], 0
         for place, part in enumerate(parts_of(emission)):
             after = first + len(part.component_of_cell(n_components))
-            if isinstance(part, FactorAnalyzer) and part.counts_factors:
+            if part.counts_factors and isinstance(part, FactorAnalyzer):
                 groups.append(cls(part, place, slice(first, after)))
             first = after
         return groups
@@ -60,11 +59,6 @@ class FactorGroup:
     def table(self, block: Any) -> FactorTable:
         """The rows of the group in a block."""
         return block.parts[self.place] if hasattr(block, "parts") else block
-
-
-def counts_factors(emission: Emission) -> bool:
-    """Whether an emission has a group whose factors are to be counted."""
-    return bool(FactorGroup.of(emission, 1))
 
 
 def numbers_of(emission: Emission, n_components: int) -> Numbers:

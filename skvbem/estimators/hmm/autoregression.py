@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skvbem.emissions.outside import parts_of
+from skvbem.emissions.base import parts_of
 from skvbem.emissions.regression import RegressionEmission
 
 #: Paths drawn for the intervals of a forecast, of all draws of parameters together.

@@ -22,13 +22,12 @@ from skvbem.estimators.input.output import filled
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.tables import listed, show
 from skvbem.estimators.labels.emission_parameters import tells_what_moved
-from skvbem.estimators.labels.emission_priors import resolve_emission_prior
 from skvbem.estimators.labels.estimator import (
     EmissionEstimator,
     check_size,
     responsibilities_of,
 )
-from skvbem.estimators.labels.fitting import LabelStarts
+from skvbem.estimators.labels.fitting import LabelStarts, resolve_emission_prior
 from skvbem.estimators.labels.given_parameters import given_distributions
 from skvbem.estimators.sequences.estimator import SequenceEstimator
 from skvbem.models.hmm.enumeration import first_impossible

@@ -22,8 +22,8 @@ from skvbem.emissions.regression import lagged, steps_of
 from skvbem.emissions.specifications.registry import FOR_NUMBERS, family_of
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.emission_groups import DEFAULT_COVARIANCE_TYPE, EmissionGroup, EmissionReader
-from skvbem.estimators.input.guesses import warn_of_names_of_rows, warn_of_numbers
-from skvbem.estimators.input.numbers import check_blocks, is_missing, read_numbers
+from skvbem.estimators.input.guesses import MIN_LEVELS, warn_of_names_of_rows, warn_of_numbers
+from skvbem.estimators.input.numbers import check_blocks, hold_whole_numbers, is_missing, read_numbers
 from skvbem.estimators.input.tables import Column, Table, is_missing_value, listed, missing_markers, show
 
 
@@ -144,9 +144,10 @@ class ColumnGroups:
     def _warn_of_guesses(self, values: Sequence[np.ndarray], by_name: bool, categories) -> None:
         """Warn where columns may hold what their data types do not say."""
         of_groups = {group.name: (group.columns, of_group) for group, of_group in zip(self.groups, values)}
-        warn_of_numbers(self.names, of_groups, by_name, self.owner)
+        if any(group.encoder is None and hold_whole_numbers(each) for group, each in zip(self.groups, values)):
+            warn_of_numbers(self.names, of_groups, by_name, self.owner)
         for group, codes in zip(self.groups, values):
-            if group.encoder is not None:
+            if group.encoder is not None and group.encoder.n_categories_.max() > MIN_LEVELS:
                 warn_of_names_of_rows(group.names, codes, group.encoder.n_categories_, categories)
 
     @classmethod

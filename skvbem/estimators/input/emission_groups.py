@@ -74,9 +74,10 @@ class EmissionReader:
             columns out.
         """
         groups = [self._with_covariates(group) for group in self.as_given(emission, hold_numbers)]
-        of_groups, given = [group.columns for group in groups], {at for group in groups for at in group.given}
-        among = [at for at in range(len(self.names)) if at not in given or any(at in each for each in of_groups)]
-        self._selection.check_partition(of_groups, among)
+        if isinstance(emission, Mapping) or is_list_of_emissions(emission):
+            of_groups, given = [group.columns for group in groups], {at for group in groups for at in group.given}
+            among = [at for at in range(len(self.names)) if at not in given or any(at in each for each in of_groups)]
+            self._selection.check_partition(of_groups, among)
         return [self._with_places(group) for group in groups]
 
     def as_given(self, emission, hold_numbers: Callable[[], list[bool]]) -> list[EmissionGroup]:

@@ -21,8 +21,10 @@ _MAX_COUNTS, _ROWS_PER_COUNT, _MIN_ROWS = 30, 3, 20
 _MIN_COUNTS, _RARE = 5, 0.05
 # Between which variances of counts lie, as multiples of their means.
 _DISPERSION = 0.5, 10.0
-# Levels, and the share of rows with a level of their own, from which on these tell rows apart.
-_MIN_LEVELS, _SHARE_OF_ROWS = 20, 0.5
+#: Levels that no column has more of which tell rows apart.
+MIN_LEVELS = 20
+# The share of rows with a level of their own from which on levels tell rows apart.
+_SHARE_OF_ROWS = 0.5
 # Columns in a mapping that a message writes out.
 _MAX_COLUMNS = 40
 _COUNTS = "poisson"
@@ -84,11 +86,11 @@ def warn_of_names_of_rows(names: Sequence[str], codes: np.ndarray, n_categories:
     if not isinstance(categories, (str, Mapping)):
         return
     doubtful = []
-    for j in np.flatnonzero(n_categories > _MIN_LEVELS).tolist():
+    for j in np.flatnonzero(n_categories > MIN_LEVELS).tolist():
         seen = codes[:, j][codes[:, j] >= 0]
         n_levels = int(np.count_nonzero(np.bincount(seen)))
         is_declared = isinstance(categories, Mapping) and names[j] in categories
-        if n_levels > max(_MIN_LEVELS, _SHARE_OF_ROWS * len(seen)) and not is_declared:
+        if n_levels > max(MIN_LEVELS, _SHARE_OF_ROWS * len(seen)) and not is_declared:
             doubtful.append((names[j], n_levels, len(seen)))
     if not doubtful:
         return

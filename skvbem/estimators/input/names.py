@@ -1,4 +1,4 @@
-"""Names of columns: what a fit keeps of them, and tables that are refused because theirs are others.
+"""Names of columns: tables that are refused because theirs are not those of the fit.
 
 They are compared here and not by scikit-learn, whose older versions know nothing of the names of newer data frames, and
 would take columns in another order for those of the fit. The words are scikit-learn's, which users know.
@@ -7,23 +7,9 @@ would take columns in another order for those of the fit. The words are scikit-l
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-
-import numpy as np
 
 from skvbem._compat import warn
-from skvbem.estimators.input.tables import MAX_NAMED_COLUMNS, Table, is_frame
-
-
-def names_of_fit(table: Table) -> dict[str, Any]:
-    """The attributes `n_features_in_` and, if X has string column names, `feature_names_in_` and its library."""
-    attributes: dict[str, Any] = {"n_features_in_": table.n_columns}
-    if table.has_own_names:
-        attributes["feature_names_in_"] = np.asarray(table.names, dtype=object)
-        for library in ("pandas", "polars"):
-            if is_frame(table.source, library):
-                attributes["_frames_of_"] = library
-    return attributes
+from skvbem.estimators.input.tables import MAX_NAMED_COLUMNS, Table
 
 
 def check_names(table: Table, estimator) -> None:
@@ -33,7 +19,7 @@ def check_names(table: Table, estimator) -> None:
     ----------
     table : Table
     estimator : estimator
-        Fitted, with the attributes of `names_of_fit`.
+        Fitted, with the attributes of `Table.names_of_fit`.
 
     Raises
     ------

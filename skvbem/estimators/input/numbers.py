@@ -55,6 +55,11 @@ def is_missing(values: np.ndarray) -> np.ndarray:
     return np.isnan(values) if values.dtype.kind == "f" else values < 0
 
 
+def hold_whole_numbers(values: np.ndarray) -> bool:
+    """Whether some column of numbers holds whole ones alone."""
+    return any(bool(((cells == np.trunc(cells)) | np.isnan(cells)).all()) for cells in values.T)
+
+
 def count_missing(values: Sequence[np.ndarray]) -> int:
     """How many cells are missing."""
     counts = (np.count_nonzero(is_missing(each[rows])) for each in values for rows in blocks_of_rows(len(each)))

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from skvbem.blocks import Blocks
 from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
 from skvbem.emissions import Emission
-from skvbem.emissions.known_labels import PartlyLabeled, n_levels_of, without_labels
+from skvbem.emissions.known_labels import PartlyLabeled
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.labels import RowLabels
 from skvbem.estimators.input.numbers import are_complete, are_observed, count_missing
@@ -99,12 +99,13 @@ class TableReading(Reading):
 
     def arranged(self, model: Mixture, survey: Any = None) -> Iterator[tuple]:
         """Of each block, in the order of rows that costs least: values, weight, table, and that order or None."""
+        of_rows: Any = model.emission if self.labels is None else cast(Any, model.emission).of_rows
         for values, weight in self.blocks:
-            table = model.emission.prepare(self.columns.as_emission_takes(values), survey)
-            order = without_labels(model.emission, [])[0].row_order(table)
+            table = of_rows.prepare(self.columns.as_emission_takes(values), survey)
+            order = of_rows.row_order(table)
             if order is not None:
                 values, weight = [of_group[order] for of_group in values], None if weight is None else weight[order]
-                table = model.emission.prepare(self.columns.as_emission_takes(values), survey)
+                table = of_rows.prepare(self.columns.as_emission_takes(values), survey)
             yield values, weight, table, order
 
     def _segments(self, model: Mixture, survey: Any = None) -> Iterator[MixtureData]:
@@ -170,7 +171,7 @@ class TableReading(Reading):
 
 def _labeled(model: Mixture | HMM, table: Any, labels: RowLabels | None) -> Any:
     """A table as a model takes it, with labels if it knows of these."""
-    knows = n_levels_of(model.emission) > 0
+    knows = model.emission.n_levels > 0
     assert knows == (labels is not None), "a model knows labels if its rows have them"
     return table if labels is None else PartlyLabeled(table, labels.codes)
 

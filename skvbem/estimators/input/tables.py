@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Number
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -57,6 +58,16 @@ class Table:
     def n_columns(self) -> int:
         """Number of columns."""
         return len(self.names)
+
+    def names_of_fit(self) -> dict[str, Any]:
+        """The attributes `n_features_in_` and, if X has string column names, `feature_names_in_` and its library."""
+        attributes: dict[str, Any] = {"n_features_in_": self.n_columns}
+        if self.has_own_names:
+            attributes["feature_names_in_"] = np.asarray(self.names, dtype=object)
+            for library in ("pandas", "polars"):
+                if is_frame(self.source, library):
+                    attributes["_frames_of_"] = library
+        return attributes
 
     def each_column(self) -> Iterator[Column]:
         """The columns, one after the other."""

@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import N_JOBS, Interval, IterationReport, StrOptions, check_feature_names_in, warn
 from skvbem.blocks import Blocks, is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Emission
-from skvbem.emissions.factor.numbers import counts_factors
-from skvbem.emissions.outside import check_shapes, from_outside, parts_of
+from skvbem.emissions.base import parts_of
+from skvbem.emissions.outside import check_shapes
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.base import OBJECTIVES
 from skvbem.estimators.fitted import Fitted, Solved
@@ -141,7 +141,7 @@ class EmissionEstimator(ReportingEstimator):
         return super()._other_data(where)
 
     def _best_fit(self, model, data, reading, report) -> tuple[Any, FitPlan, Fit, dict]:
-        if not counts_factors(model.emission):
+        if not model.emission.counts_factors:
             return super()._best_fit(model, data, reading, report)
         factors = FactorNumbers(
             partial(self._model_with, reading, n_components=model.n_components),
@@ -209,7 +209,7 @@ class EmissionEstimator(ReportingEstimator):
 
     def _compiled(self, model, reading: Any, n_starts: int) -> Any:
         data = reading.compiled(model)
-        if from_outside(model.emission):
+        if model.emission.is_from_outside:
             first = next(iter(data.chunks()))
             check_shapes(model.emission, first.table, model.prior.blocks[-1], model.n_components)
         return data
@@ -218,7 +218,8 @@ class EmissionEstimator(ReportingEstimator):
         return fitted.model.updated(fitted.statistics)
 
     def _warn_of_data(self, reading, model, data) -> None:
-        warn_of_one_row(len(data))
+        if len(data) == 1:
+            warn_of_one_row()
         self._warn_of_cost(model)
         warn_of_oddities(reading.as_independent, model.emission, model.n_components, len(data), data.total_weight)
 
@@ -323,20 +324,6 @@ class EmissionEstimator(ReportingEstimator):
 
     def _hidden(self, fitted: FittedEmissions) -> tuple:
         return (self._label,)
-
-    def log_point(self, tables: Mapping) -> np.ndarray:
-        """Refused: no score takes parameters of such models.
-
-        Parameters
-        ----------
-        tables : mapping
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        raise TypeError(f"Scores of {type(self).__name__} take no parameters. Leave 'tables' out.")
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: the name of the class in lower case, then 0, 1, ...

@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.emissions import Emission
+from skvbem.emissions.base import parts_of
 from skvbem.emissions.known_labels import without_labels
-from skvbem.emissions.outside import parts_of
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
 from skvbem.estimators.input.column_groups import ColumnGroups, Group
 from skvbem.estimators.profile_rows import rows_of_profiles

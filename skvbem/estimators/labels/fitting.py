@@ -1,4 +1,4 @@
-"""How models whose rows have one hidden label each are fitted: what they are moved to, and which solutions count."""
+"""How models whose rows have one hidden label each are fitted: priors of emissions, moves, solutions that count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.emissions.known_labels import n_levels_of
+from skvbem.emissions import Emission, EmissionSpecification
+from skvbem.emissions.base import parts_of
+from skvbem.emissions.outside import check_cells
+from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.input.tables import listed
+from skvbem.families import Product
+from skvbem.families.base import ConjugateFamily
 from skvbem.models.labels.model import EmissionAscent
 from skvbem.models.labels.moves import Recombinations
 from skvbem.models.labels.shares import crossed, overlap, shared_among_some, shared_anew
@@ -32,6 +38,39 @@ _APART, _N_WHERE_APART, _N_DRAWN_WHERE_APART = 0.04, 4, 2
 _MAX_ROWS_OF_ALL_KINDS = 4096
 # Steps for each start then.
 _N_STEPS_OF_MANY_ROWS = 50
+
+
+def resolve_emission_prior(groups: ColumnGroups, emission: Emission, n_components: int) -> ConjugateFamily:
+    """The prior of the emission that the parameters of its groups' specifications stand for."""
+    parts = parts_of(emission)
+    options = [group.specification.prior_options(part, group.names) for group, part in zip(groups.groups, parts)]
+    if len(options) == 1:
+        prior = emission.default_prior(n_components, **options[0])
+    else:
+        prior = emission.default_prior(n_components, options=options)  # type: ignore[call-arg]
+    of_groups = prior.blocks if isinstance(prior, Product) and len(options) > 1 else (prior,)
+    for group, part, of_group in zip(groups.groups, parts, of_groups):
+        if part.is_from_outside:
+            check_cells(part, of_group, n_components)
+        _check_prior(of_group, group.specification)
+    return prior
+
+
+def _check_prior(prior: ConjugateFamily, specification: EmissionSpecification) -> None:
+    """Refuse parameters of a group of columns that make no density."""
+    if np.all(prior.is_valid):
+        return
+    names = specification.get_params(deep=False)
+    owner, several = type(specification).__name__, len(names) > 1
+    who = f"The parameter{'s' * several} {listed(map(repr, names))} of {owner}" if names else owner
+    makes = f"{who} make{'s' * (not several)} no prior for this X"
+    least = np.min(prior.coordinates)
+    if np.isfinite(prior.coordinates).all() and not np.any(prior.signed) and least <= 0:
+        raise ValueError(f"{makes}: numbers of a {type(prior).__name__} prior must be > 0, and one is {least:g}.")
+    raise ValueError(
+        f"{makes}: in the units of the data its numbers exceed the range of floats. Leave them at their defaults, or "
+        "measure X in another unit."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +173,7 @@ class LabelMethod(FitMethod):
             propose(ALONE, shared_anew(rows, model.n_components, _AT_ONCE, rng))
         propose("share out anew", shared_among_some(rows, best, _N_AMONG_SOME, rng))
         for pair in pairs:
-            propose("cross", crossed(rows, *pair, _N_CROSSED, rng, n_levels_of(model.emission)))
+            propose("cross", crossed(rows, *pair, _N_CROSSED, rng, model.emission.n_levels))
         return Proposals(kinds, np.concatenate(proposed, axis=1))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:

@@ -17,7 +17,6 @@ from skvbem._names import did_you_mean
 from skvbem.emissions import Emission
 from skvbem.estimators.input.column_groups import ColumnGroups, Group
 from skvbem.estimators.input.emission_groups import EmissionReader, is_list_of_emissions
-from skvbem.estimators.input.names import names_of_fit
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import Column, Table, listed, show
 from skvbem.tables import as_distributions
@@ -91,7 +90,7 @@ def given_emission(estimator, parameters, columns, n_components: int) -> GivenEm
     for of_columns, of_group in zip(column_groups.groups, checked):
         _check_levels(of_columns, of_group, owner)
     made = column_groups.emission(rows, None)
-    reading = TableReading(column_groups, [(rows, None)], names=names_of_fit(table))
+    reading = TableReading(column_groups, [(rows, None)], names=table.names_of_fit())
     return GivenEmission(reading, made, made.point_of(column_groups.as_emission_takes(checked)))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from skvbem._compat import warn
 from skvbem.emissions import Emission
-from skvbem.emissions.outside import parts_of
+from skvbem.emissions.base import parts_of
 from skvbem.errors import DataWarning
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import named_columns

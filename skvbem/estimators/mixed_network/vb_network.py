@@ -10,16 +10,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import N_JOBS, Interval, StrOptions
-from skvbem.emissions.factor.numbers import counts_factors
 from skvbem.errors import StructureError
 from skvbem.estimators.base import check_count, check_flag
 from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.names import check_names, names_of_fit
+from skvbem.estimators.input.names import check_names
 from skvbem.estimators.input.numbers import are_observed
 from skvbem.estimators.input.output import as_fit_saw, filled
 from skvbem.estimators.input.tables import read_table, show
 from skvbem.estimators.labels.emission_parameters import refuse_lags
-from skvbem.estimators.labels.emission_priors import resolve_emission_prior
+from skvbem.estimators.labels.fitting import resolve_emission_prior
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network.fitted import FittedMixedNetwork
 from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedStarts
@@ -233,7 +232,7 @@ class VBNetwork(LatentNodesEstimator):
                 f"The 'emission' of {owner} explains columns by 'covariates'. In a network edges do this: leave "
                 "'covariates' out, and make their nodes parents in the 'structure'."
             )
-        return MixedReading(groups, [(values, weight)], is_weighted, names=names_of_fit(table), given=given)
+        return MixedReading(groups, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
 
     def _learns_prior(self) -> bool:
         return False
@@ -272,7 +271,7 @@ class VBNetwork(LatentNodesEstimator):
         of_tables.check_size()
         emissions, priors = {}, {}
         for group, emission in reading.emissions(dag):
-            if counts_factors(emission):
+            if emission.counts_factors:
                 raise ValueError(
                     f"n_factors='auto' of node {group.name!r} is a search that {owner} does not make. Give "
                     "FactorGaussian a number of factors, and compare bounds."
@@ -333,7 +332,8 @@ class VBNetwork(LatentNodesEstimator):
         return self._fitted_type.drawn_for(like.columns, model, point, len(values[0]), rng)
 
     def _warn_of_data(self, reading: MixedReading, model: MixedNetwork, data: MixedData) -> None:
-        warn_of_one_row(len(data))
+        if len(data) == 1:
+            warn_of_one_row()
 
     def _warn_of_fit(self, fitted: FittedMixedNetwork, data: MixedData) -> None:
         sizes = {node: len(fitted.levels[node]) for node in fitted.latents}
@@ -356,20 +356,6 @@ class VBNetwork(LatentNodesEstimator):
             "n_free_parameters_": fitted.model.n_free_parameters,
             **fitted.tables(),
         }
-
-    def log_point(self, tables: Mapping) -> np.ndarray:
-        """Refused: no score takes parameters of such models.
-
-        Parameters
-        ----------
-        tables : mapping
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        raise TypeError(f"Scores of {type(self).__name__} take no parameters. Leave 'tables' out.")
 
     # Asking -----------------------------------------------------------------------------------------------------------
 

@@ -13,13 +13,13 @@ from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.emissions import Emission
 from skvbem.estimators.base import check_count, has_posterior
 from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.names import check_names, names_of_fit
+from skvbem.estimators.input.names import check_names
 from skvbem.estimators.input.output import as_fit_saw, filled
 from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.input.tables import read_table
 from skvbem.estimators.input.weighted_blocks import WeightedTables
-from skvbem.estimators.labels.emission_priors import resolve_emission_prior
 from skvbem.estimators.labels.estimator import EmissionEstimator, check_size
+from skvbem.estimators.labels.fitting import resolve_emission_prior
 from skvbem.estimators.mixture.fitted import FittedMixture
 from skvbem.estimators.mixture.fitting import MixtureMethod
 from skvbem.models.mixture.model import Mixture
@@ -103,7 +103,7 @@ class MixtureEstimator(EmissionEstimator):
                 columns = ColumnGroups.learned_from_blocks(
                     tables.tables, self._given_emission(), owner, **self._reading_options()
                 )
-                names = names_of_fit(next(iter(tables.tables)))
+                names = next(iter(tables.tables)).names_of_fit()
             return TableReading.of_blocks(columns, tables, names=names, given=given)
         table = read_table(X, owner)
         if columns is not None:
@@ -112,7 +112,7 @@ class MixtureEstimator(EmissionEstimator):
         if columns is not None:
             return TableReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
         columns, values = self._learned_columns(table)
-        return TableReading(columns, [(values, weight)], is_weighted, names=names_of_fit(table), given=given)
+        return TableReading(columns, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
 
     def _mixture(
         self, reading: TableReading, emission: Emission, n_components: int, weights: Callable[[int], Weights]

@@ -23,13 +23,11 @@ import numpy as np
 from skvbem.emissions import Emission
 from skvbem.emissions.factor.numbers import (
     Numbers,
-    counts_factors,
     most_factors,
     numbers_of,
     with_factors_kept,
     with_numbers,
 )
-from skvbem.emissions.known_labels import n_levels_of
 from skvbem.estimators.labels.factor_numbers import FactorNumbers, Move, Search, State
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.moves import Recombinations
@@ -91,9 +89,8 @@ class Growth:
         data = self.data = search.data
         assert data.row_hashes is not None
         self.rows = DistinctRows.of(emission, data)
-        self.fewest = max(n_levels_of(emission), 1)
+        self.fewest = max(emission.n_levels, 1)
         self.most = len(np.unique(data.row_hashes(slice(None))[data.weight > 0]))
-        self.counts_factors = counts_factors(emission)
 
     def run(self) -> tuple[Mixture, FitPlan, Fit, list[Move]]:
         """The mixture where no move raises the bound any more, how it was fitted, and the moves that raised it."""
@@ -105,7 +102,7 @@ class Growth:
         n = state.model.n_components
         yield from self._without_empty(state)
         other_factors = []
-        if self.counts_factors:
+        if self.emission.counts_factors:
             for reached in self._factors(n).births_and_deletions(state):
                 yield reached
                 other_factors.append(reached)
@@ -187,7 +184,7 @@ class Growth:
         """All components of less than one row dropped, if there are several."""
         of_weights = state.model.prior.split(state.statistics)[0]
         small = np.flatnonzero(state.model.weights.counts(of_weights) < 1.0)
-        small = small[small >= n_levels_of(self.emission)]
+        small = small[small >= self.emission.n_levels]
         if 1 < len(small) < state.model.n_components:
             whole = Components.of(state.model, state.statistics)
             yield from self._reached(state, [whole.without(small)], "join")
@@ -244,7 +241,7 @@ class Growth:
 
     def _pruned(self, state: State) -> State:
         """A state without factors that its components do not need."""
-        return self._factors(state.model.n_components).pruned(state) if self.counts_factors else state
+        return self._factors(state.model.n_components).pruned(state) if self.emission.counts_factors else state
 
     def _anew(self, n_components: int, numbers: Numbers) -> State:
         """A mixture fitted from new starts."""

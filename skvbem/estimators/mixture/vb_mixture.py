@@ -366,7 +366,8 @@ class VBMixture(MixtureEstimator):
 
     def _check_together(self, X) -> None:
         self._check_numbers(X)
-        refuse_lags(type(self).__name__, self.emission)
+        if not isinstance(self.emission, str):  # a name stands for its defaults, which have no lags
+            refuse_lags(type(self).__name__, self.emission)
         owner = f"of {type(self).__name__}"
         auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
         if self.method != "vb" and (auto or optimized):

@@ -40,8 +40,6 @@ def in_clusters(
         Whose limits say what fits.
     """
     if isinstance(inference, str):
-        if inference == "exact":
-            return model
         if inference == "mean_field":
             return model.with_partition(Partition())
         hidden = [model.position[node] for node in latents]

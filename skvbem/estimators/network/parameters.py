@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from numbers import Integral, Real
@@ -13,7 +13,8 @@ import numpy as np
 from skvbem._compat import warn
 from skvbem._names import did_you_mean
 from skvbem.errors import StructureError, TooLargeError
-from skvbem.estimators.network.ties import check_priors_of_ties, resolve_ties
+from skvbem.estimators.network.reading import NetworkReading
+from skvbem.estimators.network.ties import check_categories_of_ties, check_priors_of_ties, resolve_ties
 from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
@@ -62,29 +63,30 @@ class CandidateNetwork:
     ties: Mapping = field(default_factory=dict)
 
     @classmethod
-    def of(cls, estimator, columns: tuple, n_categories: Sequence[int], observed_weight: Callable[[], Mapping]) -> Self:
+    def of(cls, estimator, reading: NetworkReading) -> Self:
         """The network that the parameters of an estimator describe.
 
         Parameters
         ----------
         estimator : estimator
-        columns : tuple
-        n_categories : sequence of int
-        observed_weight : callable
-            Column -> weight of the rows in which it is observed, by which an undirected structure is given directions.
+        reading : NetworkReading
+            In which columns are observed more or less: by that, an undirected structure is given directions.
         """
-        owner = type(estimator).__name__
+        owner, columns = type(estimator).__name__, reading.rows.names
         latents = resolve_latents(estimator.latents, estimator.structure, owner)
         undirected = None
-        if is_undirected(estimator.structure):
+        if estimator.structure is not None and is_undirected(estimator.structure):
             undirected = resolve_undirected(estimator.structure, latents, columns, owner)
             # axes of tables that a user gives are those that the user can know
-            order = None if isinstance(estimator.prior, Mapping) else observed_weight()
+            order = None if isinstance(estimator.prior, Mapping) else reading.observed_weight()
             dag = perfect_dag(undirected, (*latents, *columns), order)
         else:
             dag = resolve_structure(estimator.structure, latents, columns, owner)
-        cardinalities = {**latents, **dict(zip(columns, n_categories))}
-        ties = resolve_ties(estimator.ties, dag, cardinalities, owner)
+        cardinalities = {**latents, **dict(zip(columns, reading.columns.n_categories_.tolist()))}
+        ties = {}
+        if estimator.ties is not None:
+            ties = resolve_ties(estimator.ties, dag, cardinalities, owner)
+            check_categories_of_ties(ties, dag, dict(zip(reading.columns.names_, reading.columns.categories_)), owner)
         if ties and undirected is not None:
             raise ValueError(
                 f"The 'ties' parameter of {owner} is for directed structures: tables of an undirected one belong to "
@@ -107,7 +109,8 @@ class CandidateNetwork:
         """Dirichlet concentrations of every node, axes (*parents, node)."""
         self.check_prior()
         prior = {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
-        check_priors_of_ties(self.ties, self.dag, prior, self.owner)
+        if self.ties:
+            check_priors_of_ties(self.ties, self.dag, prior, self.owner)
         return prior
 
     @property

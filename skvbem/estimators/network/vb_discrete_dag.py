@@ -18,8 +18,8 @@ from skvbem.data import Rows
 from skvbem.estimators.base import check_count, check_flag, has_posterior
 from skvbem.estimators.fitted import FittedRun, Solved
 from skvbem.estimators.input.categories import CategoryEncoder
-from skvbem.estimators.input.guesses import warn_of_names_of_rows
-from skvbem.estimators.input.names import check_names, names_of_fit
+from skvbem.estimators.input.guesses import MIN_LEVELS, warn_of_names_of_rows
+from skvbem.estimators.input.names import check_names
 from skvbem.estimators.input.output import as_fit_saw, filled
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
@@ -37,7 +37,6 @@ from skvbem.estimators.network.network import Network
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.reports import fit_indices
-from skvbem.estimators.network.ties import check_categories_of_ties
 from skvbem.estimators.reading import warn_of_one_row
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
@@ -367,8 +366,9 @@ class VBDiscreteDAG(LatentNodesEstimator):
             handle_unknown=self.handle_unknown,
         )
         rows = Rows(tuple(table.names), columns.fit_encode(table), weights)
-        warn_of_names_of_rows(rows.names, rows.codes, columns.n_categories_, self.categories)
-        return NetworkReading.of(columns, rows, names=names_of_fit(table), given=given)
+        if columns.n_categories_.max() > MIN_LEVELS:
+            warn_of_names_of_rows(rows.names, rows.codes, columns.n_categories_, self.categories)
+        return NetworkReading.of(columns, rows, names=table.names_of_fit(), given=given)
 
     def _check_together(self, X) -> None:
         super()._check_together(X)
@@ -396,11 +396,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         -------
         CandidateNetwork
         """
-        n_categories = reading.columns.n_categories_.tolist()
-        candidate = CandidateNetwork.of(self, reading.rows.names, n_categories, reading.observed_weight)
-        categories = dict(zip(reading.columns.names_, reading.columns.categories_))
-        check_categories_of_ties(candidate.ties, candidate.dag, categories, type(self).__name__)
-        return candidate
+        return CandidateNetwork.of(self, reading)
 
     def graph(self, reading: NetworkReading) -> tuple[DAG | UndirectedGraph, dict]:
         """The graph that this estimator fits to what was read, with its latents, for searches.
@@ -469,6 +465,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         candidate = self.network(reading)
         candidate.check_size()
         model = DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior(), candidate.ties)
+        if self.inference == "exact":
+            return model
         return in_clusters(model, self.inference, tuple(candidate.latents), reading.rows, candidate)
 
     def _compiled(self, model: DiscreteDAG, reading: NetworkReading, n_starts: int) -> Program:
@@ -492,7 +490,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         return queries.sample(model, point, len(like.rows), rng)
 
     def _warn_of_data(self, reading: NetworkReading, model: DiscreteDAG, data: Program) -> None:
-        warn_of_one_row(reading.n_rows)
+        if reading.n_rows == 1:
+            warn_of_one_row()
 
     def _warn_of_fit(self, fitted: FittedNetwork, data: Program) -> None:
         dag, sizes = fitted.model.dag, fitted.sizes_of_latents()

@@ -13,7 +13,7 @@ from skvbem._compat import output_of
 from skvbem.estimators.base import check_count, check_level
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.names import check_names, names_of_fit
+from skvbem.estimators.input.names import check_names
 from skvbem.estimators.input.output import as_fit_saw
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
@@ -64,7 +64,7 @@ class SequenceEstimator(EvidenceEstimator):
         names = {}
         if columns is None:
             columns, values = self._learned_columns(table)
-            names = names_of_fit(table)
+            names = table.names_of_fit()
         else:
             values = columns.values(table)
         if (np.diff(place) != 1).any():

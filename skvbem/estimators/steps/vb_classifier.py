@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from skvbem._compat import Interval, StrOptions, fit_context
 from skvbem.emissions import EmissionSpecification
-from skvbem.estimators.input.names import check_names, names_of_fit
+from skvbem.estimators.input.names import check_names
 from skvbem.estimators.input.tables import Column, Table, read_table
 from skvbem.estimators.mixed_network.reading import nodes_of
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
@@ -186,7 +186,7 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
         network.set_params(structure=self._structure(reading)).fit(reading)
         for name in ("n_features_in_", "feature_names_in_"):
             vars(self).pop(name, None)
-        vars(self).update(names_of_fit(table))
+        vars(self).update(table.names_of_fit())
         self.classes_, self.network_ = classes, network
         self.structure_, self.n_iter_ = network.structure_, network.n_iter_
         return self

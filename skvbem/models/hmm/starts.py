@@ -16,7 +16,6 @@ from collections.abc import Callable
 import numpy as np
 
 from skvbem.data import mixed
-from skvbem.emissions.known_labels import labels_of
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.labels.distinct_rows import DistinctRows
@@ -66,10 +65,10 @@ def seeded_starts(
         for lane in cut_up:
             state = pieces[lane][block] if lane in pieces else np.searchsorted(cuts[lane], times[block], side="right")
             probability[lane] = (1 - _ELSEWHERE[0]) * (state == np.arange(n_states)[:, None]) + _ELSEWHERE[0] / n_states
-        return with_known_labels(probability, labels_of(data.table[block]))
+        return with_known_labels(probability, data.table[block].labels) if model.emission.n_levels else probability
 
     is_free = model.transitions.allowed.all() and model.initial.allowed.all()
-    if not is_free and labels_of(data.table) is None:  # known labels have an order of their own
+    if not is_free and not model.emission.n_levels:  # known labels have an order of their own
         blurred = _in_order(model, data, smoothed_of, blurred)
     statistics = model.statistics_from(smoothed_of, data, n_starts)
     pairs = slice(model.initial.n_cells, model.initial.n_cells + model.transitions.n_cells)

@@ -20,8 +20,7 @@ import numpy as np
 
 from skvbem.data import mixed
 from skvbem.emissions import Emission
-from skvbem.emissions.known_labels import labels_of
-from skvbem.emissions.outside import seeding_coordinates as coordinates_of
+from skvbem.emissions.outside import checked_coordinates
 
 # Distinct rows sampled at most.
 MAX_DISTINCT_ROWS = 2048
@@ -186,6 +185,11 @@ def _hashed(chunks: Callable[[], Iterable]) -> Iterator[tuple[int, np.ndarray, n
             yield number, chunk.row_hashes(rows)[weighted], weight[weighted], at + weighted
 
 
+def coordinates_of(emission: Emission, block: Any) -> np.ndarray:
+    """Rows of a block as points in which seeds are drawn, (n_rows, n_axes)."""
+    return checked_coordinates(emission, block) if emission.is_from_outside else emission.seeding_coordinates(block)
+
+
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
     """Distinct rows of data, a sample of them where they are many, that count as much together as all rows.
@@ -201,6 +205,8 @@ class DistinctRows:
         In which squared distances tell how unlike rows are.
     is_sample : bool
         Whether there are more of them in the data.
+    labels : ndarray of int, shape (n_rows,), or None
+        The component of each row where it is known, negative where it is not; None if none is.
     """
 
     blocks: list[Any]
@@ -208,6 +214,7 @@ class DistinctRows:
     hashes: np.ndarray
     coordinates: np.ndarray
     is_sample: bool
+    labels: np.ndarray | None = None
 
     @classmethod
     def of(cls, emission: Emission, data: Any, most: int = MAX_DISTINCT_ROWS) -> Self:
@@ -235,16 +242,11 @@ class DistinctRows:
         coordinates = np.concatenate([coordinates_of(emission, block) for block in blocks])
         is_sample = len(row) == most and bool((weight == 1.0).all())
         share = total / weight.sum() if len(weight) else 1.0
-        return cls(blocks, weight * share, hashes, coordinates, is_sample)
+        labels = np.concatenate([block.labels for block in blocks]) if emission.n_levels else None
+        return cls(blocks, weight * share, hashes, coordinates, is_sample, labels)
 
     def __len__(self) -> int:
         return len(self.weight)
-
-    @cached_property
-    def labels(self) -> np.ndarray | None:
-        """The component of each row where it is known, negative where it is not; None if none is."""
-        of_blocks = [labels for block in self.blocks if (labels := labels_of(block)) is not None]
-        return np.concatenate(of_blocks) if of_blocks else None
 
     @cached_property
     def slices(self) -> list[slice]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step
-from skvbem.emissions.known_labels import n_levels_of, without_labels
+from skvbem.emissions.known_labels import without_labels
 from skvbem.emissions.outside import likely_defect
 from skvbem.families import Product
 from skvbem.models.ascent import ModelAscent
@@ -66,7 +66,7 @@ class LabelModel(LatentModel):
     @property
     def reasons(self) -> Mapping[str, str]:
         """Why a model that knows labels lacks a capability."""
-        if not n_levels_of(self.emission):
+        if not self.emission.n_levels:
             return super().reasons
         return {
             "dimension": "Its identifiable dimension is that of rows, and labels are known, which say more of its "
@@ -167,7 +167,7 @@ class LabelModel(LatentModel):
 
 def of_rows_alone(model: LabelModel, data: Any) -> tuple[LabelModel, Any]:
     """The model and its data without what is known of labels."""
-    if not n_levels_of(model.emission):
+    if not model.emission.n_levels:
         return model, data
     emission, (table,) = without_labels(model.emission, [data.table])
     return model.with_emission(emission), replace(data, table=table)

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import softmax, xlogy
 
 from skvbem.emissions.base import Step
-from skvbem.emissions.known_labels import n_levels_of, without_labels
+from skvbem.emissions.known_labels import without_labels
 from skvbem.models.labels.distinct_rows import DistinctRows, draws
 from skvbem.models.labels.model import LabelModel
 from skvbem.models.labels.seeding import with_known_labels
@@ -94,7 +94,7 @@ class Recombinations:
         self.model, self.rows, self.statistics, self.expected_rows = model, rows, statistics, expected_rows
         self.n, self.counts = model.n_components, expected_rows.sum(axis=1)
         self._emission, self._blocks = without_labels(model.emission, rows.blocks)
-        self.n_levels = n_levels_of(model.emission)
+        self.n_levels = model.emission.n_levels
         self._stays = np.zeros(len(rows), dtype=bool) if rows.labels is None else rows.labels >= 0
         first, self._n_lanes, self._step = model.first_emission_cell, 0, cast(Step, None)
         self.natural = natural[first:]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions import Emission
-from skvbem.emissions.outside import seeding_coordinates as coordinates_of
-from skvbem.models.labels.distinct_rows import DistinctRows
+from skvbem.models.labels.distinct_rows import DistinctRows, coordinates_of
 from skvbem.models.labels.model import LabelModel
 
 # How often seeds move to the means of their rows.

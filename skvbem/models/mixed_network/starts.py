@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.emissions.outside import seeding_coordinates
 from skvbem.families import Dirichlet
+from skvbem.models.labels.distinct_rows import coordinates_of
 from skvbem.models.labels.seeding import seeds_among, squares_to
 from skvbem.models.mixed_network.data import FactorRows, MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
@@ -46,7 +46,7 @@ def random_starts(model: MixedNetwork, data: MixedData, n_starts: int, rng: np.r
     def factors(factor: FactorRows, rows: slice) -> np.ndarray:
         squares = np.sum(
             [
-                squares_to(seeds[k], seeding_coordinates(model.emissions[k], table[rows]))
+                squares_to(seeds[k], coordinates_of(model.emissions[k], table[rows]))
                 for k, table in zip(factor.emissions, factor.tables)
             ],
             axis=0,
@@ -65,7 +65,7 @@ def _seeds_of(
     if len(rows) > _MAX_ROWS:
         kept = np.linspace(0, len(rows) - 1, _MAX_ROWS).astype(np.int64)
         rows = rows.taken(kept, rows.weight[kept])
-    parts = [seeding_coordinates(model.emissions[k], rows.tables[k]) for k in emissions]
+    parts = [coordinates_of(model.emissions[k], rows.tables[k]) for k in emissions]
     ends = np.cumsum([part.shape[1] for part in parts])
     together, n_states = np.concatenate(parts, axis=1), model.n_states[emissions[0]]
     drawn = np.stack(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from skvbem.capabilities import Capabilities
-from skvbem.emissions.known_labels import n_levels_of
 from skvbem.models.labels.gibbs import GibbsSampler
 from skvbem.models.labels.portions import RowPortions
 from skvbem.models.labels.relabelings import LabelRelabelings
@@ -31,6 +30,6 @@ def capabilities_of(model: Mixture) -> Capabilities:
         entropy=partial(latent_entropy, model),
         information=partial(score_covariance, model),
         enumeration=partial(log_evidence_by_enumeration, model),
-        dimension=None if n_levels_of(model.emission) else partial(identifiable_dimension, model),
+        dimension=None if model.emission.n_levels else partial(identifiable_dimension, model),
     )
     return of_rows if model.prior.hyperprior is None else of_rows.with_hidden_hyperparameters()

@@ -8,7 +8,6 @@ from typing import Self
 import numpy as np
 
 from skvbem.emissions import Emission
-from skvbem.emissions.known_labels import n_levels_of
 from skvbem.models.mixture.model import Mixture
 
 
@@ -51,7 +50,7 @@ class Components:
 
     def in_order(self, model: Mixture) -> Self:
         """The components as a mixture wants them: the largest first where weights should fall, and none has a label."""
-        if not model.weights.by_weight or n_levels_of(model.emission):
+        if not model.weights.by_weight or model.emission.n_levels:
             return self
         order = np.argsort(-self.counts, axis=0, kind="stable")
         made_of = tuple(self.origins[k] for k in order)

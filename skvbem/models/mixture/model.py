@@ -21,7 +21,6 @@ from scipy.special import softmax
 from skvbem._kernels import _mixture
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, relabeled
-from skvbem.emissions.known_labels import n_levels_of
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation
@@ -318,7 +317,7 @@ class Mixture(LabelModel):
 
     def preferred_order(self, statistics: np.ndarray) -> np.ndarray | None:
         """The largest component first where weights should fall, and no labels are known."""
-        if not self.weights.by_weight or n_levels_of(self.emission):
+        if not self.weights.by_weight or self.emission.n_levels:
             return None
         return np.argsort(-self.weights.counts(self.prior.split(statistics)[0]), kind="stable")
 

@@ -18,7 +18,6 @@ from typing import cast
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from skvbem.emissions.known_labels import labels_of
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, with_known_labels
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
@@ -114,7 +113,8 @@ def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarra
         nearest = nearest_seeds(model.emission, block, seeds)
         weighted = (nearest[:, None] == np.arange(n_components)[:, None]) * ((1 - _ELSEWHERE) * weight)
         weighted += _ELSEWHERE / n_components * weight
-        weighted = with_known_labels(weighted, labels_of(block))
+        if model.emission.n_levels:
+            weighted = with_known_labels(weighted, block.labels)
         counts += weighted.sum(axis=-1).T
         step.add(block, weighted.swapaxes(-1, -2), total)
     return model.started(np.concatenate([model.weights.statistics(counts), step.statistics(total)]))

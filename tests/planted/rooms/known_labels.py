@@ -15,7 +15,7 @@ ERRORS = {
     ],
     "a component with a name makes room for another": [
         (
-            "small = small[small >= n_levels_of(self.emission)]",
+            "small = small[small >= self.emission.n_levels]",
             "small = small[small >= 0]",
         ),
         ("return (one, other) if other >= self.n_levels else (other, one)", "return one, other"),
@@ -27,8 +27,8 @@ ERRORS = {
     ],
     "starts know no labels": [
         ("    labels = None if rows.labels is None else rows.labels[order]\n", "    labels = None\n"),
-        ("weighted = with_known_labels(weighted, labels_of(block))", "pass"),
-        ("return with_known_labels(probability, labels_of(data.table[block]))", "return probability"),
+        ("weighted = with_known_labels(weighted, block.labels)", "pass"),
+        ("return with_known_labels(probability, data.table[block].labels) if", "return probability if"),
     ],
     "a row of which nothing but the label is known says nothing": [
         ("return observed if labels is None else observed | (labels.codes >= 0)", "return observed")
@@ -46,6 +46,6 @@ ERRORS = {
         ("if k <= _MAX_CATEGORIES and k * _ROWS_PER_CATEGORY <= n:", "if k * _ROWS_PER_CATEGORY <= n:")
     ],
     "names of rows are those of all columns of many levels": [
-        ("n_levels > max(_MIN_LEVELS, _SHARE_OF_ROWS * len(seen))", "n_levels > _MIN_LEVELS")
+        ("n_levels > max(MIN_LEVELS, _SHARE_OF_ROWS * len(seen))", "n_levels > MIN_LEVELS")
     ],
 }
