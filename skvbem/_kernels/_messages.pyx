@@ -10,12 +10,20 @@ from libc.stdlib cimport free, malloc
 
 cdef extern from "_messages.h" nogil:
     enum: SKVBEM_MESSAGE_ROWS
-    void skvbem_add_message(intptr_t n_to, intptr_t n_rest, intptr_t n_codes, intptr_t n_rows, const double* table,
-                            const int* code, intptr_t n_others, const intptr_t* sizes, const double** others,
-                            intptr_t lane, double* joint, double* message, double* early)
+    void skvbem_add_message(int adds, intptr_t n_to, intptr_t n_rest, intptr_t n_codes, intptr_t n_rows,
+                            const double* table, const int* code, intptr_t n_others, const intptr_t* sizes,
+                            const double** others, intptr_t lane, double* joint, double* message)
     void skvbem_add_member_counts(intptr_t n_cells, intptr_t n_codes, intptr_t n_rows, const int* code,
                                   const double* weight, intptr_t n_marginals, const intptr_t* sizes,
                                   const double** marginals, intptr_t lane, double* joint, double* counts)
+    void skvbem_read_marginals(intptr_t n_states, intptr_t n_lanes, intptr_t n_contexts, intptr_t n_rows,
+                               intptr_t context, const double* kept, const double* weight, double least,
+                               double* marginal)
+    void skvbem_write_marginals(intptr_t n_states, intptr_t n_lanes, intptr_t n_contexts, intptr_t n_rows,
+                                intptr_t context, const double* marginal, const double* weight, double* kept)
+    void skvbem_divide_rows(intptr_t n, intptr_t n_rows, const double* weight, double* counts)
+    void skvbem_add_products(intptr_t n_states, intptr_t n_lanes, intptr_t n_rows, const double* one,
+                             const double* other, double* total)
 
 
 cdef class _Marginals:
@@ -46,9 +54,8 @@ cdef class _Marginals:
         free(self.arrays)
 
 
-def add_message(const double[:, :, :, ::1] table, const int[::1] code, others, double[:, :, ::1] message,
-                double[:, :, ::1] early):
-    """Add the expected logarithm of a family's table to the message for one cluster.
+def add_message(const double[:, :, :, ::1] table, const int[::1] code, others, double[:, :, ::1] message, bint adds):
+    """The expected logarithm of a family's table as the message for one cluster, or added to it.
 
     Parameters
     ----------
@@ -57,8 +64,8 @@ def add_message(const double[:, :, :, ::1] table, const int[::1] code, others, d
     code : (n_rows,) IN
     others : arrays (n_lanes, n_states, n_rows) IN
         Marginals of the other clusters; their joint states are the table's, the last one's fastest.
-    message, early : (n_lanes, n_to, n_rows) IN and OUT
-        `early` may have no lanes: it is not added to then.
+    message : (n_lanes, n_to, n_rows) OUT, and IN if it is added to
+    adds : whether it is
     """
     cdef Py_ssize_t lane, n_rows = code.shape[0]
     cdef _Marginals of_others = _Marginals(others, table.shape[2])
@@ -66,9 +73,9 @@ def add_message(const double[:, :, :, ::1] table, const int[::1] code, others, d
         return
     with nogil:
         for lane in range(table.shape[0]):
-            skvbem_add_message(table.shape[1], table.shape[2], table.shape[3], n_rows, &table[lane, 0, 0, 0], &code[0],
-                               of_others.n, of_others.sizes, of_others.arrays, lane, of_others.joint,
-                               &message[lane, 0, 0], &early[lane, 0, 0] if early.shape[0] else NULL)
+            skvbem_add_message(adds, table.shape[1], table.shape[2], table.shape[3], n_rows, &table[lane, 0, 0, 0],
+                               &code[0], of_others.n, of_others.sizes, of_others.arrays, lane, of_others.joint,
+                               &message[lane, 0, 0])
 
 
 def add_counts(const int[::1] code, const double[::1] weight, marginals, double[:, :, ::1] counts):
@@ -103,19 +110,11 @@ def read(const double[:, :, ::1] state, Py_ssize_t first, const double[::1] weig
     least : the least share of a row that a state keeps, before shares are made to sum to 1
     marginal : (n_lanes, n_states, n_rows) OUT
     """
-    cdef Py_ssize_t lane, row, cell
-    cdef double total, share
+    if weight.shape[0] == 0:
+        return
     with nogil:
-        for row in range(weight.shape[0]):
-            for lane in range(marginal.shape[0]):
-                total = 0.0
-                for cell in range(marginal.shape[1]):
-                    share = state[cell, first + row, lane] / weight[row]
-                    share = share if share > least else least
-                    marginal[lane, cell, row] = share
-                    total += share
-                for cell in range(marginal.shape[1]):
-                    marginal[lane, cell, row] /= total
+        skvbem_read_marginals(marginal.shape[1], marginal.shape[0], state.shape[1], weight.shape[0], first,
+                              &state[0, 0, 0], &weight[0], least, &marginal[0, 0, 0])
 
 
 def write(const double[:, :, ::1] marginal, const double[::1] weight, Py_ssize_t first, double[:, :, ::1] state):
@@ -128,9 +127,36 @@ def write(const double[:, :, ::1] marginal, const double[::1] weight, Py_ssize_t
     first : the context of the first row
     state : (n_states, n_contexts, n_lanes) OUT
     """
-    cdef Py_ssize_t lane, row, cell
+    if weight.shape[0] == 0:
+        return
     with nogil:
-        for cell in range(marginal.shape[1]):
-            for row in range(weight.shape[0]):
-                for lane in range(marginal.shape[0]):
-                    state[cell, first + row, lane] = marginal[lane, cell, row] * weight[row]
+        skvbem_write_marginals(marginal.shape[1], marginal.shape[0], state.shape[1], weight.shape[0], first,
+                               &marginal[0, 0, 0], &weight[0], &state[0, 0, 0])
+
+
+def divide(const double[::1] weight, double[:, :, ::1] counts):
+    """Divide expected counts by the weights of their rows.
+
+    Parameters
+    ----------
+    weight : (n_rows,) IN
+    counts : (n_lanes, n_states, n_rows) IN and OUT
+    """
+    if counts.size == 0:
+        return
+    with nogil:
+        skvbem_divide_rows(counts.shape[0] * counts.shape[1], weight.shape[0], &weight[0], &counts[0, 0, 0])
+
+
+def add_products(const double[:, :, ::1] one, const double[:, :, ::1] other, double[:, ::1] total):
+    """Add the sums over states of the products of two arrays.
+
+    Parameters
+    ----------
+    one, other : (n_lanes, n_states, n_rows) IN
+    total : (n_lanes, n_rows) IN and OUT
+    """
+    if one.size == 0:
+        return
+    with nogil:
+        skvbem_add_products(one.shape[1], one.shape[0], one.shape[2], &one[0, 0, 0], &other[0, 0, 0], &total[0, 0])

@@ -59,9 +59,9 @@ def _interaction(member: Member, table: np.ndarray, rows: slice, marginals: Fact
     shape = (member.shape[i], member.shape[j])
     for_pair = np.moveaxis(table, (0, 1 + i, 1 + j), (-1, 0, 1))
     others = [marginal for place, marginal in enumerate(marginals) if place not in (i, j)]
-    message = np.zeros((1, shape[0] * shape[1], rows.stop - rows.start))
+    message = np.empty((1, shape[0] * shape[1], rows.stop - rows.start))
     of_codes = np.ascontiguousarray(for_pair.reshape(1, shape[0] * shape[1], -1, len(member.cells) + 1))
-    add_message(of_codes, member.code[rows], others, message, np.empty((0, 0, 0)))
+    add_message(of_codes, member.code[rows], others, message, False)
     joint = message.reshape(*shape, -1)
     to_one = (joint * marginals[j][0]).sum(axis=1)
     to_other = (joint * marginals[i][0][:, None]).sum(axis=0)

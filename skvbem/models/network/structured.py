@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from skvbem._kernels._contraction import Contraction, Workspace
-from skvbem._kernels._messages import add_counts, add_message, read, write
+from skvbem._kernels._messages import add_counts, add_message, add_products, divide, read, write
 from skvbem.data import Rows
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Plan, Program
@@ -36,13 +36,11 @@ from skvbem.models.network.program import Plan, Program
 _LOG_SMALLEST = float(np.log(np.finfo(float).tiny))
 # The least share of a row that a marginal keeps where it is read.
 _MIN_SHARE = 1e-12
-# Contexts that are swept at once, at most and at least, and cells of their messages, so that these stay in cache.
-_AT_ONCE, _FEWEST_AT_ONCE, _CELLS_AT_ONCE = 1024, 256, 2**16
+# Contexts that are swept at once, at most and at least, and cells of their messages, so that these stay in cache; no
+# powers of two, which would put arrays of states so far apart that they push each other out of it.
+_AT_ONCE, _FEWEST_AT_ONCE, _CELLS_AT_ONCE = 1016, 248, 2**16
 # Sweeps at fixed parameters, at most, and the gain of all rows, relative and in nats, below which no more are made.
 _MAX_SWEEPS, _SETTLED_GAIN = 2000, 1e-10
-
-# A message of which nothing is left to take off the bound.
-_NOTHING = np.empty((0, 0, 0))
 
 #: The logarithms of factors of a part's contexts, and later what is expected of them, (n_lanes, n_cells, n_rows) each.
 Factors = list[np.ndarray]
@@ -148,12 +146,12 @@ class Group:
     largest_clique: int
 
     @cached_property
-    def senders(self) -> list[list[tuple[int, int, bool]]]:
-        """Of each part the members that it hears from: number, place of the part, whether it hears from them last."""
-        senders: list[list[tuple[int, int, bool]]] = [[] for _ in self.parts]
+    def senders(self) -> list[tuple[list[tuple[int, int]], list[tuple[int, int]]]]:
+        """Of each part the members that have parts after it, and those it is the last of: number, place of the part."""
+        senders: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]] = [([], []) for _ in self.parts]
         for number, member in enumerate(self.members):
             for place, (part, _) in enumerate(member.places):
-                senders[part].append((number, place, place == len(member.places) - 1))
+                senders[part][place == len(member.places) - 1].append((number, place))
         return senders
 
     @property
@@ -218,21 +216,34 @@ class Group:
         n = rows.stop - rows.start
         twice = np.zeros((len(self.parts), n_lanes, n))
         for k, part in enumerate(self.parts):
-            messages = [np.zeros((n_lanes, size, n)) for size in part.sizes]
-            early: dict[int, np.ndarray] = {}
-            for number, to, is_last in self.senders[k]:
-                member = self.members[number]
-                target = member.places[to][1]
-                others = [marginals[p][f] for place, (p, f) in enumerate(member.places) if place != to]
-                if not is_last and target not in early:
-                    early[target] = np.zeros(messages[target].shape)
-                unsettled = _NOTHING if is_last else early[target]
-                add_message(tables[number][to], member.code[rows], others, messages[target], unsettled)
+            messages = [np.empty((n_lanes, size, n)) for size in part.sizes]
+            not_last, last = self.senders[k]
+            begun: set[int] = set()
+            self._hear(not_last, tables, rows, marginals, messages, begun)
+            early = {factor: messages[factor].copy() for factor in begun}
+            self._hear(last, tables, rows, marginals, messages, begun)
             update(k, rows, messages)
             marginals[k] = messages
             for target, message in early.items():
-                twice[k] += np.einsum("lan,lan->ln", message, messages[target])
+                add_products(message, messages[target], twice[k])
         return twice
+
+    def _hear(
+        self,
+        senders: Iterable[tuple[int, int]],
+        tables: Sequence[Sequence[np.ndarray]],
+        rows: slice,
+        marginals: Sequence[Factors],
+        messages: Factors,
+        begun: set[int],
+    ) -> None:
+        """Add what some members say to the messages for a part that are begun, and begin the others."""
+        for number, to in senders:
+            member = self.members[number]
+            others = [marginals[part][factor] for at, (part, factor) in enumerate(member.places) if at != to]
+            target = member.places[to][1]
+            add_message(tables[number][to], member.code[rows], others, messages[target], target in begun)
+            begun.add(target)
 
     def member_marginals(self, member: Member, marginals: Sequence[Factors]) -> Factors:
         """The marginals of the parts that a member touches."""
@@ -333,7 +344,7 @@ class StructuredProgram:
                 first = group.parts[k].first
                 in_blocks(workspace, bounds, first + rows.start, first + rows.stop, factors)
                 for each in factors:
-                    each /= group.weight[rows]
+                    divide(group.weight[rows], each)
 
             for rows in group.chunks(n_lanes):
                 marginals = group.read(state, rows)

@@ -12,7 +12,7 @@ ERRORS = {
         ("return counts + of_members, log_z - twice, after", "return counts + of_members, log_z, after")
     ],
     "the message to the last cluster of a family is taken off the bound": [
-        ("place == len(member.places) - 1))", "False))"),
+        ("senders[part][place == len(member.places) - 1].append", "senders[part][False].append"),
     ],
     "a family says something of contexts that lack it": [
         (
