@@ -1,10 +1,12 @@
 r"""The recommended score: the cheapest sampler that another one, which shares nothing with it, confirms.
 
 Importance sampling about Gibbs draws is the cheapest by far, and knows when its weights have a tail too heavy for their
-mean; where they have no variance its proposal is made of more Gibbs draws. But it sees no hill of the posterior that
-neither fits nor Gibbs chains have met. A population over growing data begins at the prior and knows of no fit. Where
-both are sure and agree, the first is believed. Where they are not, longer runs of both, and annealed importance
-sampling, are asked until two that do not doubt themselves agree.
+mean; where they may have no variance its proposal is made of more Gibbs draws. But it sees no hill of the posterior
+that neither fits nor Gibbs chains have met. A population over growing data begins at the prior and knows of no fit.
+Where both are sure and agree, the first is believed. Where weights vary much even about more Gibbs draws, their tail is
+heavy: runs that did not meet the largest of them look sure, are too low, and so small a standard error that others
+contradict them is asked of a population, which then is the answer. Where all that leads nowhere, longer runs, and
+annealed importance sampling, are asked until two that do not doubt themselves agree.
 
 All of them estimate the evidence itself without bias, so that by Markov's inequality
 
@@ -141,30 +143,37 @@ def _by_samplers(
     assert first is not None
     if _is_certain(first):
         return first, [inquiry.name_of(first)], []
-    if _has_no_variance(first):
+    is_heavy = _has_no_variance(first)
+    if is_heavy:
         n_completions *= _LONGER
         first = inquiry.importance(n_draws, n_completions) or first
-    population, is_hopeless = inquiry.population(min(n_particles, max_particles), n_particles, inquiry.error)
-    if population is not None and _agree_undoubted(first, population, _NEAR):
-        return inquiry.refined([first], [population], n_completions)
+        is_heavy = not are_nearly_equal(first)  # whatever the shape of their tail looks like this time
+    largest = max_particles if is_heavy else n_particles
+    population, is_hopeless = inquiry.population(min(n_particles, max_particles), largest, inquiry.error)
+    if population is not None:
+        if is_heavy and inquiry.is_settled_by(population, first):
+            return population, [inquiry.name_of(population)], []
+        if not is_heavy and _agree_undoubted(first, population, _NEAR):
+            return inquiry.refined([first], [population], n_completions)
     if not _is_doubted(first) and is_hopeless:
         second = inquiry.importance(n_draws, 2 * n_completions)
         if second is not None and _agree_undoubted(first, second):
             return inquiry.refined([first, second], [], n_completions)
-    if not is_hopeless and n_particles < max_particles:
-        wanted = inquiry.error if _is_doubted(first) else max(inquiry.error, _SHARP)
+    is_largest = is_heavy and population is not None
+    if not is_hopeless and not is_largest and n_particles < max_particles:
+        wanted = inquiry.error if is_heavy or _is_doubted(first) else max(inquiry.error, _SHARP)
         large, _ = inquiry.population(min(_LONGER * n_particles, max_particles), max_particles, wanted)
         if large is not None and not _is_doubted(large) and _error(large) <= wanted:
-            if _agree_undoubted(first, large):
+            if not is_heavy and _agree_undoubted(first, large):
                 return inquiry.refined([first], [large], n_completions)
-            if _is_doubted(first) and not inquiry.is_below_another(large) and not _is_above(first, large):
+            if (is_heavy or _is_doubted(first)) and inquiry.is_settled_by(large, first):
                 return large, [inquiry.name_of(large)], []
     inquiry.importance(_LONGER * n_draws, _LONGER * n_completions)
     confirmed = inquiry.confirmed()
-    if confirmed is None:
+    if confirmed is None or _error(confirmed[0]) > inquiry.error:
         n_chains = max(n_draws // _DRAWS_PER_CHAIN, _FEWEST_CHAINS)
         inquiry.ask(_CHAINS, anchored_ais, n_chains=n_chains, n_steps=_N_STEPS)
-        confirmed = inquiry.confirmed()
+        confirmed = inquiry.confirmed() or confirmed
     if confirmed is not None:
         return confirmed
     return inquiry.unconfirmed()
@@ -242,8 +251,14 @@ class _Inquiry:
 
     @property
     def sure(self) -> list[Evidence]:
-        """The answers that do not doubt themselves, of the smallest error first."""
-        return sorted((each for each in self.answers if not _is_doubted(each)), key=_error)
+        """The answers that do not doubt themselves, of the smallest error first, those of heavy tails last."""
+        undoubted = (each for each in self.answers if not _is_doubted(each))
+        return sorted(undoubted, key=lambda each: (_has_no_variance(each), _error(each)))
+
+    def is_settled_by(self, population: Evidence, first: Evidence) -> bool:
+        """Whether a population is as sure as was wanted, and no sure answer is far above it, nor `first`."""
+        is_sure = not _is_doubted(population) and _error(population) <= self.error
+        return is_sure and not self.is_below_another(population) and not _is_above(first, population)
 
     def is_below_another(self, evidence: Evidence) -> bool:
         """Whether a sure answer lies so far above one that errors do not explain it."""
@@ -316,8 +331,8 @@ def _is_doubted(evidence: Evidence) -> bool:
 
 
 def _has_no_variance(evidence: Evidence) -> bool:
-    """Whether weights vary, and have a tail too heavy for a variance."""
-    return evidence.details["pareto_k"] > _NO_VARIANCE and not are_nearly_equal(evidence)
+    """Whether a sampler has weights that vary, of a tail too heavy for a variance."""
+    return evidence.details.get("pareto_k", -np.inf) > _NO_VARIANCE and not are_nearly_equal(evidence)
 
 
 def _is_certain(evidence: Evidence) -> bool:

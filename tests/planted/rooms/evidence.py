@@ -60,6 +60,18 @@ ERRORS = {
         ("return large, [inquiry.name_of(large)], []", "return first, [inquiry.name_of(first)], []")
     ],
     "a witness that knows nothing confirms": [("return error < _VAGUE and abs(", "return abs(")],
+    "a tail that looks light once is taken for light": [
+        ("is_heavy = not are_nearly_equal(first)", "is_heavy = _has_no_variance(first)")
+    ],
+    "weights of a heavy tail are taken before what is surer": [
+        ("key=lambda each: (_has_no_variance(each), _error(each))", "key=lambda each: (False, _error(each))")
+    ],
+    "a population far below a sure answer settles it": [
+        (
+            "return is_sure and not self.is_below_another(population) and not _is_above(first, population)",
+            "return is_sure",
+        )
+    ],
     "an error forgets how far witnesses are": [("max(_error(evidence) ** 2, *least, 0.0)", "_error(evidence) ** 2")],
     "the densities that draws come from weigh more than one": [
         ("np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)")
