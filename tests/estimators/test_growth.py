@@ -388,7 +388,7 @@ def test_a_search_that_is_stopped_ends_with_a_fit(rng):
     class Stop:
         calls = 0
 
-        def __call__(self, n_iter, objective):
+        def __call__(self, *cycle):
             self.calls += 1
             return self.calls > 3
 

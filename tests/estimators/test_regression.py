@@ -402,6 +402,7 @@ def test_chains_of_numbers_with_hidden_parents_and_gaps(rng):
         network.score_samples(X[:2].assign(y=[1.0, np.nan]))
 
 
+@pytest.mark.filterwarnings("ignore:Column 'y' of X holds whole numbers:skvbem.errors.DataWarning")
 @pytest.mark.parametrize(
     ("structure", "emission", "message"),
     [

@@ -211,7 +211,8 @@ def test_samples_are_like_the_data(rng):
 
 def test_columns_are_read_by_their_types(rng):
     frame, kind = mixed_frame(rng)
-    model = VBMixture(2, random_state=0).fit(frame)
+    with pytest.warns(DataWarning, match="'visits' of X holds whole numbers, as counts are"):
+        model = VBMixture(2, random_state=0).fit(frame)
     assert model.groups_ == {"gaussian": ["height", "visits"], "categorical": ["blood", "smoker"]}
     named = VBMixture(2, emission=MIXED, random_state=0).fit(frame)
     assert named.groups_ == {"gaussian": ["height"], "poisson": ["visits"], "categorical": ["blood", "smoker"]}
@@ -235,6 +236,7 @@ def test_imputed_cells_follow_their_rows(rng):
     assert filled[kind[gaps] == 1].mean() > filled[kind[gaps] == 0].mean() + 5
 
 
+@pytest.mark.filterwarnings("ignore:Column '(visits|x1)' of X holds whole numbers:skvbem.errors.DataWarning")
 def test_polars_and_lists(rng):
     polars = pytest.importorskip("polars")
     frame, _ = mixed_frame(rng, missing=0.0)

@@ -141,6 +141,7 @@ def frame(rng, n=400):
     return made
 
 
+@pytest.mark.filterwarnings("ignore:Column 'visits' of X holds whole numbers:skvbem.errors.DataWarning")
 @pytest.mark.parametrize("emission", ["auto", {"gaussian": "height", "poisson": "visits", "categorical": [2, 3]}])
 def test_frames_of_mixed_columns(emission, rng):
     X = frame(rng)
@@ -158,6 +159,7 @@ def test_frames_of_mixed_columns(emission, rng):
         assert in_blocks.impute(parts[1]).notna().all(axis=None)
 
 
+@pytest.mark.filterwarnings("ignore:Column 'visits' of X holds whole numbers:skvbem.errors.DataWarning")
 def test_declared_levels(rng):
     X = frame(rng)
     X["blood"] = X["blood"].astype(pd.CategoricalDtype(["AB", "B", "A", "0"]))

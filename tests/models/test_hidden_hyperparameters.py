@@ -205,7 +205,7 @@ def test_chains_do_not_depend_on_others(problem):
 
 @pytest.mark.parametrize("kind", CLOSED)
 def test_scores_in_closed_form_say_that_they_have_none(problem, kind):
-    words = f"'{kind}' needs the evidence of rows whose hidden variables are known, .* Take 'laplace', or .*importance"
+    words = f"'{kind}' needs the evidence of rows whose hidden variables are known. .* Take 'laplace', or .*importance"
     with pytest.raises(TypeError, match=words):
         SCORES[kind](problem.evaluation())
 
