@@ -231,12 +231,12 @@ def function_lengths(text: str) -> Iterator[tuple[str, int]]:
 
 
 def kernel_function_lengths(text: str) -> Iterator[tuple[str, int]]:
-    """(name, lines of code) of every function of a Cython file: up to the next line at the margin."""
+    """(name, lines of code) of every function and method of a Cython file: up to the next line that is no deeper."""
     code, lines = kernel_code_lines(text), text.splitlines()
-    heads = [i for i, line in enumerate(lines, 1) if re.match(r"(?:cdef|cpdef|def)\b[^=]*\(", line)]
+    heads = [i for i, line in enumerate(lines, 1) if re.match(r"(?: {4})?(?:cdef|cpdef|def)\b[^=]*\(", line)]
     for head in heads:
-        end = head + 1
-        while end <= len(lines) and (not lines[end - 1].strip() or lines[end - 1][0] in " \t)#"):
+        margin, end = re.match(r" *", lines[head - 1])[0], head + 1
+        while end <= len(lines) and re.match(rf"\s*$|{margin}[\s)#]", lines[end - 1]):
             end += 1
         name = re.search(r"(\w+)\s*(?:\[[^\]]*\])?\(", lines[head - 1])
         yield name[1] if name else lines[head - 1], len(code & set(range(head, end)))

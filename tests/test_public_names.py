@@ -13,7 +13,7 @@ import skvbem
 
 ON_DEMAND = ["skvbem", "skvbem.estimators", "skvbem.models", "skvbem.plotting"]
 #: What a bare import may load: numpy comes with the compiled part, whose absence an import must tell.
-KERNELS = {f"skvbem._kernels.{name}" for name in ("_contraction", "_dirichlet", "_cython_shared")}
+KERNELS = {f"skvbem._kernels.{name}" for name in ("_contraction", "_cython_shared")}
 BARE = {"skvbem", "skvbem._lazy", "skvbem._kernels", *KERNELS}
 
 

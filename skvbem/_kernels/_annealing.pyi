@@ -1,6 +1,6 @@
 from numpy.typing import NDArray
 
-from skvbem._kernels._contraction import Workspace
+from skvbem._kernels._workspace import Workspace
 
 def log_normalizers(
     workspace: Workspace, anchor: NDArray, temperatures: NDArray, log_point: NDArray, log_z: NDArray

@@ -15,7 +15,7 @@ from libc.stdint cimport intptr_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from skvbem._kernels._contraction cimport Workspace
+from skvbem._kernels._workspace cimport Workspace
 
 
 cdef extern from "_lanes.h" nogil:

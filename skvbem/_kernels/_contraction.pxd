@@ -65,19 +65,3 @@ cdef class Contraction:
                           skvbem_stream* stream, double* separator) noexcept nogil
     cdef void add_counts(self, Py_ssize_t block, Py_ssize_t n_lanes, const double* expected,
                          double* counts) noexcept nogil
-
-
-cdef class Workspace:
-    cdef readonly Contraction program
-    cdef readonly Py_ssize_t n_lanes
-    cdef double[:, ::1] natural_, exp_natural, tables, expected, block_log_z
-    cdef double[::1] penalty, log_scale, scratch
-
-    cdef void start(self) noexcept nogil
-    cdef void begin_block(self, Py_ssize_t block) noexcept nogil
-    cdef void from_counts(self, const long long[::1] starts, const double[:, ::1] offset,
-                          const double[:, ::1] row_offset, bint density,
-                          const double[:, ::1] counts) noexcept nogil
-    cdef void run_block(self, Py_ssize_t block, uint64_t* streams, bint counted) noexcept nogil
-    cdef void total(self, double* objective) noexcept nogil
-    cdef void gather(self, double* counts) noexcept nogil

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from numpy.typing import NDArray
 
@@ -14,30 +14,3 @@ class Contraction:
     most_slots: int
     def __init__(self, arrays: Mapping) -> None: ...
     def certain_counts(self) -> NDArray: ...
-
-class Workspace:
-    program: Contraction
-    n_lanes: int
-    def __init__(self, program: Contraction, n_lanes: int) -> None: ...
-    def given(self, natural: NDArray) -> None: ...
-    def from_form(
-        self, starts: NDArray, offset: NDArray, row_offset: NDArray, density: bool, counts: NDArray
-    ) -> None: ...
-    def block(self, block: int) -> None: ...
-    def rows(
-        self,
-        block: int,
-        first: int,
-        last: int,
-        factors: Sequence[NDArray],
-        streams: NDArray | None = None,
-        at: int = 0,
-        n_rows: int | None = None,
-    ) -> None: ...
-    def collect(self, counts: NDArray, objective: NDArray) -> None: ...
-    def advance(
-        self, starts: NDArray, offset: NDArray, row_offset: NDArray, density: bool, counts: NDArray, trace: NDArray
-    ) -> None: ...
-    def contexts(
-        self, first: int, last: int, log_z: NDArray, beliefs: NDArray, factors: Sequence[NDArray] = ()
-    ) -> None: ...

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from skvbem._kernels._contraction import Workspace
+from skvbem._kernels._workspace import Workspace
 from skvbem.models.network import assembly
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from skvbem._kernels._contraction import Workspace
+from skvbem._kernels._workspace import Workspace
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.network.program import Plan

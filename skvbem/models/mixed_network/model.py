@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._kernels._contraction import Workspace
+from skvbem._kernels._workspace import Workspace
 from skvbem._numerics import times_log
 from skvbem.emissions import Emission, Step
 from skvbem.families import Dirichlet, Product

@@ -17,8 +17,8 @@ from math import prod
 
 import numpy as np
 
-from skvbem._kernels._contraction import Workspace
 from skvbem._kernels._messages import add_counts
+from skvbem._kernels._workspace import Workspace
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.program import LANES_BYTES
 from skvbem.models.network.sampling import NetworkSampler

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._kernels._contraction import Workspace
+from skvbem._kernels._workspace import Workspace
 from skvbem._numerics import log_gamma
 from skvbem.data import Rows
 from skvbem.errors import NoInteriorModeError

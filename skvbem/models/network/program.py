@@ -15,7 +15,8 @@ from math import prod
 
 import numpy as np
 
-from skvbem._kernels._contraction import Contraction, Workspace
+from skvbem._kernels._contraction import Contraction
+from skvbem._kernels._workspace import Workspace
 from skvbem.graphs.elimination import JunctionTree
 from skvbem.models.network.layout import Layout
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from skvbem._kernels._annealing import anneal, draw_latent, log_normalizers, metropolis
-from skvbem._kernels._contraction import Workspace
 from skvbem._kernels._random import log_dirichlet
+from skvbem._kernels._workspace import Workspace
 from skvbem.capabilities import AnnealingPlan, Path
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.program import LANES_BYTES, Program

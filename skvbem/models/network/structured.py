@@ -26,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._kernels._contraction import Contraction, Workspace
+from skvbem._kernels._contraction import Contraction
 from skvbem._kernels._messages import add_counts, add_message, add_products, divide, read, write
+from skvbem._kernels._workspace import Workspace
 from skvbem.data import Rows
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Plan, Program
