@@ -13,6 +13,7 @@ from reference.discrete_network import Problem, exact_log_evidence, uniform_prio
 from skvbem.data import Rows
 from skvbem.evidence import SCORES, get_score
 from skvbem.evidence.certify import reverse_ais
+from skvbem.evidence.chains import pooled
 from skvbem.models.network import queries
 
 RANDOM = tuple(name for name, score in SCORES.items() if score.random)
@@ -303,3 +304,17 @@ def test_particles_drawn_again_at_every_step_leave_the_mean_right():
     found, _ = asked("smc", evaluation_of(problem, seed=2, n_init=3), n_runs=1000, **from_prior)
     assert found.standard_error < 0.1
     assert found.value == pytest.approx(exact_log_evidence(*problem), abs=4 * found.standard_error)
+
+
+@pytest.mark.parametrize(("kind", "options"), [("ais", {"n_chains": 4000}), ("smc", {"n_runs": 600, "n_steps": 24})])
+def test_chains_of_each_start_alone_find_all_of_the_evidence(kind, options):
+    """Three classes, whose labels may switch, so that a start's part of a point is a mean over six labelings."""
+    network = facts.latent_class(3, (2,) * len(facts.SIX_ROWS.columns))
+    problem = Problem(network, facts.SIX_ROWS, uniform_prior(network))
+    found, trusted = asked(kind, evaluation_of(problem, seed=1, n_init=3, tol=1e-6), **options)
+    assert trusted
+    assert len(found.details["strata"]) > 1
+    for stratum in found.details["strata"]:
+        value, error, _ = pooled([stratum.log_wholes])
+        assert error < 0.1
+        assert value == pytest.approx(exact_log_evidence(*problem), abs=4 * error)
