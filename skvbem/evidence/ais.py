@@ -119,8 +119,8 @@ def anchored_ais(
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
     mine = which[: len(trace[-1])]
     log_weights = trace[-1] + starts.log_parts(mine, log_points, schedule)
-    log_shares = starts.log_shares(mine, log_points)
-    log_wholes = None if log_shares is None else log_weights - log_shares
+    log_mean_parts = starts.log_mean_parts(mine, log_points)
+    log_wholes = None if log_mean_parts is None else log_weights - log_mean_parts
     return summary(
         evaluation,
         kind,

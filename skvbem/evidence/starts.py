@@ -116,10 +116,10 @@ class Starts:
             correction = relabelings.correction(self.statistics[int(np.argmax(self.fractions))], log_points)
         return of_start - logsumexp(log_densities, axis=0) + correction
 
-    def log_shares(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray | None:
+    def log_mean_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray | None:
         """ln of the part that start `which` has of each point in the mean over its relabelings, (n_points,).
 
-        Weights times parts over shares estimate all of the evidence from each start alone. None where labels are not
+        Weights, over these and times `log_parts`, estimate all of the evidence from each start alone. None where labels are not
         averaged over, or are moved by the chains.
         """
         if self.move_labels or self.relabelings is None or not np.isfinite(self.relabelings.cost):

@@ -76,7 +76,9 @@ ERRORS = {
     "the share of a start forgets its other labels": [
         ("return log_densities[which, np.arange(len(which))] - ", "return self._log_densities(which, log_points)[0] - ")
     ],
-    "particles alone find their part of the evidence": [("else of_runs(parts - log_shares)", "else of_runs(parts)")],
+    "particles alone find their part of the evidence": [
+        ("else of_runs(parts - log_mean_parts)", "else of_runs(parts)")
+    ],
     "an error forgets how far witnesses are": [("max(_error(evidence) ** 2, *least, 0.0)", "_error(evidence) ** 2")],
     "the densities that draws come from weigh more than one": [
         ("np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)")
