@@ -119,8 +119,8 @@ class Starts:
     def log_mean_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray | None:
         """ln of the part that start `which` has of each point in the mean over its relabelings, (n_points,).
 
-        Weights, over these and times `log_parts`, estimate all of the evidence from each start alone. None where labels are not
-        averaged over, or are moved by the chains.
+        A weight times its part of `log_parts` over this part estimates all of the evidence, from one start alone. None
+        where labels are not averaged over, or are moved by the chains.
         """
         if self.move_labels or self.relabelings is None or not np.isfinite(self.relabelings.cost):
             return None
