@@ -117,24 +117,28 @@ def anchored_ais(
     )
     log_points, log_ratios = (np.concatenate(of, axis=1) for of in zip(*outcomes))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
-    log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points, schedule)
+    mine = which[: len(trace[-1])]
+    log_weights = trace[-1] + starts.log_parts(mine, log_points, schedule)
+    log_mean_parts = starts.log_mean_parts(mine, log_points)
+    log_wholes = None if log_mean_parts is None else log_weights - log_mean_parts
     return summary(
         evaluation,
         kind,
-        strata_of(starts, which, schedule, trace, log_weights),
+        strata_of(starts, which, schedule, trace, log_weights, log_wholes),
         form="vb" if any(fractions) else None,
         n_relabelings=starts.n_relabelings,
     )
 
 
-def strata_of(starts: Starts, which, schedule, trace, log_weights) -> list[Stratum]:
+def strata_of(starts: Starts, which, schedule, trace, log_weights, log_wholes) -> list[Stratum]:
     """Chains put together by the start they came from."""
     which = which[: len(log_weights)]
-    return [
-        Stratum(float(fraction), schedule, trace[:, which == k], log_weights[which == k])
-        for k, fraction in enumerate(starts.fractions)
-        if np.any(which == k)
-    ]
+    strata = []
+    for k in np.unique(which):
+        mine = which == k
+        wholes = None if log_wholes is None else log_wholes[mine]
+        strata.append(Stratum(float(starts.fractions[k]), schedule, trace[:, mine], log_weights[mine], wholes))
+    return strata
 
 
 def gibbs_chains(

@@ -151,7 +151,7 @@ def _by_samplers(
     largest = max_particles if is_heavy else n_particles
     population, is_hopeless = inquiry.population(min(n_particles, max_particles), largest, inquiry.error)
     if population is not None:
-        if is_heavy and inquiry.is_settled_by(population, first):
+        if is_heavy and inquiry.is_answered_by(population, first):
             return population, [inquiry.name_of(population)], []
         if not is_heavy and _agree_undoubted(first, population, _NEAR):
             return inquiry.refined([first], [population], n_completions)
@@ -166,7 +166,7 @@ def _by_samplers(
         if large is not None and not _is_doubted(large) and _error(large) <= wanted:
             if not is_heavy and _agree_undoubted(first, large):
                 return inquiry.refined([first], [large], n_completions)
-            if (is_heavy or _is_doubted(first)) and inquiry.is_settled_by(large, first):
+            if (is_heavy or _is_doubted(first)) and inquiry.is_answered_by(large, first):
                 return large, [inquiry.name_of(large)], []
     inquiry.importance(_LONGER * n_draws, _LONGER * n_completions)
     confirmed = inquiry.confirmed()
@@ -255,7 +255,7 @@ class _Inquiry:
         undoubted = (each for each in self.answers if not _is_doubted(each))
         return sorted(undoubted, key=lambda each: (_has_no_variance(each), _error(each)))
 
-    def is_settled_by(self, population: Evidence, first: Evidence) -> bool:
+    def is_answered_by(self, population: Evidence, first: Evidence) -> bool:
         """Whether a population is as sure as was wanted, and no sure answer is far above it, nor `first`."""
         is_sure = not _is_doubted(population) and _error(population) <= self.error
         return is_sure and not self.is_below_another(population) and not _is_above(first, population)

@@ -25,6 +25,8 @@ _SHARED_AMONG, _FEWEST_SIDE_BY_SIDE = 4, 32
 # An estimate is not to be trusted where its weights are worth fewer equal ones than a quarter of them, unless these are
 # many: a spread that large has a tail that so few weights do not show.
 _MIN_EFFECTIVE_FRACTION, _MAX_EFFECTIVE_WEIGHTS_ASKED = 0.25, 200.0
+# So many standard errors the evidence by chains from one start may be above that of all.
+_FAR_ABOVE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +42,15 @@ class Stratum:
         ln of the weight gathered so far at each inverse temperature, nats.
     log_weights : ndarray of shape (n_chains,)
         Final, with whatever puts relabelings and strata right.
+    log_wholes : ndarray of shape (n_chains,), optional
+        Weights whose mean is all of the evidence, by these chains alone.
     """
 
     fraction: float | None
     inverse_temperatures: np.ndarray
     trace: np.ndarray
     log_weights: np.ndarray
+    log_wholes: np.ndarray | None = None
 
 
 def nonlinear_schedule(n_steps: int, bend: float = np.inf) -> np.ndarray:
@@ -103,6 +108,27 @@ def pooled(strata: Sequence[np.ndarray], alike: np.ndarray | None = None) -> tup
         variance += float(of_draws) / len(weights)
     error = np.sqrt(variance * n / (n - len(strata))) if min(map(len, strata)) > 1 else np.nan
     return value, float(error), float(1.0 / (variance + 1.0 / n))
+
+
+def _of_missed_parts(kind: str, value: float, error: float, strata: Sequence[Stratum]) -> list[str]:
+    """A doubt where chains from one start alone find far more evidence than the parts that all starts found.
+
+    A start that others leave much to, but from which all chains are lost, misses a part that its own few weights do not
+    show. Those of the others do: points that they reach belong to it.
+    """
+    doubts = []
+    for stratum in strata if len(strata) > 1 else ():
+        if stratum.log_wholes is None or len(stratum.log_wholes) < 2:
+            continue
+        whole, of_whole, _ = pooled([stratum.log_wholes])
+        excess = np.exp(whole - value) - 1.0
+        if excess > _FAR_ABOVE * np.hypot(np.exp(whole - value) * of_whole, error):
+            start = "the prior" if stratum.fraction == 0 else "a fit"
+            doubts.append(
+                f"{kind}: chains from {start} alone find {whole:.2f} nats, the parts of all add up to {value:.2f}. "
+                "Other starts missed their part, and the value is too low. Take more chains, or more particles."
+            )
+    return doubts
 
 
 def _half_square_steps(values: np.ndarray) -> float:
@@ -223,6 +249,7 @@ def summary(
             f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
             f"value and its standard error are not to be trusted, it may be too low. Take {remedy}."
         )
+    doubts.extend(_of_missed_parts(kind, value, error, strata))
     if n_relabelings is None:
         doubts.append(
             f"{kind}: hidden nodes have too many relabelings to correct for. The value counts those that were met, one "

@@ -96,12 +96,18 @@ def smc(
     )
     trace, log_points, log_particle_weights = (np.concatenate(of, axis=-1) for of in zip(*outcomes))
     n_runs = trace.shape[1]
-    parts = starts.log_parts(np.repeat(which[:n_runs], n_particles), log_points, schedule)
-    log_weights = trace[-1] + log_sum_exp((log_particle_weights + parts).reshape(n_runs, n_particles), axis=1)
+    mine = np.repeat(which[:n_runs], n_particles)
+    parts, log_mean_parts = starts.log_parts(mine, log_points, schedule), starts.log_mean_parts(mine, log_points)
+
+    def of_runs(log_parts):
+        return trace[-1] + log_sum_exp((log_particle_weights + log_parts).reshape(n_runs, n_particles), axis=1)
+
+    log_weights = of_runs(parts)
+    log_wholes = None if log_mean_parts is None else of_runs(parts - log_mean_parts)
     return summary(
         evaluation,
         kind,
-        strata_of(starts, which, schedule, trace, log_weights),
+        strata_of(starts, which, schedule, trace, log_weights, log_wholes),
         form="vb" if any(fractions) else None,
         n_relabelings=starts.n_relabelings,
     )

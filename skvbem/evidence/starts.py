@@ -109,6 +109,29 @@ class Starts:
         if self.move_labels:
             log_fractions = np.log(np.bincount(which)[which] / len(which))
             return log_fractions + self._log_parts_of_labels(which, log_points, schedule)
+        of_start, log_densities = self._log_densities(which, log_points)
+        relabelings = self.relabelings
+        correction: float | np.ndarray = 0.0
+        if relabelings is not None and not np.isfinite(relabelings.cost) and self.fractions.any():
+            correction = relabelings.correction(self.statistics[int(np.argmax(self.fractions))], log_points)
+        return of_start - logsumexp(log_densities, axis=0) + correction
+
+    def log_mean_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray | None:
+        """ln of the part that start `which` has of each point in the mean over its relabelings, (n_points,).
+
+        A weight times its part of `log_parts` over this part estimates all of the evidence, from one start alone. None
+        where labels are not averaged over, or are moved by the chains.
+        """
+        if self.move_labels or self.relabelings is None or not np.isfinite(self.relabelings.cost):
+            return None
+        _, log_densities = self._log_densities(which, log_points)
+        return log_densities[which, np.arange(len(which))] - logsumexp(log_densities, axis=0)
+
+    def _log_densities(self, which: np.ndarray, log_points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """ln of the density of start `which` at each point, and of all starts, in the mean over relabelings if known.
+
+        All relative to the prior, but for what starts have in common.
+        """
         if self.prior.hyperprior is None:
             log_scales = -(self.prior + self.statistics.T).log_normalizer()
         else:
@@ -117,13 +140,9 @@ class Starts:
         inner = self.statistics @ log_points + of_hyperparameters
         of_start = log_scales[which] + inner[which, np.arange(len(which))]
         relabelings = self.relabelings
-        correction: float | np.ndarray = 0.0
-        if relabelings is not None and relabelings.n > 1 and self.fractions.any():
-            if np.isfinite(relabelings.cost):
-                inner = relabelings.log_sums(self.statistics, log_points) - np.log(relabelings.n) + of_hyperparameters
-            else:
-                correction = relabelings.correction(self.statistics[int(np.argmax(self.fractions))], log_points)
-        return of_start - logsumexp(log_scales[:, None] + inner, axis=0) + correction
+        if relabelings is not None and np.isfinite(relabelings.cost) and relabelings.n > 1 and self.fractions.any():
+            inner = relabelings.log_sums(self.statistics, log_points) - np.log(relabelings.n) + of_hyperparameters
+        return of_start, log_scales[:, None] + inner
 
     def _log_parts_of_labels(
         self, which: np.ndarray, log_points: np.ndarray, schedule: np.ndarray

@@ -323,6 +323,30 @@ def test_what_deserves_a_warning_gets_one():
         assert fine.doubts == ()
 
 
+# ln of weights, less the evidence, of sixteen small populations: twelve began at a fit, four at the prior.
+PARTS_OF_A_FIT = np.array([-2.9, -2.7, -0.8, -3.6, -2.1, -2.0, -1.7, -3.5, -2.9, -0.5, -3.2, -2.1])
+WHOLES_BY_A_FIT = np.array([-0.2, 0.8, 0.6, -0.4, -0.5, -0.5, -0.4, -1.0, -0.4, 0.5, 0.1, -0.6])
+PARTS_OF_THE_PRIOR = np.array([-5.7, -21.2, -36.8, -17.5])
+
+
+@pytest.mark.parametrize(
+    ("parts_of_the_prior", "is_missed"), [(PARTS_OF_THE_PRIOR, True), (np.array([-0.1, -0.4, 0.1, -0.6]), False)]
+)
+def test_a_part_that_all_chains_of_a_start_missed_is_doubted(parts_of_the_prior, is_missed):
+    """Weights of the prior's chains are none the less worth little, and say nothing of what they missed."""
+    evaluation = twenty_rows()
+    strata = [
+        Stratum(fraction, np.array([0.0, 1.0]), np.stack([0 * w, w]), w, wholes)
+        for fraction, w, wholes in [
+            (0.5, PARTS_OF_A_FIT, WHOLES_BY_A_FIT),
+            (0.0, parts_of_the_prior, parts_of_the_prior + 0.1),
+        ]
+    ]
+    found = summary(evaluation, "smc", strata)
+    assert any("missed their part" in doubt for doubt in found.doubts) == is_missed
+    assert (abs(found.value) > 4 * found.standard_error) == is_missed
+
+
 # --- details, budgets, threads ----------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,8 @@ from reference.discrete_network import Problem, exact_log_evidence, uniform_prio
 from skvbem.data import Rows
 from skvbem.evidence import SCORES, get_score
 from skvbem.evidence.certify import reverse_ais
+from skvbem.evidence.chains import pooled
+from skvbem.evidence.exact import exact
 from skvbem.models.network import queries
 
 RANDOM = tuple(name for name, score in SCORES.items() if score.random)
@@ -303,3 +305,19 @@ def test_particles_drawn_again_at_every_step_leave_the_mean_right():
     found, _ = asked("smc", evaluation_of(problem, seed=2, n_init=3), n_runs=1000, **from_prior)
     assert found.standard_error < 0.1
     assert found.value == pytest.approx(exact_log_evidence(*problem), abs=4 * found.standard_error)
+
+
+@pytest.mark.parametrize(("kind", "options"), [("ais", {"n_chains": 4000}), ("smc", {"n_runs": 600, "n_steps": 24})])
+@pytest.mark.parametrize(("n_classes", "counts"), [(3, {"00": 3, "01": 1, "11": 2}), (2, {"000": 20, "111": 20})])
+def test_chains_of_each_start_alone_find_all_of_the_evidence(kind, options, n_classes, counts):
+    """A start's part of a point is a mean over labelings, whether chains change their labels or never do."""
+    data = facts.cells(counts)
+    network = facts.latent_class(n_classes, (2,) * len(data.columns))
+    evaluation = evaluation_of(Problem(network, data, uniform_prior(network)), seed=1, n_init=3, tol=1e-6)
+    found, trusted = asked(kind, evaluation, **options)
+    assert trusted
+    assert len(found.details["strata"]) > 1
+    for stratum in found.details["strata"]:
+        value, error, _ = pooled([stratum.log_wholes])
+        assert error < 0.25  # fits are sure, the prior less so
+        assert value == pytest.approx(exact(evaluation).value, abs=4 * error)

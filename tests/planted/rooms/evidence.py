@@ -13,7 +13,7 @@ TESTS = (
 ERRORS = {
     "each start stands for all of the evidence": [
         (
-            "log_weights = trace[-1] + starts.log_parts(which[: len(trace[-1])], log_points, schedule)",
+            "log_weights = trace[-1] + starts.log_parts(mine, log_points, schedule)",
             "log_weights = trace[-1]",
         )
     ],
@@ -71,6 +71,13 @@ ERRORS = {
             "return is_sure and not self.is_below_another(population) and not _is_above(first, population)",
             "return is_sure",
         )
+    ],
+    "a part that a start missed is not missed": [("excess > _FAR_ABOVE * np.hypot(", "excess > 1e9 * np.hypot(")],
+    "the share of a start forgets its other labels": [
+        ("return log_densities[which, np.arange(len(which))] - ", "return self._log_densities(which, log_points)[0] - ")
+    ],
+    "particles alone find their part of the evidence": [
+        ("else of_runs(parts - log_mean_parts)", "else of_runs(parts)")
     ],
     "an error forgets how far witnesses are": [("max(_error(evidence) ** 2, *least, 0.0)", "_error(evidence) ** 2")],
     "the densities that draws come from weigh more than one": [
