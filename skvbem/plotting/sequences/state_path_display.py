@@ -304,7 +304,7 @@ def _name_states(ax, states: list[int], ordered_by: str | None, shaded: bool) ->
     from matplotlib.patches import Patch
 
     shown = states[:_MAX_LISTED_STATES]
-    handles = [Patch(color=state_color(state)) for state in shown]
+    handles: list[Patch | Line2D] = [Patch(color=state_color(state)) for state in shown]
     labels = [f"state {state}" for state in shown]
     if shaded:
         handles.append(Patch(color=_MISSING))
