@@ -73,7 +73,7 @@ ax.bar(place + 0.2, rates["female"], 0.4, label="women, observed", color="#2f6ea
 ax.plot(place, by_network, "k_", markersize=30, label="either, by the network")
 ax.set_xticks(place, departments)
 ax.set(xlabel="department", ylabel="share admitted", title="One rate for each department is enough")
-ax.legend()
+ax.legend(handlelength=3)
 plt.show()
 
 # %%

@@ -175,9 +175,10 @@ def fitness(lines):
 usual, unusual = fitness(test), fitness(list(strangers.values()))
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
 ax.hist(usual, bins=30, color="#9bbcd6")
-for height, (name, at) in zip([0.9, 0.7, 0.5, 0.9], zip(strangers, unusual)):
+for name, at in zip(strangers, unusual):
     ax.axvline(at, color="#d55e00")
-    ax.annotate(name, (at, height), xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points")
+    ax.annotate(name, (at, 0.97), (-2, 0), xycoords=("data", "axes fraction"), textcoords="offset points",
+                rotation=90, ha="right", va="top")  # fmt: skip
 ax.set(xlabel="nats per legible symbol", ylabel="lines")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -61,8 +61,7 @@ plt.show()
 # %%
 # Goodman's structure wins, out of 636, although nothing in the space pointed at it. (Two graphs tell his story; the
 # arrow between the hidden variables may point either way.) But look at the second best: graphs with nothing hidden,
-# three nats behind. Eight of them are listed because these eight say the same, with different directions of their
-# arrows.
+# three nats behind. Several are listed because they say the same, with different directions of their arrows.
 #
 # What would we have believed without the second stage?
 

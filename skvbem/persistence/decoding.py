@@ -29,7 +29,7 @@ class Decoder:
     data : bytes
         Of all arrays.
     state : mapping
-        What `__setstate__` of estimators is told beside their attributes.
+        What `__setstate__` of estimators is told beside their attributes, if their `__getstate__` tells it.
 
     Raises
     ------
@@ -76,7 +76,8 @@ class Decoder:
         else:
             made = kind.type.__new__(kind.type)
             if kind.is_estimator:
-                made.__setstate__({**parts, **self._state})
+                told = made.__getstate__()  # by classes that write it themselves
+                made.__setstate__({**parts, **{name: value for name, value in self._state.items() if name in told}})
             else:
                 vars(made).update(parts)
         return kind.made(made)

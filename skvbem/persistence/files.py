@@ -14,7 +14,7 @@ from skvbem.estimators.network.bif.files import read_bytes, write_bytes
 from skvbem.persistence.archive import Archive, DamagedError, packed, unpacked
 from skvbem.persistence.decoding import Decoder
 from skvbem.persistence.encoding import Encoder
-from skvbem.persistence.registry import FITS, saved_class
+from skvbem.persistence.registry import FITS, MODEL_OF_STEP, saved_class
 
 #: Bytes that `load` reads by default.
 MAX_BYTES = 2**31
@@ -29,8 +29,8 @@ def save(estimator: Any, path: str | os.PathLike) -> None:
     Parameters
     ----------
     estimator : fitted estimator or Network
-        A `VBDiscreteDAG`, `VBNetwork`, `VBMixture`, `VBHMM`, `VBFactorAnalysis` or `VBLinearDynamicalSystem`, or a
-        `Network`. From a search take its `best_estimator_`, from a pipeline its steps.
+        Any estimator of this library, or a `Network`. From a search take its `best_estimator_`, from a pipeline its
+        steps.
 
     path : str or path
         By custom it ends with ``.skvbem``.
@@ -122,7 +122,8 @@ def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
             fit = Decoder(archive.content, archive.arrays, {"_skvbem_version": VERSION}).fit
         if type(fit).__name__ not in FITS:
             raise DamagedError(f"it holds a {type(fit).__name__}")
-        if hasattr(fit, "get_params") and not hasattr(fit, "fitted"):
+        model = getattr(fit, MODEL_OF_STEP.get(type(fit).__name__, ""), fit)
+        if type(model).__name__ not in FITS or (hasattr(model, "get_params") and not hasattr(model, "fitted")):
             raise DamagedError("it is not fitted")
     except Exception as error:  # whatever parts that do not belong together raise
         raise SavedFitError(f"{name!r} cannot be loaded: {_in_words(error)}.") from None

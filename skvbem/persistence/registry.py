@@ -21,8 +21,12 @@ FITS = {
     "VBHMM": "skvbem.estimators.hmm.vb_hmm",
     "VBFactorAnalysis": "skvbem.estimators.factor_analysis.vb_factor_analysis",
     "VBLinearDynamicalSystem": "skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system",
+    "VBClassifier": "skvbem.estimators.steps.vb_classifier",
+    "VBImputer": "skvbem.estimators.steps.vb_imputer",
     "Network": "skvbem.estimators.network.network",
 }
+#: Attribute of a step of pipelines that holds the estimator it has fitted.
+MODEL_OF_STEP = {"VBClassifier": "network_", "VBImputer": "estimator_"}
 _IN_MODULES = {
     "skvbem.emissions.bernoulli": ("BernoulliEmission",),
     "skvbem.emissions.categorical": ("CategoricalEmission",),

@@ -254,7 +254,8 @@ def test_states_come_in_the_order_wanted_and_only_those_visited_are_named(quakes
     ascending = np.argsort(rates).tolist()
     display = StatePathDisplay.from_estimator(quakes, QUAKES, order="count")
     assert display.states == ascending
-    assert [text.get_text() for text in display.axes_[0].get_legend().get_texts()] == [f"state {k}" for k in ascending]
+    told = [text.get_text() for text in display.axes_[0].get_legend().get_texts()]
+    assert told == [*(f"state {k}" for k in ascending), "(in ascending order of count)"]
     lowest = display.axes_[2].patches[0]
     assert lowest.get_facecolor() == to_rgba(state_color(ascending[0]))
     assert not np.any(lowest.get_data().baseline)
@@ -331,6 +332,8 @@ def test_cells_are_posterior_means_in_the_order_of_a_column(quakes):
     assert found[1:] == approx(quakes.transmat_[np.ix_(order, order)], abs=0.0051)
     probable, dark = display.transmat.ravel(), [shades[j, y] for y in (1.35, 2.35, 3.35) for j in range(3)]
     assert np.argsort(probable).tolist() == np.argsort(-np.array(dark)).tolist()
+    assert display.ax_.get_xlabel() == "to state\n(in ascending order of count)"
+    assert TransitionsDisplay.from_estimator(quakes).ax_.get_xlabel() == "to state"
     assert [label.get_text() for label in display.ax_.get_xticklabels()] == [str(k) for k in order]
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["first", *(str(k) for k in order)]
     assert [label.get_color() for label in display.ax_.get_xticklabels()] == [state_color(k) for k in order]

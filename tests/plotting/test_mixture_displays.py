@@ -139,6 +139,9 @@ def test_rows_stand_where_they_are_colored_by_component_and_the_surer_the_strong
 
 def test_rows_with_one_of_the_two_cells_are_ticks_at_the_edge(geyser, gappy):
     display = ComponentsDisplay.from_estimator(geyser, gappy)
+    assert "ticks: rows whose other cell is missing" in display.ax_.get_title(loc="left")
+    whole = ComponentsDisplay.from_estimator(geyser, gappy.dropna())
+    assert "ticks" not in whole.ax_.get_title(loc="left")
     collections = display.ax_.collections
     below = np.concatenate([np.asarray(c.get_offsets())[:, 0] for c in collections[1::3]])
     beside = np.concatenate([np.asarray(c.get_offsets())[:, 1] for c in collections[2::3]])
@@ -292,7 +295,7 @@ def test_bands_are_as_wide_as_any_covariance_says(eruptions, covariance_type):
     for j, column in enumerate(ClassProfileDisplay.from_estimator(model).profiles):
         assert column.intervals is None
         for k in range(2):
-            assert column.deviations[k] == approx(drawn[components == k, j].std(), rel=0.1)
+            assert column.deviations[k] == approx(drawn.iloc[components == k, j].std(), rel=0.1)
 
 
 def test_a_latent_class_network_is_drawn_as_the_mixture_it_is():

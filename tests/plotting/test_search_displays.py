@@ -111,6 +111,8 @@ def test_every_candidate_stands_at_its_score(searched):
     assert largest[1] == 0
     assert abs(largest[0] - searched.cv_results_["n_free_parameters"][searched.best_index_]) < 1
     assert f"{searched.best_score_:.2f}"[1:] in display.ax_.get_title(loc="left")
+    assert display.ax_.get_xlabel() == "free parameters (equal ones side by side)"
+    assert display.ax_.get_ylabel() == "nats below the best\n(linear to −1, then logarithmic)"
 
 
 def test_probable_candidates_are_named_with_their_probability(searched):
@@ -144,8 +146,21 @@ def test_names_tell_the_least_difference_whatever_latents_are_called():
         2: "− h1 → b",
         3: "+ h0 → c   h1 → a",
         4: "+ h → a, b   − h0 → a, b   h1 → b, c   3 states",
-        5: "+ a → b   − h0 → a, b   h1 → b, c   nothing hidden",
+        5: "nothing hidden: a → b",
     }
+
+
+def test_names_that_are_cut_still_tell_candidates_apart():
+    columns = [f"a long name of a column {k}" for k in range(4)]
+    chains = [[(columns[a], columns[b]) for a, b in pairwise(order)] for order in ([0, 1, 2, 3], [0, 1, 3, 2])]
+    settings = {k: {"structure": DAG.from_edges(chain, columns)} for k, chain in zip((3, 17), chains)}
+    hidden = {"structure": DAG.from_edges([("h", column) for column in columns], ["h", *columns]), "latents": {"h": 2}}
+    names = short_names(settings, hidden, ["structure", "latents"])
+    assert len(set(names.values())) == 2
+    for row, name in names.items():
+        assert name.startswith("nothing hidden: a long name of a column 0 → ")
+        assert name.endswith(f"… (row {row})")
+        assert len(name) <= 64
 
 
 def test_names_of_other_settings_are_their_values():
@@ -208,7 +223,8 @@ def test_a_search_of_scikit_learn_can_be_drawn():
     two = GridSearchCV(MODEL, grid | {"prior": [0.5, 1.0]}, cv=3).fit(X)
     with pytest.raises(ValueError, match=r"no known number of free parameters\. Name a parameter as 'x'"):
         StructureSearchDisplay.from_estimator(two)
-    assert StructureSearchDisplay.from_estimator(two, x="latents").ax_.get_xlabel() == "latents"
+    label = StructureSearchDisplay.from_estimator(two, x="latents").ax_.get_xlabel()
+    assert label == "latents (equal ones side by side)"
 
 
 @pytest.mark.parametrize(

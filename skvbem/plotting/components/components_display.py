@@ -177,6 +177,8 @@ class ComponentsDisplay:
         ax.set_xlabel(self.feature_names[0], parse_math=False)
         ax.set_ylabel(self.feature_names[1], parse_math=False)
         title = f"ellipses hold {100 * self.mass:g} % of each component"
+        if (np.isnan(np.asarray(self.rows, dtype=float)).sum(axis=1) == 1).any():
+            title += "\nticks: rows whose other cell is missing"
         ax.set_title(title, loc="left", size=10, color=INK)
         plain_axes(ax)
         self.ax_, self.figure_ = ax, ax.figure

@@ -126,9 +126,9 @@ class DAGDisplay:
                 if node not in estimator.tables_:
                     told = estimator.fitted.edge_information(node)
                     edge_widths |= {(parent, node): nats for parent, nats in told.items()}
-            title = "what a parent tells of its child,\ngiven the other parents (nats per row)"
+            title = "conditional mutual information of parent and\nchild, given the other parents (nats per row)"
             if undirected:
-                title = "what two nodes tell of each other (nats per row)"
+                title = "mutual information of two nodes (nats per row)"
         latents = {name: estimator.tables_[name].shape[-1] for name in estimator.latent_names_}
         return cls(dag, latents=latents, edge_widths=edge_widths, edge_widths_title=title, undirected=undirected).plot(
             ax=ax, node_labels=node_labels

@@ -25,11 +25,21 @@ def varying(settings: Sequence[Mapping]) -> list[str]:
 
 
 def short_names(settings: Mapping[int, Mapping], best: Mapping, differing: Iterable[str]) -> dict[int, str]:
-    """The settings in a few words: graphs by the edges they have more or less than the best, the rest by values."""
-    return {k: _short_name(setting, best, differing) for k, setting in settings.items()}
+    """The settings in a few words: graphs by the edges they have more or less than the best, the rest by values.
+
+    A name that is too long is cut, and ends with its key, so that no two names are the same.
+    """
+    return {k: _cut(_name(setting, best, list(differing)), k) for k, setting in settings.items()}
 
 
-def _short_name(setting: Mapping, best: Mapping, differing: Iterable[str]) -> str:
+def _cut(text: str, key: int) -> str:
+    if len(text) <= _MAX_LETTERS:
+        return text
+    ending = f"… (row {key})"
+    return text[: _MAX_LETTERS - len(ending)].rstrip(" ,") + ending
+
+
+def _name(setting: Mapping, best: Mapping, differing: Iterable[str]) -> str:
     graph_and_latents, of_best = hidden_graph(setting), hidden_graph(best)
     parts = []
     if graph_and_latents is not None and of_best is not None:
@@ -40,14 +50,18 @@ def _short_name(setting: Mapping, best: Mapping, differing: Iterable[str]) -> st
             else _differences(*graph_and_latents, *of_best)
         )
         differing = [name for name in differing if name not in ("structure", "latents")]
-    text = "   ".join([*parts, *(f"{name}={setting[name]}" for name in differing if name in setting)])
-    return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1].rstrip()}…"
+    return "   ".join([*parts, *(f"{name}={setting[name]}" for name in differing if name in setting)])
 
 
 def _differences(
     dag: DAG | UndirectedGraph, latents: Mapping, best: DAG | UndirectedGraph, of_best: Mapping
 ) -> list[str]:
-    """Edges that a graph has more and less than the best, with exchangeable latents named so that these are fewest."""
+    """Edges that a graph has more and less than the best, with exchangeable latents named so that these are fewest.
+
+    A graph with nothing hidden is told by its own edges, if the best has latents.
+    """
+    if of_best and not latents:
+        return [f"nothing hidden: {_told(dag.edges, is_undirected(dag)) or 'no edges'}"]
     place = {node: k for k, node in enumerate(dict.fromkeys((*best.nodes, *dag.nodes)))}
     lines = is_undirected(dag) and is_undirected(best)
 
@@ -63,7 +77,7 @@ def _differences(
         if (edges := sorted(differing, key=lambda edge: (place[edge[0]], place[edge[1]])))
     ]
     if sorted(latents.values()) != sorted(of_best.values()):
-        parts.append(f"{' and '.join(map(str, latents.values()))} states" if latents else "nothing hidden")
+        parts.append(f"{' and '.join(map(str, latents.values()))} states")
     return parts or ["the same edges"]
 
 

@@ -40,11 +40,13 @@ class StructureSearchDisplay:
     probabilities : ndarray of shape (n_candidates,), default=None
         Probabilities of the candidates, by the one score; written beside those that matter.
     names : mapping of int to str, default=None
-        What these candidates are called, right of the axes; None if `x` tells candidates apart.
+        What these candidates are called, right of the axes; None if `x` tells candidates apart. A name that was too
+        long ends with the candidate's row of `cv_results_`.
     best_index : int, default=None
         The candidate that won by the one score; by default the highest of each.
     below_best : bool, default=False
-        Whether scores are drawn in nats below their best, small differences larger than great ones; else as they are.
+        Whether scores are drawn in nats below their best, on a scale that is linear down to one nat and logarithmic
+        below; else as they are.
     x_label, y_label, title : str
 
     Attributes
@@ -172,7 +174,8 @@ class StructureSearchDisplay:
             Number -> score -> what it says, as `skvbem.evidence.evidence_table` returns. A score that one table has and
             another has not is left out there.
         below_best : bool, default=False
-            Whether each score is drawn in nats below its own best, small differences larger than great ones.
+            Whether each score is drawn in nats below its own best, on a scale that is linear down to one nat and
+            logarithmic below.
         x_label : str, default="n_components"
             What the number is.
         ax : matplotlib Axes, default=None
@@ -263,7 +266,9 @@ class StructureSearchDisplay:
             color, marker = series(position)
             rest = color if len(scores) > 1 else _OTHER
             self._draw_series(ax, name, x, values, best[name], (color, rest), marker, all_differ)
-        ax.set(xlabel=self.x_label, ylabel=self.y_label)
+        side_by_side = "" if all_differ else " (equal ones side by side)"
+        scale = "\n(linear to −1, then logarithmic)" if self.below_best else ""
+        ax.set(xlabel=self.x_label + side_by_side, ylabel=self.y_label + scale)
         ax.set_title(self.title, loc="left", size=10, color=INK)
         ax.margins(x=0.03)
         plain_axes(ax)

@@ -42,6 +42,8 @@ class StatePathDisplay:
         Ascending; by default 0, 1, 2, ...
     time_label : str, default=None
         By default "step", or "time" if there are times.
+    ordered_by : str, default=None
+        The column whose expected values the states are ordered by, for the picture to say.
 
     Attributes
     ----------
@@ -71,13 +73,14 @@ class StatePathDisplay:
     3
     """
 
-    def __init__(self, path, state_probs, tracks, *, states=None, times=None, time_label=None):
+    def __init__(self, path, state_probs, tracks, *, states=None, times=None, time_label=None, ordered_by=None):
         self.path = path
         self.state_probs = state_probs
         self.tracks = tracks
         self.states = states
         self.times = times
         self.time_label = time_label
+        self.ordered_by = ordered_by
 
     @classmethod
     def from_estimator(
@@ -141,7 +144,10 @@ class StatePathDisplay:
         one = sequences.only(sequence)
         path, state_probs = estimator.predict(one), estimator.predict_proba(one)
         tracks = tracks_of(fitted, estimator.read(one, columns=fitted.columns).values, path, features, owner)
-        return cls(path, state_probs, tracks, states=states, times=times, time_label=time_label).plot(axes=axes)
+        ordered_by = order if isinstance(order, str) else None
+        return cls(
+            path, state_probs, tracks, states=states, times=times, time_label=time_label, ordered_by=ordered_by
+        ).plot(axes=axes)
 
     def plot(self, axes=None):
         """Plot the sequence.
@@ -179,7 +185,8 @@ class StatePathDisplay:
             _draw_bands(ax, edges_of_runs, fractions, states)
         self._finish(axes, edges, are_dates)
         visited = (on_path[:, states].max(axis=0) > 0) | (probable[:, states].max(axis=0) >= _MIN_DRAWN_PROBABILITY)
-        _name_states(axes[0], [state for state, seen in zip(states, visited) if seen])
+        shaded = any(np.isnan(track.values).any() for track in self.tracks)
+        _name_states(axes[0], [state for state, seen in zip(states, visited) if seen], self.ordered_by, shaded)
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
 
@@ -291,13 +298,20 @@ def _draw_bands(ax, edges: np.ndarray, fractions: np.ndarray, states: list[int])
             )
 
 
-def _name_states(ax, states: list[int]) -> None:
-    """Write the colors of the states above the axes."""
+def _name_states(ax, states: list[int], ordered_by: str | None, shaded: bool) -> None:
+    """Write the colors of the states above the axes, and what else a reader cannot guess."""
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     shown = states[:_MAX_LISTED_STATES]
-    handles = [Patch(color=state_color(state)) for state in shown]
+    handles: list[Patch | Line2D] = [Patch(color=state_color(state)) for state in shown]
     labels = [f"state {state}" for state in shown]
+    if shaded:
+        handles.append(Patch(color=_MISSING))
+        labels.append("missing")
+    if ordered_by is not None:
+        handles.append(Line2D([], [], linestyle="none"))
+        labels.append(f"(in ascending order of {shortened(ordered_by)})")
     ax.legend(
         handles, labels, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=_STATES_IN_LINE,
         borderaxespad=0.2, handlelength=1.0, handleheight=1.0, columnspacing=1.4, fontsize=9,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skvbem.plotting.choice import shortened
 from skvbem.plotting.intervals import check_mass, intervals_to_draw
 from skvbem.plotting.labels import FAINT, INK
 from skvbem.plotting.requirements import need_matplotlib
@@ -37,6 +38,8 @@ class TransitionsDisplay:
         Lower and upper ends, those of first states in row 0.
     note : str, default=""
         What the intervals are, for the picture to say.
+    ordered_by : str, default=None
+        The column whose expected values the states are ordered by, for the picture to say.
 
     Attributes
     ----------
@@ -60,12 +63,13 @@ class TransitionsDisplay:
     [13.1, 19.8, 30.0]
     """
 
-    def __init__(self, transmat, startprob, *, states, intervals=None, note=""):
+    def __init__(self, transmat, startprob, *, states, intervals=None, note="", ordered_by=None):
         self.transmat = transmat
         self.startprob = startprob
         self.states = states
         self.intervals = intervals
         self.note = note
+        self.ordered_by = ordered_by
 
     @classmethod
     def from_estimator(cls, estimator, X=None, *, order=None, level=0.95, draws=None, ax=None):
@@ -113,7 +117,9 @@ class TransitionsDisplay:
             ends = (np.vstack(pair)[np.ix_(rows, states)] for pair in zip(of_chain["startprob"], of_chain["transmat"]))
             intervals = tuple(np.where(np.isnan(means), np.nan, end) for end in ends)
         note = "" if drawn is None else drawn.words
-        return cls(means[1:], means[0], states=states, intervals=intervals, note=note).plot(ax=ax)
+        ordered_by = order if isinstance(order, str) else None
+        display = cls(means[1:], means[0], states=states, intervals=intervals, note=note, ordered_by=ordered_by)
+        return display.plot(ax=ax)
 
     def plot(self, ax=None):
         """Plot the transitions.
@@ -156,7 +162,8 @@ class TransitionsDisplay:
             tick.set(color=state_color(state), weight="bold")
         ax.tick_params(length=0)
         ax.xaxis.set_label_position("top")
-        ax.set_xlabel("to state", size=9, color=INK)
+        order = "" if self.ordered_by is None else f"\n(in ascending order of {shortened(self.ordered_by)})"
+        ax.set_xlabel(f"to state{order}", size=9, color=INK, parse_math=False)
         ax.set_ylabel("from state", size=9, color=INK, y=0.5 * n / (n + 1 + _GAP))
         ax.spines[:].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure

@@ -1,8 +1,16 @@
 """Errors in files of fits."""
 
-TESTS = ("persistence/test_damaged_files.py", "persistence/test_saved_fits.py")
+TESTS = (
+    "persistence/test_every_container.py",
+    "persistence/test_damaged_files.py",
+    "persistence/test_saved_fits.py",
+)
 
 ERRORS = {
+    "a step of pipelines may come without a fitted model": [
+        ('model = getattr(fit, MODEL_OF_STEP.get(type(fit).__name__, ""), fit)', "model = fit"),
+        ('(hasattr(model, "get_params") and not hasattr(model, "fitted"))', "False"),
+    ],
     "checksums of saved fits are not compared": [
         ("sums.get(name) != sha256(part).hexdigest()", "sums.get(name) is None")
     ],
