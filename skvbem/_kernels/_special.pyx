@@ -57,7 +57,7 @@ def log_det_one_plus(double[:, :, ::1] a, double[::1] out):
 
     Parameters
     ----------
-    a : (N, D, D) INOUT
+    a : (N, D, D) IN and OUT
         Destroyed.
     out : (N,) OUT
     """
