@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -131,7 +131,7 @@ class _Ends(NamedTuple):
     def of(cls, contenders: Sequence[Contender]) -> _Ends:
         return cls(*np.array([(each.counts, each.objective, each.to_come) for each in contenders], dtype=float).T)
 
-    def __getitem__(self, which) -> _Ends:  # type: ignore[override]
+    def at(self, which: Any) -> _Ends:
         return _Ends(self.counts[which], self.objective[which], self.to_come[which])
 
     @property
@@ -154,9 +154,9 @@ def different(contenders: Sequence[Contender]) -> list[Contender]:
     ends, left, kept = _Ends.of(contenders), np.arange(len(contenders)), []
     with np.errstate(invalid="ignore"):  # of two that never were anywhere
         while len(left):
-            best = left[ends[left].best]
+            best = left[ends.at(left).best]
             kept.append(contenders[best])
-            left = left[~_may_meet(ends[left], ends[best]) & (left != best)]
+            left = left[~_may_meet(ends.at(left), ends.at(best)) & (left != best)]
     return kept
 
 
