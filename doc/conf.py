@@ -1,9 +1,12 @@
 """Build of the documentation. Nothing here reaches for a network, and neither do the pages."""
 
+import importlib
 import os
 import re
 import sys
 from pathlib import Path
+
+import numpydoc.xref
 
 import skvbem
 
@@ -35,7 +38,15 @@ highlight_language = "python3"
 autodoc_typehints = "none"
 autosummary_generate = True
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
+numpydoc_xref_param_type = True  # of types that the API pages describe, and of no others
+numpydoc_xref_ignore = "all"
+numpydoc.xref.DEFAULT_LINKS.clear()  # they lead to other sites
+numpydoc_xref_aliases = {
+    name: f"skvbem.{room}{name}"
+    for room in ("estimators.", "emissions.", "evidence.", "spaces.", "search.strategies.", "")
+    for name in importlib.import_module(f"skvbem.{room}".rstrip(".")).__all__
+    if name[0].isupper() and name != name.upper()
+}
 
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
@@ -62,6 +73,7 @@ html_title = "skvbem"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["skvbem.css"]
+html_search_scorer = str(HERE / "_static/scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

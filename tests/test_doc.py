@@ -80,8 +80,9 @@ ROOMS = [
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_public_names_are_on_the_api_page(room):
-    listed = set(re.findall(r"^   (?:~[\w.]+\.)?(\w+)$", (DOC / "api/index.rst").read_text("utf-8"), re.MULTILINE))
+def test_public_names_are_on_the_api_pages(room):
+    pages = "\n".join(page.read_text("utf-8") for page in sorted(DOC.glob("api/*.rst")))
+    listed = set(re.findall(r"^   (?:~[\w.]+\.)?(\w+)$", pages, re.MULTILINE))
     public = importlib.import_module(f"skvbem.{room}".rstrip(".")).__all__
     assert {name for name in public if not name.startswith("_")} <= listed
 
@@ -104,6 +105,26 @@ def test_cited_sources_are_listed():
             cited |= set(re.findall(r"\[([A-Z]\w+) (?:\(\d|§|theorem|corollary|section)", module.read_text("utf-8")))
     assert cited <= listed, cited - listed
     assert {"Beal", "BG", "CH"} <= cited
+
+
+def test_formulas_mean_what_they_mean_in_tex_and_go_on_in_the_next_line(monkeypatch):
+    pytest.importorskip("sphinx")
+    from docutils import nodes
+
+    monkeypatch.syspath_prepend(str(DOC / "_ext"))
+    converted = importlib.import_module("mathml").converted
+
+    def symbols(text):
+        return re.findall(r">([^<>\s]+)<", text)
+
+    half = converted(nodes.math("", r"\tfrac12 \langle x \rangle"), as_block=False)
+    assert re.search(r"<mn>1</mn>\s*<mn>2</mn>\s*</mfrac>", half)
+    assert converted(nodes.math("", "k = 2"), as_block=False).count("<math") == 1
+    long = nodes.math("", r"F = \ln Z - \mathrm{KL}(q(\theta) \| p(\theta)) - \sum_i w_i (a_i + b_i) ,\; G = 0")
+    pieces, whole = (converted(long, as_block=as_block) for as_block in (False, True))
+    assert symbols(pieces) == symbols(whole)
+    begins = [symbols(piece)[0] for piece in pieces.split("<math")[1:]]
+    assert begins == ["F", "\N{MINUS SIGN}", "\N{MINUS SIGN}", "G"]
 
 
 def test_names_in_running_text_become_links(monkeypatch):
@@ -129,6 +150,12 @@ def test_names_in_running_text_become_links(monkeypatch):
     for text in ("VBMixture", "skvbem.VBMixture", 'VBMixture(3, emission="auto")'):
         assert code_links.meaning_of(text, meant) == "skvbem.VBMixture"
     assert code_links.meaning_of("VBMixture.predict", meant) == "skvbem.VBMixture.predict"
-    assert code_links.meaning_of("certify_evidence", meant) == "skvbem.evidence.certify_evidence"
+    assert code_links.meaning_of("VBMixture.lower_bound_", meant) == "skvbem.VBMixture"
+    for text in ("certify_evidence", "skvbem.evidence.user_functions.certify_evidence"):
+        assert code_links.meaning_of(text, meant) == "skvbem.evidence.certify_evidence"
+    for text in ("skvbem.evidence.certify.certify_evidence", "skvbem.evidence.exact.exact"):  # by their whole names
+        assert code_links.meaning_of(text, meant) == text
+    for text in ("skvbem.families.certify_evidence", "skvbem.nowhere.VBMixture"):
+        assert code_links.meaning_of(text, meant) is None
     for text in ("predict", "Step", "exact", "VBMixture + 1", "GaussianMixture(2)"):
         assert code_links.meaning_of(text, meant) is None

@@ -4,6 +4,7 @@ Pages write names as code, and nothing else. A name is linked where one thing of
 function, exception or piece of data by its name, anything else with its class before it, as in ``VBMixture.predict``.
 """
 
+import pkgutil
 import re
 
 from docutils import nodes
@@ -38,13 +39,38 @@ def meanings(objects):
         full.sort(key=lambda each: each.count("."))
         if len(full) > 1 and full[0].count(".") == full[1].count("."):
             full.clear()
-    return {written: full[0] for written, full in meant.items() if full}
+    whole = {full.partition(".")[2]: full for full, entry in objects.items() if not entry.aliased}
+    return whole | {written: full[0] for written, full in meant.items() if full}
 
 
 def meaning_of(text, meant):
-    """The full name of what a piece of code names, or None."""
+    """The full name of what a piece of code names, or None.
+
+    An attribute that has no entry leads to its class. A name with its modules before it leads to the entry of the same
+    thing, wherever that is listed.
+    """
     match = _NAMED.fullmatch(text.strip())
-    return meant.get(match[1]) if match else None
+    if match is None:
+        return None
+    written = match[1]
+    owner, _, attribute = written.rpartition(".")
+    if written in meant or (attribute and owner in meant):
+        return meant.get(written) or meant[owner]
+    parts = written.split(".")
+    for name in (".".join(parts[-2:]), parts[-1]):
+        full = meant.get(name)
+        if full and full != name and len(parts) > 1 and is_same(f"skvbem.{written}", full):
+            return full
+    return None
+
+
+def is_same(*names):
+    """Whether dotted names lead to one and the same object."""
+    try:
+        first, second = map(pkgutil.resolve_name, names)
+    except (ImportError, AttributeError):
+        return False
+    return first is second
 
 
 def link_names(app, doctree, docname):
