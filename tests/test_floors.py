@@ -73,6 +73,7 @@ FLOORS_WITHIN = {
     },
     "estimators": {
         "input": 1,
+        "named_states": 2,
         "labels": 2,
         "sequences": 2,
         "network": 3,
