@@ -13,7 +13,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from functools import partial
+from functools import partial, wraps
+from inspect import signature
 from numbers import Integral, Number
 from typing import Any
 
@@ -26,7 +27,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight
 
-from skvbem._names import did_you_mean
+from skvbem._names import did_you_mean, parameter_meant
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -83,8 +84,53 @@ class StrOptions(_StrOptions):
         return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
 
 
+def _that_suggests(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor of the same signature, which says what may have been meant by a parameter that it does not have."""
+
+    @wraps(init)
+    def __init__(self, *args, **kwargs):
+        names = signature(init).parameters
+        unknown = [name for name in kwargs if name not in names]
+        if unknown:
+            raise TypeError(self._told_of_unknown(unknown[0]))
+        init(self, *args, **kwargs)
+
+    return __init__
+
+
 class SuggestingMixin:
     """Of scikit-learn's estimators: a refusal of a name that is no option suggests the one that may have been meant."""
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        init = vars(cls).get("__init__")
+        if init is not None and not any(each.kind is each.VAR_KEYWORD for each in signature(init).parameters.values()):
+            cls.__init__ = _that_suggests(init)
+
+    @classmethod
+    def _told_of_unknown(cls, name: str) -> str:
+        """What is said of a parameter that there is not."""
+        known = cls._get_param_names()  # type: ignore[attr-defined]
+        if hint := parameter_meant(name, known):
+            return f"{cls.__name__} has no parameter {name!r}.{hint}"
+        return f"{cls.__name__} has no parameter {name!r}. Its parameters are {', '.join(known)}."
+
+    def set_params(self, **params):
+        """Set parameters; a name that is none is refused, and the nearest suggested.
+
+        Parameters
+        ----------
+        **params
+            By the names that `get_params` has.
+
+        Returns
+        -------
+        self : estimator instance
+        """
+        unknown = [name for name in params if "__" not in name and name not in self._get_param_names()]
+        if unknown:
+            raise ValueError(self._told_of_unknown(unknown[0]))
+        return super().set_params(**params)
 
     def _validate_params(self):
         try:
@@ -116,6 +162,16 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
             sample_weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"Sample weights must be numbers, one for each row. Got {sample_weight!r} instead.") from None
+    if isinstance(sample_weight, np.ndarray) and sample_weight.ndim == 1 and len(sample_weight) != len(X):
+        raise ValueError(
+            f"'sample_weight' must have one weight for each of the {len(X)} rows of X. Got an array of shape "
+            f"{sample_weight.shape}."
+        )
+    if isinstance(sample_weight, np.ndarray) and (sample_weight < 0).any():
+        raise ValueError(
+            f"Sample weights say how often rows count, and must be >= 0. Got {sample_weight[sample_weight < 0][0]:g}, "
+            f"for row {int((sample_weight < 0).argmax())}."
+        )
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():  # scikit-learn raises this one itself only in newer versions
         raise ValueError("Sample weights must contain at least one non-zero number.")

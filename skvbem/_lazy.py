@@ -10,6 +10,17 @@ from importlib import import_module
 from typing import Any
 
 
+def _nearest(name: str, names: Collection[str]) -> str:
+    """The nearest of some names, as the end of a message; nothing of names that Python itself looks for."""
+    from difflib import get_close_matches  # which takes longer to import than is worth waiting for
+
+    if name.startswith("_"):
+        return ""
+    of_small = {each.casefold(): each for each in names}
+    near = get_close_matches(name.casefold(), of_small, n=1, cutoff=0.62)
+    return f". Did you mean {of_small[near[0]]!r}?" if near else ""
+
+
 def names_on_demand(
     package: str, names_of: Mapping[str, Collection[str]], subpackages: Collection[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -35,7 +46,9 @@ def names_on_demand(
             return value
         if name in subpackages:
             return import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        raise AttributeError(
+            f"module {package!r} has no attribute {name!r}{_nearest(name, [*module_of, *subpackages])}"
+        )
 
     def __dir__() -> list[str]:
         return sorted({*vars(sys.modules[package]), *module_of, *subpackages})

@@ -6,14 +6,38 @@ import difflib
 from collections.abc import Hashable, Iterable
 
 # How alike names are, by the share of letters in common, for one to be meant by the other.
-_LIKENESS = 0.62
+_LIKENESS, _LIKENESS_OF_PARAMETERS = 0.62, 0.75
+_NUMBER_OF_STATES = ("n_components", "latents", "n_factors")
+# What other libraries call parameters, and what they may be here, the first that there is.
+_CALLED_ELSEWHERE = {
+    **dict.fromkeys(
+        ("n_components", "n_clusters", "n_classes", "nclass", "n_states", "n_topics", "k", "K"), _NUMBER_OF_STATES
+    ),
+    **dict.fromkeys(("latent", "hidden", "latent_card"), ("latents",)),
+    **dict.fromkeys(("nfactors", "factors"), ("n_factors",)),
+    **dict.fromkeys(("dag", "graph", "edges", "ebunch", "network", "model"), ("structure",)),
+    **dict.fromkeys(("nrep", "n_restarts", "n_starts", "starts"), ("n_init",)),
+    **dict.fromkeys(("n_iter", "maxiter", "n_iterations"), ("max_iter",)),
+    **dict.fromkeys(("seed", "rng"), ("random_state",)),
+    **dict.fromkeys(("params", "init_params"), ("init",)),
+    **dict.fromkeys(("algorithm", "estimator_type", "inference"), ("method",)),
+    **dict.fromkeys(("ess", "iss", "alpha"), ("equivalent_sample_size", "prior")),
+    **dict.fromkeys(("distribution", "family", "measurement"), ("emission",)),
+}
 
 
-def did_you_mean(name: Hashable, names: Iterable[Hashable]) -> str:
+def did_you_mean(name: Hashable, names: Iterable[Hashable], likeness: float = _LIKENESS) -> str:
     """A sentence (after a blank) that suggests the nearest of `names`; empty if none is near."""
-    texts = {str(known)[:100]: known for known in names}
-    near = difflib.get_close_matches(str(name)[:100], texts, n=1, cutoff=_LIKENESS)
+    texts = {str(known)[:100].casefold(): known for known in names}
+    near = difflib.get_close_matches(str(name)[:100].casefold(), texts, n=1, cutoff=likeness)
     return f" Did you mean {shown(texts[near[0]])}?" if near else ""
+
+
+def parameter_meant(name: str, parameters: Iterable[str]) -> str:
+    """A sentence (after a blank) that suggests the parameter called so elsewhere, or the nearest; empty without one."""
+    known = list(parameters)
+    meant = next((each for each in _CALLED_ELSEWHERE.get(name, ()) if each in known), None)
+    return did_you_mean(name, known, _LIKENESS_OF_PARAMETERS) if meant is None else f" Did you mean {meant!r}?"
 
 
 def shown(value) -> str:

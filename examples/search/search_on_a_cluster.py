@@ -13,6 +13,7 @@ worker processes on this machine; with a cluster of your own only the address di
 import sys
 import time
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 import joblib
 import numpy as np
@@ -88,6 +89,9 @@ def ray_cluster():
 
 
 def main(backend="dask", n_samples=480):
+    package = {"dask": "distributed", "ray": "ray"}[backend]
+    if find_spec(package) is None:
+        sys.exit(f"This example needs {package}:  python -m pip install {package}")
     X = make_bipartite(n_samples, random_state=0).data
     with {"dask": dask_cluster, "ray": ray_cluster}[backend]():
         began = time.perf_counter()

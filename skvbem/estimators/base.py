@@ -19,13 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import (
     CallbackSupportMixin,
     IterationReport,
-    SuggestingMixin,
     check_sample_weight,
     fit_context,
     warn,
 )
 from skvbem._version import __version__ as VERSION
 from skvbem.errors import check_memory
+from skvbem.estimators.absent import AbsentAttributes
 from skvbem.estimators.cycle_line import CycleLine
 from skvbem.estimators.fitted import Fitted, FittedRun, Solved
 from skvbem.estimators.reading import Reading
@@ -60,7 +60,7 @@ def predicts(estimator) -> bool:
     return hasattr(estimator, "predict")
 
 
-class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
+class VBEstimator(AbsentAttributes, CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
     """Common face of models fitted by VBEM, MAP-EM or ML-EM.
 
     What a fit leaves are the attributes whose names end in an underscore. `fit` gathers them in a dict and publishes

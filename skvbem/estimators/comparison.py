@@ -197,6 +197,8 @@ def _entropy_r2(fit, X, given: Mapping) -> float | None:
 
 def _named(fits) -> dict[str, EvidenceEstimator]:
     """Fits by name; those of a list by the parameters in which they differ."""
+    if isinstance(fits, EvidenceEstimator):
+        raise TypeError("compare takes a list of fits, and then their data, as in compare([two, three], X).")
     listed = list(fits.values()) if isinstance(fits, Mapping) else list(fits) if isinstance(fits, Iterable) else []
     for fit in listed:
         if not isinstance(fit, EvidenceEstimator):

@@ -465,7 +465,8 @@ class EvidenceEstimator(VBEstimator):
         form = self._fitted_.form
         if not form.density:
             raise ValueError(
-                f"{caller} needs a posterior, and this fit by {form.name!r} is a point. Fit with method='vb'."
+                f"{caller} needs a posterior, and this fit by {form.name!r} is a point. Take standard_errors(X), whose "
+                "'intervals' are those of a point, or bootstrap(X); or fit with method='vb'."
             )
 
     @staticmethod

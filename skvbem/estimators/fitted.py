@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skvbem.estimators.goodness_of_fit import UnderFit
 from skvbem.estimators.reading import Extent, Reading
 from skvbem.estimators.summary import ParameterTable
 from skvbem.vbem.fit import Fit, FitPlan
@@ -112,6 +113,10 @@ class Fitted:
     @abstractmethod
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """The parameters of the fit as tables for readers, with intervals by group and name, if there are any."""
+
+    @abstractmethod
+    def under_fit(self, reading: Any, **limits: Any) -> UnderFit:
+        """What the model says of rows or sequences in memory at its point, for fit indices."""
 
     def judged(self, natural: np.ndarray) -> np.ndarray:
         """Numbers (n_numbers, n_draws) by which chains of natural parameters (n_cells, n_draws) are judged."""

@@ -13,6 +13,7 @@ from skvbem.estimators.base import check_count, check_level, objective_of
 from skvbem.estimators.bootstrap import KINDS, Replication, bootstrap_draws, starts_of
 from skvbem.estimators.evidence import EvidenceEstimator
 from skvbem.estimators.fitted import Intervals
+from skvbem.estimators.goodness_of_fit import fit_indices
 from skvbem.estimators.posterior_draws import PosteriorDraws
 from skvbem.estimators.standard_errors import standard_errors
 from skvbem.estimators.summary import Summary
@@ -126,6 +127,50 @@ class ReportingEstimator(EvidenceEstimator):
         drawable = reading.has_whole_weights and not reading.are_in_blocks
         method = "draws" if drawable else self._without_rows
         return self.sample_posterior(reading, _N_DRAWS, method=method, random_state=random_state)
+
+    def goodness_of_fit(self, X, sample_weight=None, **where):
+        """Fit indices that users of latent class models, and of other models with hidden states, print first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, or other data. G², X² and bivariate residuals use the rows without missing cells, the
+            rest all rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+        **where
+            For sequences, `sequence_id`, `lengths` and inputs as in `fit`.
+
+        Returns
+        -------
+        GoodnessOfFit
+            Log likelihood, AIC, BIC, SABIC, CAIC, entropy R² of each latent. Where columns have finitely many values,
+            also G², X², degrees of freedom and bivariate residuals of each pair of columns.
+
+        Raises
+        ------
+        TypeError
+            If X comes in blocks.
+
+        Examples
+        --------
+        >>> from skvbem import VBMixture
+        >>> from skvbem.datasets import load_carcinoma
+        >>> slides = load_carcinoma().data
+        >>> three = VBMixture(3, emission="categorical", method="ml", random_state=0).fit(slides)
+        >>> found = three.goodness_of_fit(slides)
+        >>> round(found.bic, 2), round(found.g2, 2), found.degrees_of_freedom
+        (697.14, 15.26, 104)
+        """
+        check_is_fitted(self)
+        reading = self.read(X, None, sample_weight, columns=self._fitted_.columns, **where)
+        if reading.are_in_blocks:
+            raise TypeError("goodness_of_fit needs rows in memory; X comes in blocks. Give it one block.")
+        return fit_indices(self.n_free_parameters_, self._fitted_.under_fit(reading, **self._limits()))
+
+    def _limits(self) -> dict:
+        """Limits of what a question about rows may take."""
+        return {}
 
     def standard_errors(self, X, *, sample_weight=None, max_states=_MAX_STATES, **where):
         """Standard errors of all parameters of a fit by ``method="ml"`` or "map", from the observed information.

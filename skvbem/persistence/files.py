@@ -140,4 +140,6 @@ def _hint(estimator: Any) -> str:
         return "Save its best_estimator_."
     if hasattr(estimator, "steps"):
         return "Save its steps."
+    if isinstance(estimator, (str, os.PathLike)):
+        return "The estimator comes first: save(estimator, path)."
     return "Other objects are kept by pickle or joblib, whose files can run code."

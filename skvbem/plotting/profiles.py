@@ -49,7 +49,9 @@ def _of_group(group, parameters: Mapping, intervals: Mapping | None) -> list[Pro
 
 
 def classes_of_network(estimator, drawn: DrawnIntervals | None, owner: str) -> Classes:
-    """The states of the latent of a fitted network, if the latent stands alone above all columns.
+    """The states of the latent of a fitted network, if columns depend on it alone, or it depends on them.
+
+    Columns that it depends on are covariates: they are not drawn, and the weights of classes are averages over them.
 
     Raises
     ------
@@ -57,11 +59,13 @@ def classes_of_network(estimator, drawn: DrawnIntervals | None, owner: str) -> C
         If the network is no latent class model.
     """
     dag, latents = estimator.structure_, list(estimator.latent_names_)
-    columns = [node for node in dag.nodes if node not in latents]
-    if len(latents) != 1 or any(list(dag.parents(node)) != latents for node in columns):
+    above = {parent for latent in latents for parent in dag.parents(latent)}
+    columns = [node for node in dag.nodes if node not in latents and node not in above]
+    if len(latents) != 1 or not columns or any(list(dag.parents(node)) != latents for node in columns):
         raise ValueError(
-            f"{owner} draws latent class models, one latent above all columns. This structure is {dag}: say for which "
-            f"latent columns are to be drawn, as in latent={latents[0] if latents else 'h0'!r}, or see DAGDisplay."
+            f"{owner} draws latent class models, one latent above columns that depend on nothing else. This structure "
+            f"is {dag}: say for which latent columns are to be drawn, as in "
+            f"latent={latents[0] if latents else 'h0'!r}, or see DAGDisplay."
         )
     (latent,) = latents
     profiles: list[Probabilities | Numbers] = []
@@ -72,7 +76,8 @@ def classes_of_network(estimator, drawn: DrawnIntervals | None, owner: str) -> C
             continue
         table, intervals = estimator.tables_[node], None if drawn is None else drawn.ends["tables"][node]
         profiles.append(of_levels(str(node), table.levels[-1].tolist(), table.values, intervals))
-    return Classes(estimator.latent_states_[latent].mass, estimator.tables_[latent].values, profiles)
+    weights = estimator.query(latent).values if above else estimator.tables_[latent].values
+    return Classes(estimator.latent_states_[latent].mass, weights, profiles)
 
 
 def classes_of_latent(estimator, latent) -> Classes:

@@ -24,6 +24,7 @@ from skvbem._compat import (
     SuggestingMixin,
     fit_context,
 )
+from skvbem._names import did_you_mean
 from skvbem.evidence import EvidenceScorer, scorer
 from skvbem.graphs.dag import DAG
 from skvbem.search import _posterior
@@ -256,7 +257,11 @@ class StructureSearchCV(
                 f"This {type(self).__name__} has no {name!r}: its scores are bounds or other approximations, whose "
                 "shares, in 'score_weights_', are no probabilities. Search with rescoring='evidence'."
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        told = f"{type(self).__name__!r} object has no attribute {name!r}."
+        if name.endswith("_") and not name.startswith("_") and not hasattr(type(self), name):
+            made = [each for each in vars(self) if each.endswith("_")]
+            told += did_you_mean(name, made) if made else " The search has not been fitted yet: call 'fit' first."
+        raise AttributeError(told)
 
     # Searching --------------------------------------------------------------------------------------------------------
 

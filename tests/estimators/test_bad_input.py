@@ -478,12 +478,12 @@ def test_no_mode_in_the_probability_basis():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (-np.ones(6), "Negative values in data passed to `sample_weight`"),
+        (-np.ones(6), "Sample weights say how often rows count, and must be >= 0."),
         (np.full(6, np.nan), "Input sample_weight contains NaN"),
         (np.full(6, np.inf), "Input sample_weight contains infinity"),
         (np.full(6, 1e308), "The sum of the sample weights must be finite"),
         (np.zeros(6), "Sample weights must contain at least one non-zero number"),
-        (np.ones(5), "sample_weight.shape == (5,), expected (6,)"),
+        (np.ones(5), "must have one weight for each of the 6 rows of X. Got an array of shape (5,)"),
         (np.ones((6, 2)), "Sample weights must be 1D array or scalar"),
         ("heavy", "Sample weights must be numbers, one for each row. Got 'heavy' instead."),
         (["a"] * 6, "Sample weights must be numbers, one for each row. Got ['a'"),

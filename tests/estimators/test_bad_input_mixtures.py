@@ -576,12 +576,12 @@ def test_numbers_of_rows_to_draw(family, n_samples):
 # --- weights (40, 41) -------------------------------------------------------------------------------------------------
 
 BAD_WEIGHTS = [
-    (-np.ones(10), "Negative values in data passed to `sample_weight`"),
+    (-np.ones(10), "Sample weights say how often rows count, and must be >= 0."),
     (np.full(10, np.nan), "Input sample_weight contains NaN"),
     (np.full(10, np.inf), "Input sample_weight contains infinity"),
     (np.full(10, 1e308), "The sum of the sample weights must be finite"),
     (np.zeros(10), "Sample weights must contain at least one non-zero number"),
-    (np.ones(9), "sample_weight.shape == (9,), expected (10,)"),
+    (np.ones(9), "must have one weight for each of the 10 rows of X. Got an array of shape (9,)"),
     (np.ones((10, 2)), "Sample weights must be 1D array or scalar"),
     ("heavy", "Sample weights must be numbers, one for each row. Got 'heavy' instead."),
 ]

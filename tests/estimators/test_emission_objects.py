@@ -65,7 +65,7 @@ def test_an_object_is_a_small_estimator(family):
     name = next(iter(made.get_params()))
     assert made.set_params(**{name: 2.0}).get_params()[name] == 2.0
     assert repr(made) == f"{type(made).__name__}({name}=2.0)"
-    with pytest.raises(ValueError, match="Invalid parameter 'prior'"):
+    with pytest.raises(ValueError, match="has no parameter 'prior'"):
         made.set_params(prior=1)
 
 
@@ -170,13 +170,13 @@ def test_grids_reach_into_emissions(frame, tmp_path):
             "emission__blood__concentration_prior",
             "'categorical' and has no parameters. A name stands for its defaults; hold the object: Categorical().",
         ),
-        (listed(), "emission__visits__shape", "Invalid parameter 'shape' for estimator Poisson"),
-        (Poisson(), "emission__shape", "Invalid parameter 'shape' for estimator Poisson"),
+        (listed(), "emission__visits__shape", "Poisson has no parameter 'shape'"),
+        (Poisson(), "emission__shape", "Poisson has no parameter 'shape'"),
     ],
     ids=str,
 )
 def test_nested_parameters_that_are_none(emission, name, message):
-    with pytest.raises(ValueError, match="Invalid parameter") as caught:
+    with pytest.raises(ValueError, match="has no parameter") as caught:
         VBMixture(emission=emission).set_params(**{name: 1.0})
     assert message in str(caught.value)
 
@@ -209,10 +209,10 @@ def test_a_parameter_that_moved_says_where_it_is(estimator, name):
 
 
 @any_estimator
-def test_other_unknown_parameters_are_those_of_python_and_scikit_learn(estimator):
-    with pytest.raises(TypeError, match="got an unexpected keyword argument 'mean'"):
+def test_other_unknown_parameters_come_with_those_that_there_are(estimator):
+    with pytest.raises(TypeError, match=r"has no parameter 'mean'\. Its parameters are acceleration,"):
         estimator(mean=1.0)
-    with pytest.raises(ValueError, match="Invalid parameter 'mean' for estimator"):
+    with pytest.raises(ValueError, match="has no parameter 'mean'"):
         estimator().set_params(mean=1.0)
 
 

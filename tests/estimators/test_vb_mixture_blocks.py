@@ -289,7 +289,7 @@ def test_what_comes_once_is_refused(rng):
         ([np.eye(2)], [1.0, 1.0, 1.0], "'sample_weight' has 3 weights, and X has 2 rows"),
         ([np.eye(2), np.eye(2)], blocks_of([[1.0, 1.0]]), "There are more blocks of X than of sample_weight"),
         ([np.eye(2)], blocks_of([[1.0, 1.0]] * 2), "There are more blocks of sample_weight than of X"),
-        ([np.eye(2)], blocks_of([[1.0, -1.0]]), "Negative values in data passed to `sample_weight`"),
+        ([np.eye(2)], blocks_of([[1.0, -1.0]]), "Sample weights say how often rows count, and must be >= 0."),
         ([np.eye(2)], blocks_of([[0.0, 0.0]]), "Sample weights must contain at least one non-zero number"),
     ],
 )

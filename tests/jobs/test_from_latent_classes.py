@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skvbem import LatentClassSpace, StructureSearchCV, VBDiscreteDAG, VBMixture
+from skvbem import LatentClassSpace, StructureSearchCV, VBDiscreteDAG, VBMixture, bootstrap_lrt
 from skvbem.datasets import load_carcinoma, load_cheating
 
 pd = pytest.importorskip("pandas")
@@ -91,27 +91,21 @@ def test_how_probable_each_number_of_classes_is(slides):
 
 def test_a_bootstrap_test_of_two_classes_against_three(slides):
     """'TECH14: is a third class more than chance?'"""
-
-    def likelihood_ratio(table):
-        two, three = (VBDiscreteDAG(latents=k, method="ml", n_init=3, random_state=0).fit(table) for k in (2, 3))
-        return 2 * (three.log_likelihood_ - two.log_likelihood_)
-
-    model = VBDiscreteDAG(latents=2, method="ml", random_state=0).fit(slides)
-    drawn = [likelihood_ratio(model.sample(len(slides), random_state=seed)[0]) for seed in range(19)]
-    assert likelihood_ratio(slides) == approx(2 * (317.2568 - 293.705), abs=1e-3)
-    assert max(drawn) < likelihood_ratio(slides)
+    two, three = (VBDiscreteDAG(latents=k, method="ml", n_init=3, random_state=0).fit(slides) for k in (2, 3))
+    test = bootstrap_lrt(two, three, slides, n_boot=19)
+    assert test.statistic == approx(2 * (317.2568 - 293.705), abs=1e-3)
+    assert test.p_value == 1 / 20
 
 
 def test_the_same_classes_as_a_mixture(students):
-    """'Entropy and BIC of a mixture, as Mplus prints them.' The same model as a network has them ready."""
+    """'Entropy, BIC and bivariate residuals of a mixture, as Mplus prints them.' They are those of the network."""
     X = students[QUESTIONS]
     network = VBDiscreteDAG(latents=2, method="ml", tol=1e-9, random_state=0).fit(X)
     mixture = VBMixture(2, emission="categorical", method="ml", tol=1e-9, random_state=0).fit(X)
-    posterior = mixture.predict_proba(X)
-    entropy = 1 + np.sum(posterior * np.log(np.maximum(posterior, 1e-300))) / (len(X) * np.log(2))
-    fit = network.goodness_of_fit(X)
-    assert entropy == approx(fit.entropy_r2["h0"], abs=1e-4)
-    assert mixture.bic(X) == approx(fit.bic, abs=1e-4)
+    fit, same = network.goodness_of_fit(X), mixture.goodness_of_fit(X)
+    assert same.entropy_r2["component"] == approx(fit.entropy_r2["h0"], abs=1e-4)
+    assert (same.bic, same.g2, same.degrees_of_freedom) == approx((fit.bic, fit.g2, fit.degrees_of_freedom), abs=1e-4)
+    assert same.bivariate_residuals == approx(fit.bivariate_residuals, abs=1e-3)
 
 
 def test_a_profile_of_measurements_and_categories():

@@ -381,6 +381,19 @@ def test_names_are_text_and_long_ones_are_cut():
     assert len(second) < 30
 
 
+def test_covariates_of_a_class_are_averaged_over():
+    edges = [("x0", "class"), ("x1", "class"), *(("class", f"x{j}") for j in range(2, 7))]
+    model = VBDiscreteDAG(edges, latents={"class": 2}, n_init=2, random_state=0).fit(SLIDES)
+    display = ClassProfileDisplay.from_estimator(model, SLIDES)
+    assert [profile.name for profile in display.profiles] == [f"x{j}" for j in range(2, 7)]
+    assert display.weights == approx(model.query("class").values)
+    for profile in display.profiles:
+        table = model.tables_[profile.name].values
+        assert profile.values == approx(table[:, 1:])
+        lower, upper = profile.intervals
+        assert ((lower < profile.values) & (profile.values < upper)).all()
+
+
 def test_what_has_no_profiles_is_told_why():
     with pytest.raises(NotFittedError):
         ClassProfileDisplay.from_estimator(VBMixture())
@@ -390,7 +403,7 @@ def test_what_has_no_profiles_is_told_why():
     with pytest.raises(ValueError, match="'features' parameter of ClassProfileDisplay names 'x9'"):
         ClassProfileDisplay.from_estimator(model, features=["x9"])
     two = VBDiscreteDAG([("h", "x0"), ("h", "x1"), ("x0", "x1")], latents={"h": 2}, n_init=1, random_state=0)
-    with pytest.raises(ValueError, match="one latent above all columns"):
+    with pytest.raises(ValueError, match="one latent above columns that depend on nothing else"):
         ClassProfileDisplay.from_estimator(two.fit(SLIDES))
     with pytest.raises(TypeError, match=r"VBHMM and VBDiscreteDAG\. Got GaussianMixture"):
         ClassProfileDisplay.from_estimator(GaussianMixture().fit(SLIDES))

@@ -11,6 +11,7 @@ import numpy as np
 
 from skvbem.emissions import NumericSpecification
 from skvbem.estimators.fitted import Intervals, Parameters
+from skvbem.estimators.goodness_of_fit import UnderFit, cells_of_sequences, entropy_r2
 from skvbem.estimators.hmm.autoregression import N_PATHS, Autoregression
 from skvbem.estimators.input.column_groups import ColumnGroups, Group
 from skvbem.estimators.input.rows import SequenceReading
@@ -106,6 +107,20 @@ class FittedHMM(FittedSequences, FittedEmissions):
 
     def _of_chain(self, first: np.ndarray, pairs: np.ndarray) -> dict[Any, np.ndarray]:
         return {"startprob": self.model.initial.matrix(first)[0], "transmat": self.model.transitions.matrix(pairs)}
+
+    def under_fit(self, reading: SequenceReading, **limits: Any) -> UnderFit:
+        """What the chain says of sequences, for fit indices."""
+        natural, data = self.model.prior.natural(self.point), reading.compiled(self.model)
+        weight, cells = reading.weight, None
+        of_rows = None if weight is None else np.repeat(weight, reading.lengths)
+        _, codes, tables, are_all = self.finite_columns(reading.values)
+        if are_all:
+            sizes = [table.shape[1] for table in tables]
+            cells = cells_of_sequences(np.stack(codes, axis=1), sizes, reading.lengths)
+        states = self.possible(self.model.smoothed(natural, data))
+        certainty = {"state": entropy_r2(states, of_rows)} if self.model.n_components > 1 else {}
+        scores = self.model.log_normalizers_of_sequences(natural, data)
+        return UnderFit(scores, weight, data.total_weight, certainty, cells)
 
     def ahead(self, filtered: np.ndarray, n_steps: int) -> np.ndarray:
         """Probabilities of states 1, 2, ... steps after those of (n_sequences, n_components), axis 1 the steps."""

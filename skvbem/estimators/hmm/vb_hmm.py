@@ -21,7 +21,6 @@ from skvbem.estimators.input.labels import labels_of_list, read_labels
 from skvbem.estimators.input.output import filled
 from skvbem.estimators.input.rows import SequenceReading
 from skvbem.estimators.input.tables import listed, show
-from skvbem.estimators.labels.emission_parameters import tells_what_moved
 from skvbem.estimators.labels.estimator import (
     EmissionEstimator,
     check_size,
@@ -219,7 +218,6 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
 
     _located_by = (*SequenceEstimator._located_by, "labels")
 
-    @tells_what_moved
     def __init__(
         self,
         n_components=1,

@@ -7,15 +7,13 @@ so that is done here, as ColumnTransformer does it: ``emission__visits`` is the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from skvbem._names import did_you_mean
 from skvbem.emissions import EMISSIONS, EmissionSpecification
 from skvbem.estimators.input.emission_groups import is_list_of_emissions
 
-P = ParamSpec("P")
 _PREFIX = "emission__"
 
 
@@ -94,19 +92,3 @@ def moved(owner: str, names: Iterable[str]) -> str:
                 f"skvbem.emissions; nested, it is 'emission__{name}'."
             )
     return ""
-
-
-def tells_what_moved(init: Callable[Concatenate[Any, P], None]) -> Callable[Concatenate[Any, P], None]:
-    """A constructor that says of parameters which are those of emissions where they are now; of the same signature."""
-
-    @wraps(init)
-    def __init__(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            init(self, *args, **kwargs)
-        except TypeError:
-            where = moved(type(self).__name__, [name for name in kwargs if name not in type(self)._get_param_names()])
-            if not where:
-                raise
-            raise TypeError(where) from None
-
-    return __init__

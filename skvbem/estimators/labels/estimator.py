@@ -77,6 +77,11 @@ class EmissionEstimator(ReportingEstimator):
         "verbose": ["verbose"],
     }
 
+    @classmethod
+    def _told_of_unknown(cls, name: str) -> str:
+        where = moved(cls.__name__, [name]) if "emission" in cls._get_param_names() else ""
+        return where or super()._told_of_unknown(name)
+
     def get_params(self, deep=True):
         """Parameters of this estimator and, by nested names, of its emissions.
 
@@ -112,10 +117,6 @@ class EmissionEstimator(ReportingEstimator):
         """
         nested = {name: value for name, value in params.items() if name.startswith("emission__")}
         direct = {name: value for name, value in params.items() if name not in nested}
-        names = self.get_params(deep=False).keys()
-        where = moved(type(self).__name__, direct.keys() - names) if "emission" in names else ""
-        if where:
-            raise ValueError(where)
         super().set_params(**direct)
         if nested:
             self.emission = set_nested(self.emission, nested, type(self).__name__)
@@ -295,7 +296,7 @@ class EmissionEstimator(ReportingEstimator):
         if fitted is not None and fitted.given is not None and _is_of_data(name):
             why = f"This {owner} has no {name!r}: its parameters were given, and not found by a fit to data."
             raise AttributeError(why, name=name, obj=self)
-        raise AttributeError(f"{owner!r} object has no attribute {name!r}", name=name, obj=self)
+        return super().__getattr__(name)
 
     @staticmethod
     def _emission_state(fitted: FittedEmissions) -> dict:

@@ -143,6 +143,27 @@ class FittedEmissions(Fitted):
     def _by_group(self, of_emission: Any) -> Parameters:
         return {group.name: of for group, of in zip(self.groups.groups, self.groups.as_list(of_emission))}
 
+    def finite_columns(self, values: list[np.ndarray]) -> tuple[list[str], list[np.ndarray], list[np.ndarray], bool]:
+        """Columns that take finitely many values: names, codes, probabilities in each component; whether all do.
+
+        Parameters
+        ----------
+        values : list of ndarray
+            Of each group, as read.
+        """
+        names: list[str] = []
+        codes: list[np.ndarray] = []
+        tables: list[np.ndarray] = []
+        parts = parts_of(self.emission)
+        for group, part, of_group, parameters in zip(self.groups.groups, parts, values, self.parameters()):
+            if part.n_outcomes is None:
+                continue
+            names += group.names
+            codes += list(of_group.T)
+            for table in group.specification.expected(parameters, group.levels):
+                tables.append(np.stack([1.0 - table, table], axis=1) if table.ndim == 1 else table)
+        return names, codes, tables, all(part.n_outcomes is not None for part in parts)
+
     def at_floor(self) -> list[int]:
         """Components whose covariance the floor of maximum likelihood has stopped in some direction."""
         points = self.point[-1] if isinstance(self.model.prior.blocks[-1], Product) else (self.point[-1],)

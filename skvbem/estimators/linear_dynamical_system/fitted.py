@@ -11,7 +11,9 @@ from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 
 from skvbem._numerics import unpack_symmetric
 from skvbem.estimators.fitted import Intervals, Parameters
+from skvbem.estimators.goodness_of_fit import UnderFit
 from skvbem.estimators.input.column_groups import ColumnGroups
+from skvbem.estimators.linear_dynamical_system.inputs import InputReading
 from skvbem.estimators.sequences.fitted import FittedSequences
 from skvbem.estimators.sequences.forecasts import ForecastTable
 from skvbem.estimators.sequences.mixture_quantiles import mixture_quantile
@@ -240,6 +242,12 @@ class FittedLDS(FittedSequences):
         return [name for name, value in zip(self.names, variance) if value <= _NEARLY * VARIANCE_FLOOR]
 
     # States -----------------------------------------------------------------------------------------------------------
+
+    def under_fit(self, reading: InputReading, **limits: Any) -> UnderFit:
+        """What the system says of sequences, for fit indices; its states are no categories."""
+        data = reading.compiled(self.model)
+        scores = self.model.log_normalizers_of_sequences(self.model.prior.natural(self.point), data)
+        return UnderFit(scores, reading.weight, data.total_weight, {})
 
     def smoothed(self, data: LDSData, natural: np.ndarray) -> States:
         """The states of all rows given their sequences, those after the last observed step among them."""

@@ -13,11 +13,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.emissions.profiles import named
+from skvbem.errors import TooLargeError
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
+from skvbem.estimators.goodness_of_fit import Cells, UnderFit, entropy_r2
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.tables import Table, read_table
 from skvbem.estimators.mixed_network.edges import information_beside_numbers
-from skvbem.estimators.mixed_network.reading import emission_groups, explained, rows_of, values_of
+from skvbem.estimators.mixed_network.reading import MixedReading, emission_groups, explained, rows_of, values_of
 from skvbem.estimators.named_states import code_of
 from skvbem.estimators.network.tables import LabeledTables
 from skvbem.estimators.profile_rows import rows_of_profiles
@@ -188,6 +190,25 @@ class FittedMixedNetwork(Fitted):
         """Expected rows in each state of a latent; whether states are alike is not asked."""
         table = self.model.layout.table(self.statistics, self.model.position[latent])
         return LatentStates.of(table.reshape(-1, table.shape[-1]).sum(axis=0), lambda one, other: False)
+
+    def under_fit(self, reading: MixedReading, **limits: Any) -> UnderFit:
+        """What the network says of rows at its point, for fit indices."""
+        ((values, weight),) = reading.blocks
+        at_point, rows, latents = Predictive(self.model, None, self.point), self.rows(values), self.latents
+        scores = at_point.log_densities(rows, **limits)
+        posteriors = at_point.all_posteriors(rows, [[latent] for latent in latents], **limits) if latents else []
+        certainty = {latent: entropy_r2(each, weight) for latent, each in zip(latents, posteriors)}
+        sizes, nothing = [len(self.levels[name]) for name in rows.names], rows.taken(np.array([0]), np.ones(1))
+
+        def joint(i: int, j: int) -> np.ndarray | None:
+            try:
+                pair = [rows.names[i], rows.names[j]]
+                return at_point.posteriors(nothing.without_cells(), pair, **limits).reshape(sizes[i], sizes[j])
+            except TooLargeError:
+                return None
+
+        cells = Cells(rows.codes, sizes, rows.names, joint, not self.with_emission) if rows.names else None
+        return UnderFit(scores, weight, float(len(scores) if weight is None else weight.sum()), certainty, cells)
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[list[np.ndarray], dict]:
         """Rows drawn from the predictive distribution: values of each group, and states of all nodes with a table."""

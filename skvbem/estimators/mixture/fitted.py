@@ -11,6 +11,8 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from skvbem.estimators.fitted import Intervals, Parameters
+from skvbem.estimators.goodness_of_fit import Cells, UnderFit, entropy_r2
+from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.estimators.summary import ParameterTable
 from skvbem.models.mixture.model import Mixture
@@ -131,6 +133,25 @@ class FittedMixture(FittedEmissions):
         for rows, log_joint in self.log_joint(values):
             log_densities[rows] = logsumexp(log_joint, axis=1)
         return log_densities
+
+    def under_fit(self, reading: TableReading, **limits: Any) -> UnderFit:
+        """What the mixture says of rows in memory, for fit indices."""
+        ((values, weight),) = reading.blocks
+        n, k = len(values[0]), self.model.n_components
+        scores, posterior = np.empty(n), np.empty((n, k))
+        for rows, log_joint in self._log_joint_at(self.model.prior.natural(self.point), values):
+            scores[rows] = logsumexp(log_joint, axis=1)
+            ((_, posterior[rows]),) = self._normalized([(rows, log_joint)])
+        names, codes, tables, are_all = self.finite_columns(values)
+        cells = None
+        if names:
+            weights = self.named_parameters(self.point)["mixture"]["weights"]
+            sizes = [table.shape[1] for table in tables]
+            cells = Cells(
+                np.stack(codes, axis=1), sizes, names, lambda i, j: (tables[i].T * weights) @ tables[j], are_all
+            )
+        certainty = {"component": entropy_r2(posterior, weight)} if k > 1 else {}
+        return UnderFit(scores, weight, float(n if weight is None else weight.sum()), certainty, cells)
 
     def e_step(self, values: list[np.ndarray]) -> Iterator[np.ndarray]:
         """q(x) of blocks of rows, (n_rows, n_components): where a fit to these rows goes on from this one."""

@@ -16,7 +16,7 @@ from skvbem.emissions import Emission
 from skvbem.estimators.input.column_groups import ColumnGroups
 from skvbem.estimators.input.labels import read_labels
 from skvbem.estimators.input.rows import TableReading
-from skvbem.estimators.labels.emission_parameters import refuse_lags, tells_what_moved
+from skvbem.estimators.labels.emission_parameters import refuse_lags
 from skvbem.estimators.labels.estimator import responsibilities_of
 from skvbem.estimators.labels.fitting import LabelStarts
 from skvbem.estimators.labels.given_parameters import given_distributions
@@ -185,7 +185,6 @@ class VBMixture(MixtureEstimator):
 
     _located_by = ("labels",)
 
-    @tells_what_moved
     def __init__(
         self,
         n_components=1,

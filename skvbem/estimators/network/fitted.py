@@ -13,11 +13,13 @@ import numpy as np
 from skvbem.data import Rows
 from skvbem.emissions.profiles import named
 from skvbem.estimators.fitted import Fitted, Intervals, Parameters
+from skvbem.estimators.goodness_of_fit import UnderFit
 from skvbem.estimators.input.categories import CategoryEncoder
 from skvbem.estimators.input.tables import Table
 from skvbem.estimators.network.asking import AskedNetwork
 from skvbem.estimators.network.network import Network
-from skvbem.estimators.network.reports import find_states
+from skvbem.estimators.network.reading import NetworkReading
+from skvbem.estimators.network.reports import find_states, under_fit
 from skvbem.estimators.network.tables import LabeledTables, levels_of
 from skvbem.estimators.reports import LatentStates
 from skvbem.estimators.summary import ParameterTable
@@ -156,6 +158,10 @@ class FittedNetwork(Fitted):
     def asked(self, limits: Mapping[str, Any]) -> AskedNetwork:
         """The network as questions are put to it, within limits of `DiscreteDAG.compile`."""
         return AskedNetwork(self.model, self.point, self.levels, limits, self.latents)
+
+    def under_fit(self, reading: NetworkReading, **limits: Any) -> UnderFit:
+        """What the network says of rows, for fit indices."""
+        return under_fit(self.model, self.point, reading.rows, self.latents, limits)
 
     def states_of(self, latent) -> LatentStates:
         """How a latent's states are used."""

@@ -36,7 +36,7 @@ class Network:
     Parameters
     ----------
     dag : DAG
-        The graph.
+        The graph, or what `DAG.coerce` makes one of, such as a list of (parent, child) edges.
     states : mapping
         Node -> its states, in order: names, numbers or booleans. NumPy scalars become the Python values they equal.
     tables : mapping
@@ -69,6 +69,8 @@ class Network:
     tables: Mapping
 
     def __post_init__(self):
+        if not isinstance(self.dag, DAG):
+            object.__setattr__(self, "dag", DAG.coerce(self.dag, nodes=tuple(self.states)))
         for what, mapping in (("states", self.states), ("tables", self.tables)):
             if set(mapping) != set(self.dag.nodes):
                 odd = sorted(map(repr, set(mapping) ^ set(self.dag.nodes)))
@@ -373,6 +375,8 @@ def _table(node, given, family, shape) -> np.ndarray:
         )
     distributions = as_distributions(table)
     if distributions is None:
-        raise ValueError(f"The table of node {node!r} must hold numbers >= 0 that sum to one over its last axis.")
+        raise ValueError(
+            f"The table of node {node!r} must hold numbers >= 0 that sum to one over its last axis. Got {shown(given)}."
+        )
     distributions.flags.writeable = False
     return distributions

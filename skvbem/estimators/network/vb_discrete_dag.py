@@ -36,7 +36,6 @@ from skvbem.estimators.network.inference import (
 from skvbem.estimators.network.network import Network
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
 from skvbem.estimators.network.reading import NetworkReading
-from skvbem.estimators.network.reports import fit_indices
 from skvbem.estimators.reading import warn_of_one_row
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
@@ -690,24 +689,3 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _prior_in_words(self, columns: CategoryEncoder) -> str:
         shared = f", equivalent_sample_size={self.equivalent_sample_size!r}" if isinstance(self.prior, str) else ""
         return super()._prior_in_words(columns) + shared
-
-    def goodness_of_fit(self, X, sample_weight=None):
-        """Fit indices that users of latent class models print first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            G², X² and bivariate residuals use the rows without missing cells, the rest all rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        GoodnessOfFit
-            Log likelihood, G², X², degrees of freedom, AIC, BIC, SABIC, CAIC, entropy R² of each latent and bivariate
-            residuals of each pair of columns.
-        """
-        network, table = self._asked(X)
-        table, weights, _ = self._weighted_rows(table, sample_weight)
-        data = network.rows(table, weights)
-        return fit_indices(network.model, network.point, data, self.latent_names_, self._limits())

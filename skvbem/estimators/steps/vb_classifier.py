@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skvbem._compat import Interval, StrOptions, fit_context
+from skvbem._names import did_you_mean
 from skvbem.emissions import EmissionSpecification
 from skvbem.estimators.input.names import check_names
 from skvbem.estimators.input.tables import Column, Table, read_table
@@ -198,6 +199,7 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     f"The 'structure' parameter of {type(self).__name__} must be 'naive', 'tan', or a network that "
                     f"names the class {self.class_node!r}. Got {self.structure!r} instead."
+                    + did_you_mean(self.structure or "", ("naive", "tan"))
                 )
             return self.structure
         if self.latents is not None:

@@ -82,7 +82,8 @@ class ClassProfileDisplay:
             drawn, or after ``method="map"`` and "ml" by the observed information. Without X and `draws` there are none.
         latent : node, default=None
             The latent of a network whose states are the classes; columns are averaged over what else they depend on,
-            without intervals. By default the one latent there is, above all columns.
+            without intervals. By default the one latent there is, and the columns that depend on it alone, with their
+            intervals; covariates, which it depends on, are left out.
         features : list of str or int, default=None
             Which columns, by name or position, in which order; by default all, as in the table.
         level : float or None, default=0.95

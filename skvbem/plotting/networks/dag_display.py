@@ -111,7 +111,12 @@ class DAGDisplay:
         was given as an undirected graph, it is I(node; other), which has no direction.
         """
         need_matplotlib(cls.__name__)
-        check_is_fitted(estimator, "structure_")
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "structure_"):
+            raise TypeError(
+                f"DAGDisplay draws networks, VBDiscreteDAG and VBNetwork. Got {type(estimator).__name__}, which has no "
+                "graph: see ClassProfileDisplay or ComponentsDisplay."
+            )
         dag, undirected = estimator.structure_, hasattr(estimator, "cliques_")
         title = None
         if isinstance(edge_widths, str):
@@ -229,6 +234,8 @@ class DAGDisplay:
         ------
         ImportError
             If matplotlib is not installed.
+        TypeError
+            If the estimator has no graph.
         ValueError
             If labels, latents or widths do not fit the graph.
         """

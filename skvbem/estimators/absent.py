@@ -1,0 +1,68 @@
+"""What is said of an attribute that an estimator does not have: whether a fit makes it, and what was meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.exceptions import NotFittedError
+
+from skvbem._compat import SuggestingMixin
+from skvbem._names import did_you_mean
+
+# Where attributes of other estimators, and of other libraries, are found.
+_ELSEWHERE = {
+    "classes_": "It finds hidden states, and knows no classes: VBClassifier is the classifier.",
+    **dict.fromkeys(("tables_", "means_"), "'parameters_' holds what is learned of columns, by group and name."),
+    "labels_": "predict(X) has the most probable state of each row.",
+}
+# What a fit by another method maximizes.
+_OBJECTIVES = ("lower_bound_", "log_posterior_", "log_likelihood_")
+
+
+class AbsentAttributes(SuggestingMixin):
+    """Of estimators: says why an attribute is not there, and which may have been meant, as it does of parameters."""
+
+    def __getattr__(self, name: str):
+        if hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # to raise its own reason again
+        raise absent(self, name)
+
+
+def absent(estimator: Any, name: str) -> AttributeError:
+    """The error of an attribute that is not there.
+
+    Parameters
+    ----------
+    estimator : estimator
+    name : str
+    """
+    owner, state = type(estimator).__name__, vars(estimator)
+    told = f"{owner!r} object has no attribute {name!r}"
+    if name.startswith("_"):
+        return _error(AttributeError, f"{told}.", name, estimator)
+    if not name.endswith("_"):
+        return _error(AttributeError, f"{told}.{did_you_mean(name, _public(estimator))}", name, estimator)
+    if "_fitted_" not in state:
+        hint = _ELSEWHERE.get(name, "")
+        told = f"This {owner} instance is not fitted yet, so that it has no {name!r}. Call 'fit' first."
+        return _error(NotFittedError, f"{told} {hint}".rstrip(), name, estimator)
+    reached = [each for each in (*_OBJECTIVES, *(f"{each}bound_" for each in _OBJECTIVES[1:])) if each in state]
+    if name in _OBJECTIVES and reached:
+        method = state["_fitted_"].form.name
+        hint = f" The fit is by method={method!r}, and what it has reached is {reached[0]!r}."
+    elif name in _ELSEWHERE:
+        hint = f" {_ELSEWHERE[name]}"
+    else:
+        hint = did_you_mean(name, _public(estimator))
+    return _error(AttributeError, f"{told}.{hint}", name, estimator)
+
+
+def _public(estimator: Any) -> list[str]:
+    """Names of attributes; `dir` of an estimator would ask for each of them, and come back here."""
+    return [each for each in {**dict.fromkeys(dir(type(estimator))), **vars(estimator)} if not each.startswith("_")]
+
+
+def _error(kind: type[AttributeError], text: str, name: str, estimator: Any) -> AttributeError:
+    error = kind(text)
+    error.name, error.obj = name, estimator  # as Python's own has them
+    return error
