@@ -266,9 +266,9 @@ class StructureSearchDisplay:
             color, marker = series(position)
             rest = color if len(scores) > 1 else _OTHER
             self._draw_series(ax, name, x, values, best[name], (color, rest), marker, all_differ)
-        side_by_side = "" if all_differ else " (equal ones side by side)"
+        shifted = "" if all_differ else " (equal ones side by side)"
         scale = "\n(linear to −1, then logarithmic)" if self.below_best else ""
-        ax.set(xlabel=self.x_label + side_by_side, ylabel=self.y_label + scale)
+        ax.set(xlabel=self.x_label + shifted, ylabel=self.y_label + scale)
         ax.set_title(self.title, loc="left", size=10, color=INK)
         ax.margins(x=0.03)
         plain_axes(ax)
