@@ -37,7 +37,7 @@ from skvbem.testing.cases import evaluation_from
 RECORD = Path(__file__).with_name("linear_system_evidences_results.jsonl")
 SCORES = ("auto", "ais")
 # Runs of each tiny problem and of each real series; starts of the fits of tiny ones.
-N_TINY, N_REAL, N_STARTS = 60, 10, 3
+N_TINY, N_REAL, N_STARTS = 60, 20, 3
 LONG_CHAINS = {"kind": "ais", "n_chains": 256, "n_steps": 256}
 LONG_POPULATION = {"kind": "smc_data", "n_particles": 8192, "max_particles": 16_384, "error": 0.03}
 # Real series, each under one state and under two, and the prior of all of them.
@@ -139,7 +139,7 @@ def table(lines: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
         off, error, doubted = deviations(lines, name, score)
         seconds = [line["seconds"] for line in lines if (line.get("run"), line.get("score")) == (name, score)]
         yield (
-            name,
+            f'"{name}"' if "," in name else name,
             score,
             str(len(off)),
             f"{off.mean():+.3f} ± {np.hypot(off.std(ddof=1) / np.sqrt(len(off)), known[name][1]):.3f}",

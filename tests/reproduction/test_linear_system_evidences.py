@@ -12,8 +12,6 @@ LINES = study.record()
 ASKED = study.measured(LINES)
 # Standard errors that means and spreads of a record may be off.
 _REACH = 3.0
-# Nats by which a score is low on average, a known defect: of weights about Gibbs draws few runs meet the largest.
-_KNOWN_LOW = {("two states", "auto"): 0.01}
 
 
 def test_runs_are_recorded_once():
@@ -27,8 +25,7 @@ def test_sampled_evidences_are_those_that_are_known(name, score):
     """Unbiased for the evidence itself: its logarithm is too low by half the variance."""
     off, error, _ = study.deviations(LINES, name, score)
     of_mean = np.hypot(off.std(ddof=1) / np.sqrt(len(off)), study.references(LINES)[name][1])
-    low = _KNOWN_LOW.get((name, score), 0.0)
-    assert -low - _REACH * of_mean < off.mean() + 0.5 * np.mean(error**2) < _REACH * of_mean
+    assert abs(off.mean() + 0.5 * np.mean(error**2)) < _REACH * of_mean
 
 
 @pytest.mark.parametrize(("name", "score"), ASKED)
