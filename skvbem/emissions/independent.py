@@ -293,3 +293,10 @@ class IndependentExpansion:
         """Natural parameters (n_cells, n_lanes) after the map."""
         parts = zip(self.parts, np.split(cells, self.ends[:-1]))
         return np.concatenate([of_part if part is None else part.natural(of_part) for part, of_part in parts])
+
+    def further(self, given: np.ndarray, statistics: np.ndarray, natural: np.ndarray) -> IndependentExpansion:
+        """The maps and what follows each of them."""
+        cells = zip(*(np.split(each, self.ends[:-1]) for each in (given, statistics, natural)))
+        return IndependentExpansion(
+            [None if part is None else part.further(*of_part) for part, of_part in zip(self.parts, cells)], self.ends
+        )

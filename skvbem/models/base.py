@@ -64,6 +64,19 @@ class Expansion(Protocol):
         """Natural parameters (n_cells, n_lanes) of an emission, after the map."""
         ...
 
+    def further(self, given: np.ndarray, statistics: np.ndarray, natural: np.ndarray) -> Expansion:
+        """The map and another one after it, to where the bound is higher, if it is no more than a small change of it.
+
+        Parameters
+        ----------
+        given : ndarray of shape (n_cells, n_lanes)
+            Coordinates of the emission's prior given hyperparameters, after the map as all others here.
+        statistics : ndarray of shape (n_cells, n_lanes)
+        natural : ndarray of shape (n_cells, n_lanes)
+            What is expected at these statistics under this prior.
+        """
+        ...
+
 
 class LatentModel(ABC):
     """A model with hidden variables, and its prior.

@@ -57,10 +57,20 @@ class Form:
             return prior.natural(point), np.zeros(statistics.shape[1:])
         return prior.natural(point), prior.log_density(point, "probability" if self.lowered_by else "natural")
 
-    def of_complete(self, prior: ConjugateFamily, statistics: np.ndarray) -> np.ndarray:
-        """The objective of complete data, (n_lanes,), nats, up to what no statistics change."""
+    def natural(
+        self, prior: ConjugateFamily, statistics: np.ndarray, posterior: ConjugateFamily | None = None
+    ) -> np.ndarray:
+        """Natural parameters alone; see `of`."""
         if self.density:
-            return (prior + statistics).log_normalizer()
+            return (prior + statistics if posterior is None else posterior).expected_natural()
+        return prior.natural(self.point_of(prior, statistics))
+
+    def of_complete(
+        self, prior: ConjugateFamily, statistics: np.ndarray, posterior: ConjugateFamily | None = None
+    ) -> np.ndarray:
+        """The objective of complete data, (n_lanes,), nats, up to what no statistics change; see `of`."""
+        if self.density:
+            return (prior + statistics if posterior is None else posterior).log_normalizer()
         point = self.point_of(prior, statistics)
         of_data = (statistics * prior.natural(point)).sum(axis=0)
         if self.prior_share == 0.0:

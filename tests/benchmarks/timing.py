@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -33,9 +35,11 @@ def _status(field: str) -> int | None:
 
 def peak_growth(work, *args, **kwargs) -> int | None:
     """The bytes by which resident memory grew at the peak of a call; None where there is no /proc, as Linux has it."""
-    before = _status("VmRSS")
-    if before is None:
+    if _status("VmRSS") is None:
         return None
+    with suppress(AttributeError, OSError):  # of another C library than GNU's
+        ctypes.CDLL(None).malloc_trim(0)  # what was freed and is held for later would hide as much
+    before = _status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # VmHWM starts again from here
     work(*args, **kwargs)
     return _status("VmHWM") - before

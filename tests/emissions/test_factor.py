@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from emissions.members import factor
 from scipy.special import digamma, gammaln
+from sklearn.base import clone
 from sklearn.decomposition import FactorAnalysis
 
 from skvbem import VBHMM, VBMixture
@@ -246,6 +247,21 @@ def test_a_factor_that_explains_nothing_costs_what_its_formula_says():
     assert of_an_extinct_factor(200, 10, 1e-3, 1e-3) == approx(-8.675759, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("d", "c0", "cost"), [(3, 1.0, 0.506044), (10, 1.0, 0.963065), (50, 1.0, 1.706905), (10, 1e-3, 6.784326)]
+)
+def test_a_component_without_rows_costs_what_its_formula_says(d, c0, cost, rng):
+    """Loadings and their precision depend on each other in the prior, in q(theta) they do not: the more, the vaguer."""
+    Y = rng.normal(size=(4, d))
+    ascent = ascent_of(Y, 1, relevance_prior=(c0, 2.0), weight=np.zeros(4))
+    ran = run(ascent, starts_of(ascent, rng, 1), tol=1e-12, max_iter=2000)
+    c = c0 + d / 2
+    kl = (c - c0) * digamma(c) - gammaln(c) + gammaln(c0) - c0 * np.log(c0 / c) + c * (c0 / c - 1)
+    formula = -0.5 * d * (digamma(c) - np.log(c)) + kl
+    assert formula == approx(cost, abs=1e-6)
+    assert -ran.objective[0] == approx(formula, abs=1e-7)
+
+
 # Maximum likelihood ---------------------------------------------------------------------------------------------------
 
 
@@ -310,7 +326,8 @@ def test_a_chain_of_one_state_and_a_mixture_of_one_component_are_one_model(rng):
 def test_no_unit_of_measure_makes_a_difference(rng):
     X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 4)) + rng.normal(size=(60, 4))
     scale = np.array([1e-3, 1.0, 50.0, 1e6])
-    a, b = (VBMixture(2, emission=FactorGaussian(1), random_state=0).fit(Z) for Z in (X, X * scale + [1e4, 0, -3, 7e7]))
+    model = VBMixture(2, emission=FactorGaussian(1), tol=1e-8, random_state=0)
+    a, b = (clone(model).fit(Z) for Z in (X, X * scale + [1e4, 0, -3, 7e7]))
     assert b.lower_bound_ + 60 * np.log(scale).sum() == approx(a.lower_bound_, abs=1e-5)
 
 
@@ -511,7 +528,8 @@ def test_what_turns_of_factors_leave_as_it_is(relevance, rng):
     for turn in turns:
         of_regressors = np.eye(3)
         of_regressors[1:, 1:] = turn
-        map = FactorExpansion(ascent.model.emission.layout(1), of_regressors[None, None], np.zeros(1))
+        one = np.eye(3)[None, None]
+        map = FactorExpansion(ascent.model.emission.layout(1), of_regressors[None, None], np.zeros(1), one)
         bounds.append(ascent.advance(np.concatenate([at[:first], map.statistics(at[first:])]), 1)[0, 0])
     assert bounds[1] == approx(bounds[0], abs=1e-9)
     assert abs(bounds[2] - bounds[0]) < 1e-9 if relevance == 1.0 else abs(bounds[2] - bounds[0]) > 1e-4

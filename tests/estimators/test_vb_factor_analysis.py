@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -485,3 +486,16 @@ def test_a_matrix_of_correlations_in_the_place_of_rows_is_told(as_container):
 
 def test_rows_that_are_as_many_as_columns_are_rows():
     VBFactorAnalysis(1, n_init=1, random_state=0).fit(WINE[:13])
+
+
+def test_memory_beside_rows_without_gaps_does_not_grow_with_them(rng):
+    """A few rows with the same moments stand for all."""
+    peaks, model = [], VBFactorAnalysis(2, max_iter=10, n_init=1, tol=1.0, random_state=0)
+    for n in (20_000, 80_000):
+        X = factors(rng, n, 12)
+        model.fit(X[:100])  # what is imported late is imported now
+        tracemalloc.start()
+        model.fit(X)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 0.02 * X.nbytes

@@ -116,6 +116,25 @@ def test_subspace_starts_end_where_others_do(nile, rng):
         assert bounds == approx(bounds[:1] * len(INITS), abs=1e-3)
 
 
+@pytest.mark.parametrize("gaps", [0.0, 0.1])
+def test_a_start_finds_the_state_that_is_a_smooth_column(gaps):
+    """One that hardly changes, beside three that go together: hundreds of nats better than what explains most."""
+    rng, n_steps = np.random.default_rng(0), 150
+    shock, x = rng.normal(size=(n_steps, 1)), np.zeros((n_steps, 1))
+    for t in range(1, n_steps):
+        x[t] = 0.8 * x[t - 1] + shock[t]
+    smooth = np.cumsum(np.cumsum(rng.normal(size=n_steps)))
+    X = np.column_stack([x + 0.5 * rng.normal(size=(n_steps, 3)), smooth])
+    X[rng.random(X.shape) < gaps] = np.nan
+    model = VBLinearDynamicalSystem(1, n_init=5, random_state=0).fit(X)
+    assert model.restarts_.kinds == ("pca", "random", "changes", "random", "pca")
+    bounds = np.array(model.restarts_.bounds)
+    assert bounds.argmax() == 2
+    assert bounds[2] > bounds[[0, 1]].max() + 100
+    shares = model.noise_variance_ / np.nanvar(X, axis=0)
+    assert shares[3] < 0.1 < shares[:3].min()
+
+
 def test_learned_strengths_of_the_nile(nile):
     """Type II maximum: alpha 1.439, gamma 2.381."""
     model = VBLinearDynamicalSystem(1, learn_prior="strength", **KNOWN_RATE, random_state=0).fit(nile)

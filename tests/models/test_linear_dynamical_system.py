@@ -33,7 +33,7 @@ from scipy.linalg import block_diag
 from scipy.special import digamma, gammaln, hyperu
 from scipy.stats import multivariate_normal, norm
 
-from skvbem._numerics import pack_symmetric
+from skvbem._numerics import pack_symmetric, unpack_symmetric
 from skvbem.datasets import load_nile
 from skvbem.evidence import get_score
 from skvbem.evidence.ais import gibbs_chains
@@ -735,6 +735,26 @@ def test_states_that_are_shut_out_leave_normal_columns():
     case = TWO_SEQUENCES._replace(alpha=[1e12] * 3, gamma=[1e12, 1e12, 0.01])
     ran = run(LDSAscent(case.model, case.compile(), posteriors.VB), case.start, tol=1e-10, max_iter=500)
     assert ran.objective[0] == approx(-30.975869589183, abs=1e-8)
+
+
+def test_a_state_that_is_shut_out_costs_what_its_row_of_coefficients_may_be(rng):
+    """Nothing tells what it takes from the living states, whose squares W then shrink what the prior says of that."""
+    n, k, p = 120, 2, 3
+    a, x = np.array([[0.9, 0.3], [-0.3, 0.8]]), np.zeros((120, 2))
+    for t in range(1, n):
+        x[t] = a @ x[t - 1] + rng.normal(size=k)
+    y = x @ rng.normal(size=(k, p)) + 0.5 * rng.normal(size=(n, p))
+    alpha, bounds = np.array([2.0, 2.0]), []
+    of_more = problem(y, 3, [1, 1, 1e10], 1.0, alpha=[2, 2, 1e10], x=np.column_stack([x, np.zeros(n)]))
+    for case in (problem(y, 2, [1, 1], 1.0, alpha=alpha, x=x), of_more):
+        ran = run(LDSAscent(case.model, case.compile(), posteriors.VB), case.start, tol=1e-9, max_iter=5000)
+        bounds.append(ran.objective[0])
+        if case is not of_more:
+            packed, *_ = case.model.dynamics.split(case.model.prior.split(ran.statistics[:, 0])[0])
+            squares = unpack_symmetric(packed, k)[0]
+    cost = 0.5 * np.log(alpha).sum() - 0.5 * np.linalg.slogdet(np.diag(alpha) + squares)[1]
+    assert cost < -3
+    assert cost - 1e-6 <= bounds[1] - bounds[0] < cost + 0.1
 
 
 def test_sequences_of_one_step_are_rows_of_a_factor_analyzer(rng):

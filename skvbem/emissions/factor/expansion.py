@@ -15,6 +15,8 @@ _MIN_VARIANCE_SHARE = 1e-10
 _OF_PRIOR = 2.0
 # The share of a sum that may be rounding.
 _ROUNDING = 1e-12
+# The share of the product of two second derivatives up to which what they leave of each other is none.
+_FLAT = 1e-9
 # Turns towards the common axes of several matrices, at most.
 _N_TURNS = 8
 
@@ -25,7 +27,8 @@ class FactorExpansion:
     With a flat prior the best R is known: factors are white, :math:`R S R^\top = n I` for their scatter S, and loadings
     orthogonal, :math:`R^{-\top} L R^{-1}` diagonal for :math:`L = \sum_j \langle\tau\lambda\lambda^\top\rangle`.
     Of several groups of columns each has an L, and one turn makes all as diagonal as it can (`common_axes`). With a
-    prior it is near the best, and taken where the bound rises [Luttinen & Ilin 2010].
+    prior it is near the best, and taken where the bound rises [Luttinen & Ilin 2010]. Close to the end of a fit it is
+    not, and a step of Newton's method from there is (`further`).
 
     Parameters
     ----------
@@ -34,10 +37,12 @@ class FactorExpansion:
         Of the regressors (1, x).
     gain : ndarray of shape (n_lanes,)
         Of the entropy of factors and their expected log density, nats.
+    of_rows : ndarray of shape (n_lanes, n_components, D, D)
+        Sums of products of regressors before the map.
     """
 
-    def __init__(self, layout: Regression, map: np.ndarray, gain: np.ndarray):
-        self.layout, self.map, self.gain = layout, map, gain
+    def __init__(self, layout: Regression, map: np.ndarray, gain: np.ndarray, of_rows: np.ndarray):
+        self.layout, self.map, self.gain, self.of_rows = layout, map, gain, of_rows
 
     @classmethod
     def whitening(cls, layout: Regression, of_rows: np.ndarray, loadings: np.ndarray, sizes: np.ndarray) -> Self:
@@ -69,7 +74,7 @@ class FactorExpansion:
         map[..., 1:, 0] = np.where(usable[..., None], -(white @ mean[..., None])[..., 0], 0.0)
         # white factors have second moments I: ln|R| and what it does to minus half of them
         gained = n * (-np.log(root).sum(axis=-1) - 0.5 * (q - np.trace(second, axis1=-2, axis2=-1)))
-        return cls(layout, map, np.where(usable, gained, 0.0).sum(axis=-1))
+        return cls(layout, map, np.where(usable, gained, 0.0).sum(axis=-1), of_rows)
 
     def statistics(self, cells: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, n_lanes) after the map."""
@@ -84,6 +89,50 @@ class FactorExpansion:
         of_matrices = unpack_symmetric(packed / halves, self.layout.n_regressors)
         undone = np.linalg.inv(self.map).swapaxes(-1, -2)
         return self._joined(undone, of_matrices, total, count, square, halves)
+
+    def further(self, given: np.ndarray, statistics: np.ndarray, natural: np.ndarray) -> FactorExpansion:
+        r"""The map and after it a step of Newton's method, :math:`x \to (I + E) x + b`, to where the bound is highest.
+
+        With :math:`\nu` the precisions of loadings, and factors nearly white and loadings nearly orthogonal, as after
+        this map, second derivatives couple two entries of E at most. The squares of :math:`E_{kl}` and :math:`E_{lk}`
+        count :math:`n + \nu_l L_{kk}` and :math:`n + \nu_k L_{ll}`, and their product
+        :math:`n - d + \nu_k L_{kk} + \nu_l L_{ll}`; those of diagonal entries 2n, those of b n.
+
+        Parameters
+        ----------
+        given : ndarray of shape (n_cells, n_lanes)
+            Coordinates of the prior given hyperparameters, all after this map.
+        statistics : ndarray of shape (n_cells, n_lanes)
+        natural : ndarray of shape (n_cells, n_lanes)
+            What is expected at these statistics under this prior.
+        """
+        of_rows, unit = self.map @ self.of_rows @ self.map.swapaxes(-1, -2), np.eye(self.layout.n_regressors)
+        n, d = of_rows[..., :1, :1], self.layout.n_rows // self.layout.n_components
+        products, sums = self._by_component(statistics)
+        of_products, of_sums = self._by_component(natural, pairings(self.layout.n_regressors))
+        slope = 2 * (of_products @ products).sum(axis=-3) + of_sums.swapaxes(-1, -2) @ sums + n * unit - of_rows
+        turned, shifted = slope[..., 1:, 1:], slope[..., 1:, 0]
+        relevance = np.diagonal(self._by_component(given)[0], axis1=-2, axis2=-1)[..., 1:]
+        squares = -2 * np.diagonal(of_products, axis1=-2, axis2=-1)[..., 1:]
+        other, weights = n + relevance.swapaxes(-1, -2) @ squares, (relevance * squares).sum(axis=-2)
+        one, both = other.swapaxes(-1, -2), n - d + weights[..., :, None] + weights[..., None, :]
+        rest = one * other - both * both
+        known = rest > _FLAT * one * other  # turns of factors that are alike change nothing
+        step = np.where(known, other * turned - both * turned.swapaxes(-1, -2), 0.0) / np.where(known, rest, 1.0)
+        places, share = np.arange(len(unit) - 1), np.where(n > 0, n, 1.0)[..., 0]
+        step[..., places, places] = turned[..., places, places] / (2 * share)
+        map = unit + np.zeros(of_rows.shape)
+        map[..., 1:, 1:] += step
+        map[..., 1:, 0] = shifted / share
+        change = (map @ of_rows * map - unit * of_rows)[..., 1:, :].sum(axis=(-2, -1))
+        gain = n[..., 0, 0] * np.linalg.slogdet(map)[1] - 0.5 * change
+        return type(self)(self.layout, map @ self.map, self.gain + gain.sum(axis=-1), self.of_rows)
+
+    def _by_component(self, cells: np.ndarray, halves: float | np.ndarray = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """Matrices (n_lanes, n_components, n, D, D) and rows (n_lanes, n_components, d, D) of flat cells."""
+        packed, total, _, _ = self.layout.split(cells)
+        d, shape = self.layout.n_regressors, (*total.shape[:-2], self.layout.n_components, -1)
+        return unpack_symmetric(packed / halves, d).reshape(*shape, d, d), total.reshape(*shape, d)
 
     def _joined(self, map, matrices, total, count, square, halves) -> np.ndarray:
         """Flat cells of matrices M -> T M T^T and rows s -> s T^T."""

@@ -94,7 +94,8 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         Starts, of which the best is kept.
     init : {"pca", "subspace", "random"}, default="pca"
         Where to start: along principal components, near them and at random; with states as a singular value
-        decomposition of lagged covariances has them in the place of the components; or at random alone.
+        decomposition of lagged covariances has them in the place of the components; or at random alone. The third start
+        is along principal components of columns in units of their changes, but of random ones.
     max_iter : int, default=10000
         Most steps of a start.
     tol : float, default=1e-5

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
-from typing import Any, Protocol, Self, TypeVar
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -176,6 +176,14 @@ def of_rows_alone(model: LabelModel, data: Any) -> tuple[LabelModel, Any]:
 _Model = TypeVar("_Model", bound=LabelModel)
 
 
+class _OfComplete(NamedTuple):
+    """Of complete rows the objective (n_lanes,), nats, coordinates of the prior, and what finds natural parameters."""
+
+    objective: np.ndarray
+    prior: np.ndarray
+    natural: Callable[[], np.ndarray]
+
+
 class EmissionAscent(ModelAscent[_Model]):
     """Full steps of one model with a label per row on its data, for one form of q(theta)."""
 
@@ -184,22 +192,31 @@ class EmissionAscent(ModelAscent[_Model]):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Statistics of rows, and natural parameters, in other coordinates of what rows hide, where the bound rises."""
         first, prior = self.model.first_emission_cell, self.model.prior.blocks[-1]
-        before = statistics[first:], natural[first:]
-        after = expansion.statistics(before[0]), expansion.natural(before[1])
-        rises = expansion.gain + self._of_complete(prior, *after) > self._of_complete(prior, *before)
-        statistics, natural = (
-            np.concatenate([cells[:first], np.where(rises, there, here)])
-            for cells, there, here in zip((statistics, natural), after, before)
-        )
-        return statistics, natural
+        before = here = statistics[first:], natural[first:]
+        best = self._of_complete(prior, *before).objective
+        for may_go_on in (self.form.prior_share > 0, False):  # of points without a prior the first map is the best
+            there = expansion.statistics(before[0]), expansion.natural(before[1])
+            of_complete = self._of_complete(prior, *there)
+            objective = expansion.gain + of_complete.objective
+            rises = objective > best
+            here = np.where(rises, there[0], here[0]), np.where(rises, there[1], here[1])
+            if rises.all() or not may_go_on:
+                break
+            best = np.where(rises, objective, best)
+            expansion = expansion.further(of_complete.prior, there[0], of_complete.natural())
+        return np.concatenate([statistics[:first], here[0]]), np.concatenate([natural[:first], here[1]])
 
-    def _of_complete(self, prior: Any, statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
-        """The objective of complete rows, hyperparameters as natural parameters say, (n_lanes,), nats."""
-        if prior.hyperprior is None:
-            return self.form.of_complete(prior, statistics)
-        of_hyperparameters, log_normalizer = prior.hyperprior.expect(natural)
-        fixed = log_normalizer - (of_hyperparameters * natural).sum(axis=0)
-        return fixed + self.form.of_complete(prior, statistics + of_hyperparameters)
+    def _of_complete(self, prior: Any, statistics: np.ndarray, natural: np.ndarray) -> _OfComplete:
+        """The objective of complete rows, hyperparameters as natural parameters say."""
+        given, fixed = np.zeros(statistics.shape), 0.0
+        if prior.hyperprior is not None:
+            given, log_normalizer = prior.hyperprior.expect(natural)
+            fixed = log_normalizer - (given * natural).sum(axis=0)
+        added = statistics + given
+        posterior = prior + added if self.form.density else None
+        objective = fixed + self.form.of_complete(prior, added, posterior)
+        expected = partial(self.form.natural, prior, added, posterior)
+        return _OfComplete(objective, prior.coordinates[:, None] + given, expected)
 
     @property
     def suspicion(self) -> str | None:

@@ -27,8 +27,9 @@ class LDSStarts:
     Parameters
     ----------
     kind : {"pca", "subspace", "random"}
-        Of "pca" the first start follows the principal components, every second one is random, the others are near the
-        components. Of "subspace" states smoothed under `subspace_system` are in the place of the components.
+        Of "pca" the first start follows the principal components, every second one is random, the third follows the
+        components of columns in units of their changes, the others are near the components. Of "subspace" states
+        smoothed under `subspace_system` are in the place of the components.
     n_starts : int
     seed : tuple of int
     """
@@ -40,8 +41,10 @@ class LDSStarts:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kind of each."""
-        by_turns = ("random",) if self.kind == "random" else (self.kind, "random")
-        return tuple(by_turns[k % len(by_turns)] for k in range(self.n_starts))
+        if self.kind == "random":
+            return ("random",) * self.n_starts
+        kinds = (self.kind, "random", "changes", "random")
+        return tuple(kinds[k] if k < len(kinds) else kinds[k % 2] for k in range(self.n_starts))
 
     def __call__(self, ascent: Any) -> np.ndarray:
         """Statistics, (n_cells, n_starts)."""
@@ -54,9 +57,9 @@ class LDSStarts:
             if kind == "random":
                 starts.append(model.statistics_of_start(data, noise, 1.0))
                 continue
-            away = _AWAY * noise if number else 0.0
-            states = principal_states if kind == "pca" else subspace_states
-            starts.append(model.statistics_of_start(data, states(model, data, noise) + away, _VARIANCE))
+            near = number > 0 and (kind != "changes" or model.n_columns == 1)  # of one column its unit says nothing
+            states = _STATES[kind](model, data, noise) + (_AWAY * noise if near else 0.0)
+            starts.append(model.statistics_of_start(data, states, _VARIANCE))
         return np.stack(starts, axis=1)
 
 
@@ -71,8 +74,31 @@ def principal_states(model: LinearDynamicalSystem, data: LDSData, noise: np.ndar
 
     Directions in which nothing varies are filled with noise.
     """
+    return _principal(model, data, centered_cells(data)[0], noise)
+
+
+def principal_changes(model: LinearDynamicalSystem, data: LDSData, noise: np.ndarray) -> np.ndarray:
+    """As `principal_states`, in units of changes from step to step, columns and states: smooth columns come first.
+
+    A column that hardly changes is all but a state itself, however little of the variance of others goes with it. And
+    states change by a noise of variance 1, however far they go.
+    """
+    centered, observed = centered_cells(data)
+    states = _principal(model, data, centered / changes(data, centered, observed), noise)
+    return states / changes(data, states, np.ones(states.shape))
+
+
+def changes(data: LDSData, values: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Root mean squares of the changes of columns (n_rows, n) from one step to the next, (n,); 1 where none is seen."""
+    pairs = data.row_weight[:, None] * observed * delayed(data, observed, 1)
+    squares = (pairs * (values - delayed(data, values, 1)) ** 2).sum(axis=0)
+    size = np.sqrt(squares / np.maximum(pairs.sum(axis=0), 1e-300))
+    return np.where(size > 0, size, 1.0)
+
+
+def _principal(model: LinearDynamicalSystem, data: LDSData, centered: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Scores of the principal components of columns, and of delayed ones where these are too few."""
     k, p, weight = model.n_states, model.n_columns, data.row_weight
-    centered, _ = centered_cells(data)
     columns = np.concatenate([delayed(data, centered, delay) for delay in range(max(-(-k // p), 1))], axis=1)
     variance, axes = np.linalg.eigh((columns * weight[:, None]).T @ columns / max(weight.sum(), 1e-300))
     order = np.argsort(-variance)[:k]
@@ -143,3 +169,6 @@ def subspace_states(model: LinearDynamicalSystem, data: LDSData, noise: np.ndarr
     potentials = Potentials.of(dynamics, dynamics.natural(system[0]), emission, emission.natural(system[1]))
     first = model.first_states(model.prior.expected_natural())
     return Smoother(potentials, first, data).factored().means()
+
+
+_STATES = {"pca": principal_states, "changes": principal_changes, "subspace": subspace_states}

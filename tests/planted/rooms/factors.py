@@ -4,6 +4,7 @@ TESTS = (
     "families/**/test_regression.py",
     "evidence/**/test_principal_components.py",
     "emissions/**/test_factor.py",
+    "emissions/**/test_factor_expansion.py",
     "emissions/**/test_factor_groups.py",
     "estimators/**/test_group_factor_analysis.py",
     "emissions",
@@ -65,6 +66,12 @@ ERRORS = {
     ],
     "the entropy of factors has the wrong sign in their map": [
         ("gained = n * (-np.log(root).sum(axis=-1)", "gained = n * (np.log(root).sum(axis=-1)")
+    ],
+    "Newton's step counts half of the volume that it changes": [
+        ("gain = n[..., 0, 0] * np.linalg.slogdet(map)[1]", "gain = 0.5 * n[..., 0, 0] * np.linalg.slogdet(map)[1]")
+    ],
+    "Newton's step forgets the slope of sums": [
+        ("of_sums.swapaxes(-1, -2) @ sums + n * unit", "0 * of_sums.swapaxes(-1, -2) @ sums + n * unit")
     ],
     "few rows in place of all vary too little": [
         ("np.sqrt((d + 1) / (rank * (rank + 1)))", "np.sqrt(d / (rank * (rank + 1)))")

@@ -144,4 +144,16 @@ ERRORS = {
         ("pairs = (observed * weight).T @ delayed(data, observed, lag)", "pairs = weight.sum() * np.ones((p, p))")
     ],
     "states of a subspace keep the unit of the decomposition": [("c = c * np.sqrt(scale)", "c = c * 1.0")],
+    "columns have the unit of their levels in the start that is of their changes": [
+        (
+            "_principal(model, data, centered / changes(data, centered, observed), noise)",
+            "_principal(model, data, centered, noise)",
+        )
+    ],
+    "what follows a gap counts as a change": [
+        (
+            "pairs = data.row_weight[:, None] * observed * delayed(data, observed, 1)",
+            "pairs = data.row_weight[:, None] * np.ones(observed.shape)",
+        )
+    ],
 }
