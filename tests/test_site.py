@@ -105,7 +105,7 @@ def test_code_is_read_without_scrolling_on_a_desk(looks):
     [
         ("how many classes", "faq.html"),
         ("missing values", "faq.html"),
-        ("BIC", "user_guide/scores.html"),
+        ("BIC", "faq.html"),
         ("hmmlearn", "coming_from/hmmlearn.html"),
     ],
 )
