@@ -2,6 +2,7 @@
 
 import csv
 import warnings
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -61,28 +62,35 @@ def test_two_chains_behind_one_symbol(kind, bound, gap):
     assert np.all(np.diff(model.lower_bounds_) > -1e-6)
 
 
+EXACT = {"factorial_chain_0_9": -1963.976, "factorial_chain_1_9": -1784.074, "factorial_chain_0_6": -1986.633}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "kind", "bound"),
+    ("name", "kind", "bound", "gap"),
     [
-        ("factorial_chain_0_9", "exact", -1963.976),
-        ("factorial_chain_0_9", "chains", -1964.287),
-        ("factorial_chain_0_9", "slices", -1984.937),
-        ("factorial_chain_0_9", "mean_field", -1994.303),
-        ("factorial_chain_0_6", "exact", -1986.633),
-        ("factorial_chain_0_6", "chains", -1986.633),
-        ("factorial_chain_0_6", "slices", -1987.210),
-        ("factorial_chain_0_6", "mean_field", -1987.210),
+        ("factorial_chain_0_9", "chains", -1964.287, 0.232),
+        ("factorial_chain_0_9", "slices", -1975.652, 3.292),  # -1984.937 on record
+        ("factorial_chain_0_9", "mean_field", -1975.922, 3.472),  # -1994.303 on record
+        ("factorial_chain_1_9", "slices", -1792.653, 1.829),  # -1796.438 on record
+        ("factorial_chain_1_9", "mean_field", -1792.851, 1.962),  # -1796.440 on record
+        ("factorial_chain_0_6", "chains", -1986.633, None),
+        ("factorial_chain_0_6", "slices", -1987.210, None),
+        ("factorial_chain_0_6", "mean_field", -1987.210, 0.447),
     ],
 )
-def test_more_chains(name, kind, bound):
-    """S-5 and S-6: best optima of several starts; a better one than the recorded may be met."""
-    model = fit_chains(name, KINDS.get(kind, kind), n_init=20)
-    assert bound - 2e-3 <= model.lower_bound_ <= bound + 0.5
+def test_more_chains(name, kind, bound, gap):
+    """S-5 and S-6: best optima of sixty starts, some of them better than those on record; none is above exact VB."""
+    exact = fit_chains(name, "exact", n_init=20)
+    assert exact.lower_bound_ == approx(EXACT[name], abs=2e-3)
+    model = fit_chains(name, KINDS[kind], n_init=60)
+    assert bound - 2e-3 <= model.lower_bound_ <= exact.lower_bound_ + 1e-6
+    if gap is not None and model.lower_bound_ == approx(bound, abs=2e-3):
+        assert model.row_gap_ == approx(gap, abs=5e-3)
 
 
 TIED = {
-    "exact": (-782.747, None),
+    "exact": (-781.709, None),  # -782.747 on record, of fewer starts
     "chains": (-783.782, 0.143),
     "slices": (-798.728, None),
     "mean_field": (-798.889, 3.583),
@@ -173,6 +181,26 @@ def test_mean_field_prefers_one_cause():
     assert single.row_gap_ == 0.0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "structure", "exact", "mean_field", "gap"),
+    [
+        ("two_causes_1920", "[a][b][x0|a][x1|a:b][x2|a:b][x3|b]", -10686.697, -10694.484, 1.657),
+        ("two_causes_1920", "[a][b][x0|a][x1|a][x2|a:b][x3|b]", -10696.502, -10702.120, 0.035),
+        ("two_causes_1920", "[a][b][x0|a:b][x1|a:b][x2|a:b][x3|a:b]", -10703.557, -10705.121, 0.028),
+        ("two_causes_1920", "[a][x0|a][x1|a][x2|a][x3|a]", -10697.639, -10697.639, 0.0),
+        ("two_causes_480", "[a][b][x0|a][x1|a][x2|a:b][x3|a:b]", -2913.623, -2913.623, 0.0),  # -2916.728, 0.010
+    ],
+)
+def test_losses_of_two_causes(name, structure, exact, mean_field, gap):
+    """S-13: best optima of several starts; of the last one forty starts find a better one than was on record."""
+    model = two_causes(structure, name, inference="mean_field", n_init=40)
+    assert mean_field - 5e-3 <= model.lower_bound_ <= exact + 5e-3
+    if model.lower_bound_ == approx(mean_field, abs=5e-3):
+        assert model.row_gap_ == approx(gap, abs=2e-2)
+    assert two_causes(structure, name, n_init=20).lower_bound_ == approx(exact, abs=5e-3)
+
+
 SMALL = {
     0: ("[h0][h1][x0|h0:h1][x1][x2|h0:h1:x1]", (0.5, 2.0, 1.0, 1.0, 1.0), {"h0": 2, "h1": 2}, (2, 2, 2),
         [[1, 0, 1], [1, 0, 1], [1, 0, 0], [1, 1, 1], [1, 1, 1], [0, 0, 0]], (-12.71747659, -15.68646140, -15.69327030)),
@@ -201,6 +229,10 @@ def test_three_small_models(seed):
     assert mean_field - 1e-4 <= model.lower_bound_ < evidence
     tight = VBDiscreteDAG(structure, **params).fit(X)
     assert tight.lower_bound_ >= max(exact - 1e-4, model.lower_bound_)
+    if len(latents) > 2:
+        pairs = [VBDiscreteDAG(structure, inference=[[*pair]], **params).fit(X) for pair in combinations(latents, 2)]
+        best = max(each.lower_bound_ for each in pairs)
+        assert max(model.lower_bound_, -11.71773203 - 1e-5) <= best + 1e-5 <= tight.lower_bound_ + 2e-5
     assert model.lower_bound_ < model.log_evidence(X, kind="collapsed").value < evidence
 
 
@@ -267,7 +299,17 @@ def test_chains_by_clusters_sum_out_what_is_exact():
         model.log_evidence(X, sample_weight=[1, 2, 1, 1, 1], kind="ais", fractions=(0.5,))
 
 
+def bound_from(network, X, params):
+    """Exact VB started from tables; they may be a saddle point, which no fit is let start from."""
+    try:
+        return VBDiscreteDAG(init=network, **params).fit(X).lower_bound_
+    except ValueError as error:
+        assert "that is a saddle point" in str(error)  # noqa: PT017
+        return -np.inf
+
+
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Latent .* (some must stay empty|has no children)")
 def test_fifty_small_models(rng):
     """S-1, and S-3 in its order of magnitude, on models of our own: on few rows mean field loses next to nothing."""
     n, losses = 0, []
@@ -289,8 +331,8 @@ def test_fifty_small_models(rng):
         mean_field = VBDiscreteDAG(inference="mean_field", **params).fit(X)
         evidence = mean_field.log_evidence(X, kind="exact").value
         collapsed = mean_field.log_evidence(X, kind="collapsed").value
-        exact = VBDiscreteDAG(init=mean_field.network_, **params).fit(X).lower_bound_
-        exact = max(exact, VBDiscreteDAG(**params).fit(X).lower_bound_)
+        exact = VBDiscreteDAG(**params).fit(X).lower_bound_
+        exact = max(exact, bound_from(mean_field.network_, X, params))
         losses.append((evidence - exact, exact - mean_field.lower_bound_, collapsed - exact))
         assert mean_field.lower_bound_ <= exact + 1e-6
         assert exact <= evidence + 1e-9
