@@ -107,6 +107,17 @@ class SuggestingMixin:
         if init is not None and not any(each.kind is each.VAR_KEYWORD for each in signature(init).parameters.values()):
             cls.__init__ = _that_suggests(init)
 
+    def __getattr__(self, name: str):
+        if hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # to raise its own reason again
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.", name=name, obj=self)
+        raise self._absent(name)
+
+    def _absent(self, name: str) -> AttributeError:
+        """The error of a public attribute that is not there."""
+        return AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.", name=name, obj=self)
+
     @classmethod
     def _told_of_unknown(cls, name: str) -> str:
         """What is said of a parameter that there is not."""

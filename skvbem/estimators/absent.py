@@ -22,14 +22,12 @@ _OBJECTIVES = ("lower_bound_", "log_posterior_", "log_likelihood_")
 class AbsentAttributes(SuggestingMixin):
     """Of estimators: says why an attribute is not there, and which may have been meant, as it does of parameters."""
 
-    def __getattr__(self, name: str):
-        if hasattr(type(self), name):
-            return object.__getattribute__(self, name)  # to raise its own reason again
-        raise absent(self, name)
+    def _absent(self, name: str) -> AttributeError:
+        return absent(self, name)
 
 
 def absent(estimator: Any, name: str) -> AttributeError:
-    """The error of an attribute that is not there.
+    """The error of a public attribute that is not there.
 
     Parameters
     ----------
@@ -38,8 +36,6 @@ def absent(estimator: Any, name: str) -> AttributeError:
     """
     owner, state = type(estimator).__name__, vars(estimator)
     told = f"{owner!r} object has no attribute {name!r}"
-    if name.startswith("_"):
-        return _error(AttributeError, f"{told}.", name, estimator)
     if not name.endswith("_"):
         return _error(AttributeError, f"{told}.{did_you_mean(name, _public(estimator))}", name, estimator)
     if "_fitted_" not in state:

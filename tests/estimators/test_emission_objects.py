@@ -176,7 +176,7 @@ def test_grids_reach_into_emissions(frame, tmp_path):
     ids=str,
 )
 def test_nested_parameters_that_are_none(emission, name, message):
-    with pytest.raises(ValueError, match="has no parameter") as caught:
+    with pytest.raises(ValueError, match=r"(Invalid|has no) parameter") as caught:
         VBMixture(emission=emission).set_params(**{name: 1.0})
     assert message in str(caught.value)
 

@@ -73,6 +73,14 @@ def test_neither_order_nor_jobs_nor_weights_matter(slides, classes):
     assert weighted.drawn.mean() == approx(found.mean(), rel=0.6)  # of as many rows: 2 ln L grows with them
 
 
+def test_the_order_of_rows_with_gaps_does_not_matter(pairs):
+    gappy = pairs.astype(object)
+    gappy[:70, 1] = None
+    fits = [VBDiscreteDAG(edges, method="ml", random_state=0).fit(gappy) for edges in ([], [("x0", "x1")])]
+    found = bootstrap_lrt(*fits, gappy, n_boot=8).drawn
+    assert bootstrap_lrt(*fits, gappy[::-1], n_boot=8).drawn == approx(found, abs=1e-6)
+
+
 def test_the_larger_model_is_fitted_to_what_the_smaller_one_draws():
     """A table that one component drew: another is by chance, and the statistic is one of many."""
     X = np.random.default_rng(3).normal(size=(80, 2))
