@@ -25,8 +25,8 @@ ERRORS = {
     ],
     "precisions are drawn with as many degrees of freedom in every direction": [
         (
-            "halves = np.moveaxis((dof[..., None] - np.arange(d)) / 2, [-2, -1], [0, 1])",
-            "halves = np.moveaxis((dof[..., None] - np.arange(d) * 0) / 2, [-2, -1], [0, 1])",
+            "halves = last_axes_first((dof[..., None] - np.arange(d)) / 2, 2)",
+            "halves = last_axes_first((dof[..., None] - np.arange(d) * 0) / 2, 2)",
         )
     ],
     "means that chains draw are as sure as one row": [
