@@ -25,7 +25,7 @@ from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions as _StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from skvbem._names import did_you_mean, parameter_meant
 
@@ -87,9 +87,10 @@ class StrOptions(_StrOptions):
 def _that_suggests(init: Callable[..., None]) -> Callable[..., None]:
     """A constructor of the same signature, which says what may have been meant by a parameter that it does not have."""
 
+    names = signature(init).parameters
+
     @wraps(init)
     def __init__(self, *args, **kwargs):
-        names = signature(init).parameters
         unknown = [name for name in kwargs if name not in names]
         if unknown:
             raise TypeError(self._told_of_unknown(unknown[0]))
@@ -173,10 +174,10 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
             sample_weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"Sample weights must be numbers, one for each row. Got {sample_weight!r} instead.") from None
-    if isinstance(sample_weight, np.ndarray) and sample_weight.ndim == 1 and len(sample_weight) != len(X):
+    if isinstance(sample_weight, np.ndarray) and sample_weight.ndim == 1 and len(sample_weight) != _num_samples(X):
         raise ValueError(
-            f"'sample_weight' must have one weight for each of the {len(X)} rows of X. Got an array of shape "
-            f"{sample_weight.shape}."
+            f"'sample_weight' must have {_num_samples(X)} weights, one for each row of X, or for each sequence of a "
+            f"list. Got an array of shape {sample_weight.shape}."
         )
     if isinstance(sample_weight, np.ndarray) and (sample_weight < 0).any():
         raise ValueError(

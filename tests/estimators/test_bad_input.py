@@ -483,7 +483,7 @@ def test_no_mode_in_the_probability_basis():
         (np.full(6, np.inf), "Input sample_weight contains infinity"),
         (np.full(6, 1e308), "The sum of the sample weights must be finite"),
         (np.zeros(6), "Sample weights must contain at least one non-zero number"),
-        (np.ones(5), "must have one weight for each of the 6 rows of X. Got an array of shape (5,)"),
+        (np.ones(5), "must have 6 weights, one for each row of X"),
         (np.ones((6, 2)), "Sample weights must be 1D array or scalar"),
         ("heavy", "Sample weights must be numbers, one for each row. Got 'heavy' instead."),
         (["a"] * 6, "Sample weights must be numbers, one for each row. Got ['a'"),

@@ -146,8 +146,10 @@ def test_what_is_asked_and_cannot_be():
     for lengths in (0, [3, 0], 2.5, [], "a"):
         assert "'lengths' parameter of sample" in message(lambda lengths=lengths: fit.sample(lengths))
     assert "at least one non-zero" in message(lambda: fit.fit(X, sequence_id=IDS, sample_weight=np.zeros(12)))
-    assert "Negative values" in message(lambda: fit.fit([X, X], sample_weight=[1, -1]))
-    assert "sample_weight.shape" in message(lambda: fit.fit([X, X], sample_weight=np.ones(24)))
+    assert "must be >= 0. Got -1, for row 1" in message(lambda: fit.fit([X, X], sample_weight=[1, -1]))
+    assert "2 weights, one for each row of X, or for each sequence" in message(
+        lambda: fit.fit([X, X], sample_weight=np.ones(24))
+    )
     assert vars(fit) == before or all(vars(fit)[name] is before[name] for name in before)  # a fit that failed left none
     with pytest.raises(TooLargeError, match="max_memory"):
         VBHMM(10**9).fit(X)

@@ -581,7 +581,7 @@ BAD_WEIGHTS = [
     (np.full(10, np.inf), "Input sample_weight contains infinity"),
     (np.full(10, 1e308), "The sum of the sample weights must be finite"),
     (np.zeros(10), "Sample weights must contain at least one non-zero number"),
-    (np.ones(9), "must have one weight for each of the 10 rows of X. Got an array of shape (9,)"),
+    (np.ones(9), "must have 10 weights, one for each row of X"),
     (np.ones((10, 2)), "Sample weights must be 1D array or scalar"),
     ("heavy", "Sample weights must be numbers, one for each row. Got 'heavy' instead."),
 ]

@@ -796,7 +796,11 @@ def test_columns_reordered_renamed_or_lost_are_refused_and_arrays_warn():
 def test_rows_of_weight_zero_teach_no_category():
     model = Frequencies().fit([["a"], ["b"], ["c"]], sample_weight=[1, 2, 0])
     assert model.encoder_.categories_[0].tolist() == ["a", "b"]
-    for weights, message in [([0, 0, 0], "at least one non-zero"), ([1, -1, 1], "Negative"), ([1, np.nan, 1], "NaN")]:
+    for weights, message in [
+        ([0, 0, 0], "at least one non-zero"),
+        ([1, -1, 1], "must be >= 0. Got -1, for row 1"),
+        ([1, np.nan, 1], "NaN"),
+    ]:
         with pytest.raises(ValueError, match=message):
             Frequencies().fit([["a"], ["b"], ["c"]], sample_weight=weights)
 

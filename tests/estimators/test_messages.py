@@ -253,7 +253,8 @@ DATA = [
         "too few weights",
         lambda: VBMixture(2).fit(GEYSER, sample_weight=np.ones(5)),
         ValueError,
-        "'sample_weight' must have one weight for each of the 272 rows of X. Got an array of shape (5,)",
+        "'sample_weight' must have 272 weights, one for each row of X, or for each sequence of a list. Got an array of "
+        "shape (5,)",
     ),
     (
         "negative weights",

@@ -465,7 +465,7 @@ def test_what_is_no_number_is_refused(rng):
     model = VBFactorAnalysis(1).fit(factors(rng))
     refused(ValueError, "6 features", model.transform, np.zeros((2, 5)))
     refused(AttributeError, "fit_predict", getattr, model, "fit_predict")
-    refused(ValueError, "Invalid parameter", model.set_params, emission="gaussian")
+    refused(ValueError, "VBFactorAnalysis has no parameter 'emission'", model.set_params, emission="gaussian")
 
 
 def test_it_is_principal_components_where_noise_is_alike(rng):

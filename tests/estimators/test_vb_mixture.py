@@ -467,7 +467,7 @@ def test_credible_intervals_hold_the_parameters_and_need_a_posterior(rng):
         assert np.all(np.diff([*ends, narrow[family][parameter][1], wide[family][parameter][1]], axis=0) > 0)
     with pytest.raises(ValueError, match=r"'level' parameter of credible_intervals .* Got 95 instead"):
         model.credible_intervals(level=95)
-    with pytest.raises(ValueError, match=r"fit by 'map' is a point\. Fit with method='vb'"):
+    with pytest.raises(ValueError, match=r"fit by 'map' is a point\. Take standard_errors\(X\)"):
         VBMixture(2, method="map", n_init=1, random_state=0).fit(frame[["a"]]).credible_intervals()
 
 

@@ -291,7 +291,6 @@ def test_numbers_stand_in_deviations_from_the_mean_of_all_rows_and_are_told_in_t
 def test_bands_are_as_wide_as_any_covariance_says(eruptions, covariance_type):
     model = VBMixture(2, covariance_type=covariance_type, method="ml", n_init=1, random_state=0).fit(eruptions)
     drawn, components = model.sample(4000, random_state=0)
-    drawn = np.asarray(drawn)
     for j, column in enumerate(ClassProfileDisplay.from_estimator(model).profiles):
         assert column.intervals is None
         for k in range(2):
