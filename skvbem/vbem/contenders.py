@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from itertools import takewhile
+from typing import NamedTuple
 
 import numpy as np
 
@@ -108,7 +109,8 @@ class Contender:
 
     def may_end_with(self, better: Contender) -> bool:
         """Whether both may end at one objective."""
-        return bool(_may_meet(self, better))
+        behind = better.objective - self.objective - _DIFFERENT
+        return better.counts == self.counts and behind <= better.to_come + self.to_come
 
     def may_reach(self, best: Contender) -> bool:
         """Whether it may yet reach the best."""
@@ -120,49 +122,34 @@ def blur_of(form: Form) -> float:
     return 0.0 if form.prior_share else _BLUR
 
 
-class _Ends(NamedTuple):
-    """What tells the ends of contenders apart, of all of them at once."""
-
-    counts: np.ndarray
-    objective: np.ndarray
-    to_come: np.ndarray
-
-    @classmethod
-    def of(cls, contenders: Sequence[Contender]) -> _Ends:
-        return cls(*np.array([(each.counts, each.objective, each.to_come) for each in contenders], dtype=float).T)
-
-    def at(self, which: Any) -> _Ends:
-        return _Ends(self.counts[which], self.objective[which], self.to_come[which])
-
-    @property
-    def best(self) -> int:
-        """The best; the first of those that only rounding tells apart."""
-        eligible = self.counts == self.counts.max()
-        most = self.objective[eligible].max()
-        return int(np.argmax(eligible & (self.objective >= most - _SAME * (1.0 + abs(most)))))
-
-
-def _may_meet(one: Contender | _Ends, better: Contender | _Ends):
-    behind = better.objective - one.objective - _DIFFERENT
-    return (better.counts == one.counts) & (behind <= better.to_come + one.to_come)
-
-
 def different(contenders: Sequence[Contender]) -> list[Contender]:
     """Contenders, the best first, one of each optimum: relabelings of one have one objective."""
-    if not contenders:
-        return []
-    ends, left, kept = _Ends.of(contenders), np.arange(len(contenders)), []
-    with np.errstate(invalid="ignore"):  # of two that never were anywhere
-        while len(left):
-            best = left[ends.at(left).best]
-            kept.append(contenders[best])
-            left = left[~_may_meet(ends.at(left), ends.at(best)) & (left != best)]
+    ends = [(each.counts, each.objective, each.to_come, k) for k, each in enumerate(contenders)]
+    left, kept = sorted(ends, key=lambda end: end[:2], reverse=True), []
+    while left:
+        counts, objective, to_come, best = _first_of_the_best(left)
+        kept.append(contenders[best])
+        left = [
+            end
+            for end in left
+            if end[3] != best and not (end[0] == counts and objective - end[1] - _DIFFERENT <= to_come + end[2])
+        ]
     return kept
+
+
+def _first_of_the_best(ends: Sequence[tuple[bool, float, float, int]]) -> tuple[bool, float, float, int]:
+    """The first that only rounding tells from the best, of sorted ends: counts, objective, to come and place."""
+    counts, most = ends[0][:2]
+    least = most - _SAME * (1.0 + abs(most))
+    equal = takewhile(lambda end: end[0] == counts and end[1] >= least, ends)
+    return min(equal, key=lambda end: end[3], default=ends[0])
 
 
 def best_of_all(contenders: Sequence[Contender]) -> Contender:
     """The best contender; the first of those that only rounding tells apart."""
-    return contenders[_Ends.of(contenders).best]
+    best = max(contenders, key=lambda each: each.rank)
+    least = best.objective - _SAME * (1.0 + abs(best.objective))
+    return next(each for each in contenders if each.counts == best.counts and each.objective >= least)
 
 
 def contenders_of(

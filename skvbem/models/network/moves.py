@@ -12,6 +12,7 @@ from itertools import cycle, islice
 
 import numpy as np
 
+from skvbem._numerics import axis_first
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import DiscreteDAG
 
@@ -69,7 +70,7 @@ class StatesSharedOut:
         statistics = self.statistics.copy()
         for node, member in self._tables_of(latent):
             family = (*self.layout.parents[node], node)
-            table = np.moveaxis(self.layout.table(statistics, node), family.index(member), 0)
+            table = axis_first(self.layout.table(statistics, node), family.index(member))
             if joined is not None:
                 into, gone = joined
                 table[into] += table[gone]

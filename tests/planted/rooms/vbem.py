@@ -20,7 +20,7 @@ ERRORS = {
         ("objective = objective[self.counts(statistics)]", "objective = objective[:]")
     ],
     "a move that lowers the objective is kept": [
-        ("return contenders[_Ends.of(contenders).best]", "return contenders[-1]")
+        ("best = max(contenders, key=lambda each: each.rank)", "best = contenders[-1]")
     ],
     "a search ends after one round, whoever met the best": [
         ("return max(self.most_rounds - self.n_met, 1)", "return 1"),
