@@ -109,8 +109,7 @@ class Contender:
 
     def may_end_with(self, better: Contender) -> bool:
         """Whether both may end at one objective."""
-        behind = better.objective - self.objective - _DIFFERENT
-        return better.counts == self.counts and behind <= better.to_come + self.to_come
+        return _may_meet(self, better)
 
     def may_reach(self, best: Contender) -> bool:
         """Whether it may yet reach the best."""
@@ -122,34 +121,47 @@ def blur_of(form: Form) -> float:
     return 0.0 if form.prior_share else _BLUR
 
 
+class _End(NamedTuple):
+    """What tells a contender from others, and its place among them."""
+
+    counts: bool
+    objective: float
+    to_come: float
+    place: int
+
+
+def _ends_of(contenders: Sequence[Contender]) -> list[_End]:
+    """The ends of contenders, the best first."""
+    ends = [_End(each.counts, each.objective, each.to_come, k) for k, each in enumerate(contenders)]
+    return sorted(ends, key=lambda end: end[:2], reverse=True)
+
+
+def _may_meet(one: Contender | _End, better: Contender | _End) -> bool:
+    behind = better.objective - one.objective - _DIFFERENT
+    return better.counts == one.counts and behind <= better.to_come + one.to_come
+
+
+def _first_of_the_best(ends: Sequence[_End]) -> _End:
+    """The first in place that only rounding tells from the best, of ends with the best first."""
+    counts, most = ends[0].counts, ends[0].objective
+    least = most - _SAME * (1.0 + abs(most))
+    equal = takewhile(lambda end: end.counts == counts and end.objective >= least, ends)
+    return min(equal, key=lambda end: end.place)
+
+
 def different(contenders: Sequence[Contender]) -> list[Contender]:
     """Contenders, the best first, one of each optimum: relabelings of one have one objective."""
-    ends = [(each.counts, each.objective, each.to_come, k) for k, each in enumerate(contenders)]
-    left, kept = sorted(ends, key=lambda end: end[:2], reverse=True), []
+    left, kept = _ends_of(contenders), []
     while left:
-        counts, objective, to_come, best = _first_of_the_best(left)
-        kept.append(contenders[best])
-        left = [
-            end
-            for end in left
-            if end[3] != best and not (end[0] == counts and objective - end[1] - _DIFFERENT <= to_come + end[2])
-        ]
+        best = _first_of_the_best(left)
+        kept.append(contenders[best.place])
+        left = [end for end in left if end is not best and not _may_meet(end, best)]
     return kept
-
-
-def _first_of_the_best(ends: Sequence[tuple[bool, float, float, int]]) -> tuple[bool, float, float, int]:
-    """The first that only rounding tells from the best, of sorted ends: counts, objective, to come and place."""
-    counts, most = ends[0][:2]
-    least = most - _SAME * (1.0 + abs(most))
-    equal = takewhile(lambda end: end[0] == counts and end[1] >= least, ends)
-    return min(equal, key=lambda end: end[3], default=ends[0])
 
 
 def best_of_all(contenders: Sequence[Contender]) -> Contender:
     """The best contender; the first of those that only rounding tells apart."""
-    best = max(contenders, key=lambda each: each.rank)
-    least = best.objective - _SAME * (1.0 + abs(best.objective))
-    return next(each for each in contenders if each.counts == best.counts and each.objective >= least)
+    return contenders[_first_of_the_best(_ends_of(contenders)).place]
 
 
 def contenders_of(

@@ -20,7 +20,7 @@ ERRORS = {
         ("objective = objective[self.counts(statistics)]", "objective = objective[:]")
     ],
     "a move that lowers the objective is kept": [
-        ("best = max(contenders, key=lambda each: each.rank)", "best = contenders[-1]")
+        ("return contenders[_first_of_the_best(_ends_of(contenders)).place]", "return contenders[-1]")
     ],
     "a search ends after one round, whoever met the best": [
         ("return max(self.most_rounds - self.n_met, 1)", "return 1"),
