@@ -86,8 +86,9 @@ class StrOptions(_StrOptions):
 
 def _that_suggests(init: Callable[..., None]) -> Callable[..., None]:
     """A constructor of the same signature, which says what may have been meant by a parameter that it does not have."""
-
     names = signature(init).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in names.values()):
+        return init
 
     @wraps(init)
     def __init__(self, *args, **kwargs):
@@ -105,7 +106,7 @@ class SuggestingMixin:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         init = vars(cls).get("__init__")
-        if init is not None and not any(each.kind is each.VAR_KEYWORD for each in signature(init).parameters.values()):
+        if init is not None:
             cls.__init__ = _that_suggests(init)
 
     def __getattr__(self, name: str):
