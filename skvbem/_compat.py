@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from inspect import signature
 from numbers import Integral, Number
 from typing import Any
@@ -119,6 +119,16 @@ class SuggestingMixin:
     def _absent(self, name: str) -> AttributeError:
         """The error of a public attribute that is not there."""
         return AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.", name=name, obj=self)
+
+    @classmethod
+    @cache
+    def _known_parameters(cls) -> tuple[str, ...]:
+        return tuple(super()._get_param_names())  # type: ignore[misc]
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """The names of parameters: asked for a thousand times in a search, and each time a signature is read."""
+        return list(cls._known_parameters())
 
     @classmethod
     def _told_of_unknown(cls, name: str) -> str:

@@ -125,18 +125,6 @@ def last_axes_first(a: np.ndarray, n: int = 1) -> np.ndarray:
     return first_axes_last(a, a.ndim - n)
 
 
-def axis_first(a: np.ndarray, axis: int) -> np.ndarray:
-    """A view with one axis before the others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> axis_first(np.zeros((4, 2, 3)), 2).shape
-    (3, 4, 2)
-    """
-    return a.transpose(axis, *range(axis), *range(axis + 1, a.ndim))
-
-
 def pseudo_inverse(a: np.ndarray) -> np.ndarray:
     """Moore-Penrose inverses of symmetric matrices (..., d, d): 0 along axes whose eigenvalue is rounding.
 

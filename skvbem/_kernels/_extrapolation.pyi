@@ -1,6 +1,22 @@
 from numpy.typing import NDArray
 
-def steps_left(first: NDArray, second: NDArray, third: NDArray, length: NDArray) -> None: ...
+def has_risen(before: NDArray, after: NDArray) -> bool: ...
+def look(
+    first: NDArray,
+    second: NDArray,
+    third: NDArray,
+    at_first: NDArray,
+    at_second: NDArray,
+    most: float,
+    rounding: float,
+    magnitude: float,
+    length: NDArray,
+    to_come: NDArray,
+    settled: NDArray,
+) -> None: ...
 def extrapolate(
-    first: NDArray, second: NDArray, third: NDArray, length: NDArray, floor: NDArray, ahead: NDArray
+    first: NDArray, second: NDArray, third: NDArray, length: NDArray, longest: NDArray, floor: NDArray, ahead: NDArray
+) -> None: ...
+def settle(
+    third: NDArray, at_second: NDArray, length: NDArray, longest: NDArray, ahead: NDArray, value: NDArray
 ) -> None: ...

@@ -4,19 +4,40 @@ From three successive points x0, x1, x2 of a lane: first difference r = x1 - x0,
 the point at length a is x0 + 2 a r + a^2 v, which is x2 at a = 1 (Varadhan & Roland 2008, SQUAREM).
 """
 
-from libc.math cimport sqrt
+from libc.math cimport fabs, sqrt
 
 
-def steps_left(const double[:, ::1] first, const double[:, ::1] second, const double[:, ::1] third, double[::1] length):
-    """Fill |r| / |v| of each lane, at least 1: how many steps the curvature of the path says are left.
+def has_risen(const double[::1] before, const double[::1] after):
+    """Whether the objective of every lane is higher than before; not where one is not a number."""
+    cdef Py_ssize_t lane
+    for lane in range(before.shape[0]):
+        if not after[lane] > before[lane]:
+            return False
+    return True
+
+
+def look(const double[:, ::1] first, const double[:, ::1] second, const double[:, ::1] third,
+         const double[::1] at_first, const double[::1] at_second, double most, double rounding, double magnitude,
+         double[::1] length, double[::1] to_come, unsigned char[::1] settled):
+    """Fill the steps left of each lane, the gain still to come, and whether the last gain is below what rounding is.
 
     Parameters
     ----------
     first, second, third : (n_cells, n_lanes) IN
+    at_first, at_second : (n_lanes,) IN
+        The objective at the first two points, nats.
+    most : IN
+        Steps left that are counted at the most.
+    rounding, magnitude : IN
+        The share of the terms that is rounding, and the size of the terms beside the objective, nats.
     length : (n_lanes,) OUT
+        |r| / |v|, at least 1: how many steps the curvature of the path says are left.
+    to_come : (n_lanes,) OUT
+        Nats.
+    settled : (n_lanes,) OUT
     """
     cdef Py_ssize_t cell, lane
-    cdef double r, v
+    cdef double r, v, gain
     cdef double squares_r, squares_v
     with nogil:
         for lane in range(first.shape[1]):
@@ -30,16 +51,21 @@ def steps_left(const double[:, ::1] first, const double[:, ::1] second, const do
             length[lane] = sqrt(squares_r / squares_v)
             if not length[lane] > 1.0:
                 length[lane] = 1.0
+            gain = at_second[lane] - at_first[lane]
+            to_come[lane] = gain * (length[lane] if length[lane] < most else most)
+            settled[lane] = gain < rounding * (fabs(at_second[lane]) + magnitude)
 
 
 def extrapolate(const double[:, ::1] first, const double[:, ::1] second, const double[:, ::1] third,
-                const double[::1] length, const double[::1] floor, double[:, ::1] ahead):
+                double[::1] length, const double[::1] longest, const double[::1] floor, double[:, ::1] ahead):
     """Fill the point of each lane at its length, cells no smaller than their `floor` times the third point.
 
     Parameters
     ----------
     first, second, third : (n_cells, n_lanes) IN
-    length : (n_lanes,) IN
+    length : (n_lanes,) IN, OUT
+        Cut to the longest.
+    longest : (n_lanes,) IN
     floor : (n_cells,) IN
         Negative where a cell may take any sign: it has no least value.
     ahead : (n_cells, n_lanes) OUT
@@ -47,6 +73,9 @@ def extrapolate(const double[:, ::1] first, const double[:, ::1] second, const d
     cdef Py_ssize_t cell, lane
     cdef double r, v, x, least
     with nogil:
+        for lane in range(first.shape[1]):
+            if length[lane] > longest[lane]:
+                length[lane] = longest[lane]
         for cell in range(first.shape[0]):
             least = floor[cell]
             for lane in range(first.shape[1]):
@@ -56,3 +85,33 @@ def extrapolate(const double[:, ::1] first, const double[:, ::1] second, const d
                 if least >= 0.0 and not x > least * third[cell, lane]:
                     x = least * third[cell, lane]
                 ahead[cell, lane] = x
+
+
+def settle(const double[:, ::1] third, const double[::1] at_second, const double[::1] length, double[::1] longest,
+           double[:, ::1] ahead, double[::1] value):
+    """Lead lanes back whose objective is lower ahead, and say how far each may go the next time.
+
+    Parameters
+    ----------
+    third : (n_cells, n_lanes) IN
+        Where a lane goes on that is led back.
+    at_second : (n_lanes,) IN
+        The objective that a lane must reach ahead, and that it has where it is led back, nats.
+    length : (n_lanes,) IN
+    longest : (n_lanes,) IN, OUT
+        Four times as far where the longest was gone and was good; a quarter, 1 at the least, where it was not.
+    ahead : (n_cells, n_lanes) IN, OUT
+    value : (n_lanes,) IN, OUT
+        The objective ahead, nats.
+    """
+    cdef Py_ssize_t cell, lane
+    with nogil:
+        for lane in range(value.shape[0]):
+            if value[lane] >= at_second[lane]:
+                if length[lane] >= longest[lane]:
+                    longest[lane] = 4.0 * longest[lane]
+                continue
+            longest[lane] = longest[lane] / 4.0 if longest[lane] > 4.0 else 1.0
+            value[lane] = at_second[lane]
+            for cell in range(ahead.shape[0]):
+                ahead[cell, lane] = third[cell, lane]

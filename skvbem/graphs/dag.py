@@ -575,6 +575,9 @@ class DAG:
     def __reduce__(self):
         return type(self), (self._nodes, self._parents)
 
+    def __deepcopy__(self, memo):
+        return self  # neither it nor its names can be changed
+
     def __setattr__(self, name, *value):
         raise AttributeError("A DAG cannot be changed. relabel, with_nodes and reorder return new ones.")
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from skvbem._kernels._extrapolation import extrapolate, steps_left
+from skvbem._kernels._extrapolation import extrapolate, has_risen, look, settle
 from skvbem.errors import BoundFellError
 
 # The one slack for "does not fall", relative to the objective and to the terms it is a sum of.
@@ -117,19 +117,25 @@ class Race:
         """The highest objective reached by what counts, nats."""
         if self.counts is not None:
             objective = objective[self.counts(statistics)]
-        return max(float(objective.max(initial=-np.inf)), self.least)
+        return max(objective.tolist(), default=-np.inf)
 
-    def is_lost(self, n_iter: np.ndarray, objective: np.ndarray, to_come: np.ndarray, all_of_them: tuple) -> np.ndarray:
-        """Which live starts are stopped after so many steps: those that cannot reach the best of all.
+    def is_lost(
+        self, n_steps: int, statistics: np.ndarray, objective: np.ndarray, to_come: np.ndarray, ended: float
+    ) -> np.ndarray | bool:
+        """Which live starts are stopped after so many steps: those that cannot reach the best.
 
         Parameters
         ----------
-        n_iter, objective, to_come : ndarray of shape (n_live,)
-        all_of_them : tuple of ndarray
-            Statistics (n_cells, n_lanes) and objectives (n_lanes,) of all starts, where they are or ended.
+        n_steps : int
+        statistics : ndarray of shape (n_cells, n_live)
+        objective, to_come : ndarray of shape (n_live,)
+        ended : float
+            The best of those that have ended, nats.
         """
-        after = n_iter >= self.n_steps
-        return after & (objective + self.reach * to_come < self.best(*all_of_them)) if after.any() else after
+        if n_steps < self.n_steps:
+            return False
+        best = max(self.best(statistics, objective), ended)
+        return objective + self.reach * to_come < best
 
 
 #: No start is stopped before it converges.
@@ -175,49 +181,51 @@ def run(
     n_iter, converged = np.zeros(n_lanes, dtype=int), np.zeros(n_lanes, dtype=bool)
     to_come = np.full(n_lanes, np.inf)
     traces: list[list[float]] = [[] for _ in range(n_lanes)]
-    live = np.arange(n_lanes)
+    live, taken, ended = np.arange(n_lanes), 0, race.least  # all that are live have taken the same steps
     here, reached, longest = result.copy(), objective.copy(), np.full(n_lanes, _FIRST_LONGEST)
-    floor = np.where(np.broadcast_to(ascent.signed, len(statistics)), -1.0, _MIN_FRACTION_OF_STATISTICS)
+    floor = np.empty(len(statistics))
+    floor[:] = np.where(ascent.signed, -1.0, _MIN_FRACTION_OF_STATISTICS)
     more = 0  # further plain steps in a cycle that does not extrapolate
     while len(live):
         one = here.copy()
         first = ascent.advance(one, 1)[0]
         two = one.copy()
         second = ascent.advance(two, 1)[0]
-        _check(ascent, reached, first, n_iter[live], here)
-        _check(ascent, first, second, n_iter[live] + 1, one)
-        n_iter[live] += 2
+        _check(ascent, reached, first, taken, here)
+        _check(ascent, first, second, taken + 1, one)
+        taken += 2
         for lane, a, b in zip(live.tolist(), first.tolist(), second.tolist()):
             traces[lane] += (a, b)
-        result[:, live], objective[live] = one, second
-        length = np.empty(len(live))
-        steps_left(here, one, two, length)
-        gain = second - first
-        resolution = _ROUNDING * (np.abs(second) + ascent.magnitude)
-        to_come[live] = gain * np.minimum(length, _MAX_STEPS_LEFT)
-        done = (to_come[live] < tol) | (gain < resolution)
-        converged[live] = done
-        done = done | race.is_lost(n_iter[live], second, to_come[live], (result, objective))
-        room = max_iter - n_iter[live] - (3 if accelerate else 2)  # steps left after the next look at convergence
-        going = ~done & (room >= 0)
-        if stop is not None and stop(*_cycle(n_iter, objective, going, to_come)):
-            break
-        if not going.all():
-            live, longest, second, length = live[going], longest[going], second[going], length[going]
-            here, one, two = (np.ascontiguousarray(points[:, going]) for points in (here, one, two))
-            if len(live) == 0:
+        length, still, settled = np.empty(len(live)), np.empty(len(live)), np.empty(len(live), dtype=bool)
+        terms = (_MAX_STEPS_LEFT, _ROUNDING, ascent.magnitude)
+        look(here, one, two, first, second, *terms, length, still, settled.view(np.uint8))
+        objective[live], to_come[live] = second, still
+        done = settled | (still < tol)
+        room = max_iter - taken - (3 if accelerate else 2)  # steps left after the next look at convergence
+        goes_on = ~(done | race.is_lost(taken, one, second, still, ended)) & (room >= 0)
+        going = np.flatnonzero(goes_on)
+        if stop is not None and stop(*_cycle(taken, objective, len(going), to_come)):
+            going, goes_on = going[:0], np.zeros_like(goes_on)
+        if len(going) < len(live):
+            ends = np.flatnonzero(~goes_on)
+            left, there = live[ends], one.take(ends, axis=1)
+            result[:, left], n_iter[left], converged[left] = there, taken, done[ends]
+            ended = max(ended, race.best(there, second[ends]))
+            if len(going) == 0:
                 break
+            live, longest, second, length = live[going], longest[going], second[going], length[going]
+            here, one, two = (points.take(going, axis=1) for points in (here, one, two))
         if accelerate:
-            here, reached, longest = _extrapolated(ascent, (here, one, two), second, length, longest, floor)
-            n_iter[live] += 1
+            here, reached = _extrapolated(ascent, (here, one, two), second, length, longest, floor)
+            taken += 1
         else:
             here, reached = two, second
-            more = min(more, int(room.max()))  # equal in all starts: they have taken the same steps
+            more = min(more, room)
             if more:
                 for value in ascent.advance(here, more):
-                    _check(ascent, reached, value, n_iter[live], here)
+                    _check(ascent, reached, value, taken, here)
                     reached = value
-                n_iter[live] += more
+                taken += more
             more = min(more + 2, _MAX_PLAIN_STEPS)
     return Run(result, objective, n_iter, converged, traces, to_come)
 
@@ -229,8 +237,8 @@ def _extrapolated(
     length: np.ndarray,
     longest: np.ndarray,
     floor: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points beyond two steps where the objective is no lower there, else after the steps, and how far to try next.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points beyond two steps where the objective is no lower there, else after the steps.
 
     Parameters
     ----------
@@ -240,7 +248,7 @@ def _extrapolated(
     objective : ndarray of shape (n_lanes,)
         After the first step, nats.
     length, longest : ndarray of shape (n_lanes,)
-        How far to extrapolate, and how far at most.
+        How far to extrapolate, and how far at most: changed in place to what is gone, and to what is tried next.
     floor : ndarray of shape (n_cells,)
         The least fraction of itself that a statistic keeps, -1 where it may be negative.
 
@@ -248,37 +256,27 @@ def _extrapolated(
     -------
     points : ndarray of shape (n_cells, n_lanes)
     objective : ndarray of shape (n_lanes,)
-    longest : ndarray of shape (n_lanes,)
     """
     here, one, two = points
-    length = np.minimum(length, longest)
     ahead = np.empty_like(two)
-    extrapolate(here, one, two, length, floor, ahead)
+    extrapolate(here, one, two, length, longest, floor, ahead)
     value = ascent.advance(ahead, 1)[0]
-    accepted = value >= objective
-    grown = np.where(length >= longest, 4.0 * longest, longest)
-    longest = np.where(accepted, grown, np.maximum(longest / 4.0, 1.0))
-    if accepted.all():
-        return ahead, value, longest
-    return np.where(accepted, ahead, two), np.where(accepted, value, objective), longest
+    settle(two, objective, length, longest, ahead, value)
+    return ahead, value
 
 
-def _cycle(
-    n_iter: np.ndarray, objective: np.ndarray, going: np.ndarray, to_come: np.ndarray
-) -> tuple[int, float, int, float]:
+def _cycle(n_steps: int, objective: np.ndarray, n_going: int, to_come: np.ndarray) -> tuple[int, float, int, float]:
     """Steps taken, the best objective, how many starts go on, and what the best has still to gain."""
     best = int(objective.argmax())
-    return int(n_iter.max()), float(objective[best]), int(going.sum()), float(to_come[best])
+    return n_steps, float(objective[best]), n_going, float(to_come[best])
 
 
-def _check(
-    ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: np.ndarray, statistics: np.ndarray
-) -> None:
+def _check(ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: int, statistics: np.ndarray) -> None:
     """Raise a BoundFellError if the objective fell: a law of the algorithm, so a breach is a defect.
 
     The statistics (n_cells, n_lanes) are those at which the terms of the objective are the sizes of which are asked.
     """
-    if (after > before).all():  # nearly always, and cheaper than to look for what is not a number
+    if has_risen(before, after):  # nearly always, and cheaper than to look for what is not a number
         return
     with np.errstate(invalid="ignore"):
         fell = before - after
@@ -290,7 +288,7 @@ def _check(
     if broken.any():
         lane = int(np.argmax(broken))
         raise BoundFellError(
-            f"The objective fell by {fell[lane]:.3g} nats at iteration {int(iteration[lane])}, from "
+            f"The objective fell by {fell[lane]:.3g} nats at iteration {iteration}, from "
             f"{before[lane]:.10g} to {after[lane]:.10g}. " + _suspicion(ascent)
         )
 

@@ -129,7 +129,8 @@ class CandidateNetwork:
                     f"The 'prior' parameter of {self.owner} names {strange[0]!r}, which is not a node of the structure."
                     f"{did_you_mean(strange[0], self.dag.nodes)}"
                 )
-        for node in self.dag.nodes:
+        with_their_own = self.given_prior if isinstance(self.given_prior, Mapping) else self.dag.nodes[:1]
+        for node in with_their_own:
             if self.equal_concentration(node) is not None:
                 self.family_prior((node,), self.cardinalities)
         if self.undirected is not None:

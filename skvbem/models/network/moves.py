@@ -8,11 +8,11 @@ joined, two are divided anew, or the whole node is drawn again given the others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import cycle, islice
 
 import numpy as np
 
-from skvbem._numerics import axis_first
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import DiscreteDAG
 
@@ -60,29 +60,42 @@ class StatesSharedOut:
         ]
         ways.sort(key=lambda way: way[1] == "divide anew")
         for latent, kind in cycle(ways):
-            states = self._rng.permutation(self.layout.cardinalities[latent])
-            joined = tuple(states[1:3].tolist()) if kind == "split, join" else None
-            shared = states[[0, 2]] if joined else states[:2]
-            yield kind, self._shared_out(latent, shared, joined)
+            states = self._rng.permutation(self.layout.cardinalities[latent]).tolist()
+            joined = (states[1], states[2]) if kind == "split, join" else None
+            yield kind, self._shared_out(latent, (states[0], states[2 if joined else 1]), joined)
 
-    def _shared_out(self, latent: int, states: np.ndarray, joined: tuple[int, int] | None) -> np.ndarray:
+    def _shared_out(self, latent: int, states: tuple[int, int], joined: tuple[int, int] | None) -> np.ndarray:
         """Statistics (n_cells,) in which states share their counts, once the second of two joined went to the first."""
         statistics = self.statistics.copy()
-        for node, member in self._tables_of(latent):
-            family = (*self.layout.parents[node], node)
-            table = axis_first(self.layout.table(statistics, node), family.index(member))
+        one, other = states
+        for node, latent_first, is_own in self._tables[latent]:
+            table = self.layout.table(statistics, node).transpose(latent_first)
             if joined is not None:
                 into, gone = joined
                 table[into] += table[gone]
                 table[gone] = 0.0
-            pooled = table[states].sum(axis=0)
-            share = self._rng.standard_exponential((len(states), *pooled.shape))
-            share /= share.sum(axis=0)
-            if self._blur and node != member:
+            pooled = table[one] + table[other]
+            share = self._rng.standard_exponential((2, *pooled.shape))
+            whole = share[0] + share[1]
+            if self._blur and not is_own:
                 even = pooled.mean(axis=-1, keepdims=True)
                 pooled = (1.0 - self._blur) * pooled + self._blur * even
-            table[states] = pooled * share
+            table[one] = pooled * (share[0] / whole)
+            table[other] = pooled * (share[1] / whole)
         return statistics
+
+    @cached_property
+    def _tables(self) -> dict[int, list[tuple[int, tuple[int, ...], bool]]]:
+        """For each latent its tables: the node, the axes with that of the latent first, and whether it is the node."""
+        known: dict[int, list[tuple[int, tuple[int, ...], bool]]] = {}
+        for latent in self.latents:
+            known[latent] = []
+            for node, member in self._tables_of(latent):
+                family = (*self.layout.parents[node], node)
+                at = family.index(member)
+                others = (axis for axis in range(len(family)) if axis != at)
+                known[latent].append((node, (at, *others), node == member))
+        return known
 
     def _tables_of(self, latent: int) -> Iterator[tuple[int, int]]:
         """Each table that knows a latent, or one whose states are tied to its own, with that member of the family."""

@@ -8,7 +8,7 @@ ERRORS = {
         ('Form("map", density=False, lowered_by=1.0)', 'Form("map", density=False)')
     ],
     "an extrapolation is kept though the bound falls": [
-        ("accepted = value >= objective\n", "accepted = value == value\n")
+        ("            if value[lane] >= at_second[lane]:\n", "            if value[lane] == value[lane]:\n")
     ],
     "the bound of one start is reported for another's tables": [
         ("np.ascontiguousarray(result.statistics[:, lane])", "np.ascontiguousarray(result.statistics[:, lane - 1])")
@@ -33,7 +33,7 @@ ERRORS = {
         ("least = contenders[0].objective - _NATS_OF_A_SAMPLE * ", "least = contenders[0].objective - 0.0 * ")
     ],
     "the gain still to come is forgotten in a race": [
-        ("(objective + self.reach * to_come < self.best(", "(objective < self.best(")
+        ("return objective + self.reach * to_come < best", "return objective < best")
     ],
     "an optimum that a race left on its way is kept beside itself": [
         ("16, 2**21, 100, 8", "16, 2**21, 2, 8"),
