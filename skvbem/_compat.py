@@ -133,7 +133,7 @@ class SuggestingMixin:
     @classmethod
     def _told_of_unknown(cls, name: str) -> str:
         """What is said of a parameter that there is not."""
-        known = cls._get_param_names()  # type: ignore[attr-defined]
+        known = cls._get_param_names()
         if hint := parameter_meant(name, known):
             return f"{cls.__name__} has no parameter {name!r}.{hint}"
         return f"{cls.__name__} has no parameter {name!r}. Its parameters are {', '.join(known)}."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
 # How alike names are, by the share of letters in common, for one to be meant by the other.
 _LIKENESS, _LIKENESS_OF_PARAMETERS = 0.62, 0.75
@@ -44,3 +45,16 @@ def shown(value) -> str:
     """The repr of a value, cut to fit a message."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def first_few(names: Iterable, at_most: int = 10, show: Callable[[Any], str] = shown) -> str:
+    """The first names of many, separated by commas, and how many more there are.
+
+    Examples
+    --------
+    >>> first_few(["a", "b", "c"], at_most=2)
+    "'a', 'b' and 1 more"
+    """
+    names = list(names)
+    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return ", ".join(map(show, names[:at_most])) + more

@@ -12,7 +12,7 @@ def look(
     magnitude: float,
     length: NDArray,
     to_come: NDArray,
-    settled: NDArray,
+    done: NDArray,
 ) -> None: ...
 def extrapolate(
     first: NDArray, second: NDArray, third: NDArray, length: NDArray, longest: NDArray, floor: NDArray, ahead: NDArray

@@ -18,7 +18,7 @@ def has_risen(const double[::1] before, const double[::1] after):
 
 def look(const double[:, ::1] first, const double[:, ::1] second, const double[:, ::1] third,
          const double[::1] at_first, const double[::1] at_second, double most, double rounding, double magnitude,
-         double[::1] length, double[::1] to_come, unsigned char[::1] settled):
+         double[::1] length, double[::1] to_come, unsigned char[::1] done):
     """Fill the steps left of each lane, the gain still to come, and whether the last gain is below what rounding is.
 
     Parameters
@@ -34,7 +34,7 @@ def look(const double[:, ::1] first, const double[:, ::1] second, const double[:
         |r| / |v|, at least 1: how many steps the curvature of the path says are left.
     to_come : (n_lanes,) OUT
         Nats.
-    settled : (n_lanes,) OUT
+    done : (n_lanes,) OUT
     """
     cdef Py_ssize_t cell, lane
     cdef double r, v, gain
@@ -53,7 +53,7 @@ def look(const double[:, ::1] first, const double[:, ::1] second, const double[:
                 length[lane] = 1.0
             gain = at_second[lane] - at_first[lane]
             to_come[lane] = gain * (length[lane] if length[lane] < most else most)
-            settled[lane] = gain < rounding * (fabs(at_second[lane]) + magnitude)
+            done[lane] = gain < rounding * (fabs(at_second[lane]) + magnitude)
 
 
 def extrapolate(const double[:, ::1] first, const double[:, ::1] second, const double[:, ::1] third,

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._absent import AbsentAttributes
 from skvbem._compat import (
     CallbackSupportMixin,
     IterationReport,
@@ -25,7 +26,6 @@ from skvbem._compat import (
 )
 from skvbem._version import __version__ as VERSION
 from skvbem.errors import check_memory
-from skvbem.estimators.absent import AbsentAttributes
 from skvbem.estimators.cycle_line import CycleLine
 from skvbem.estimators.fitted import Fitted, FittedRun, Solved
 from skvbem.estimators.reading import Reading

@@ -11,11 +11,11 @@ import heapq
 import math
 import operator
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from itertools import chain, combinations
 from numbers import Integral
 
-from skvbem._names import did_you_mean, shown
+from skvbem._names import did_you_mean, first_few, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.adjacency import adjacency, adjacency_frame, edge_cell, is_frame, read_adjacency
 from skvbem.graphs.canonical import canonical_renaming
@@ -400,7 +400,7 @@ class DAG:
         nodes = _node_names(nodes, "nodes")
         if Counter(nodes) != Counter(self._nodes):
             raise StructureError(
-                f"reorder needs each node of the graph once: {_listed(self._nodes)}. Got {_listed(nodes)} instead."
+                f"reorder needs each node of the graph once: {first_few(self._nodes)}. Got {first_few(nodes)} instead."
             )
         return self._made(nodes, self._parents)
 
@@ -621,11 +621,6 @@ def _extended(names: tuple, extra: Iterable[Hashable]) -> tuple:
 def _repeated(names: Iterable[Hashable]) -> Hashable:
     """The first name that occurs more than once."""
     return next(name for name, times in Counter(names).items() if times > 1)
-
-
-def _listed(names: Sequence) -> str:
-    """The first ten names, separated by commas, and how many more there are."""
-    return ", ".join(shown(name) for name in names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 def _families(mapping):

@@ -13,6 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._absent import absent
 from skvbem._compat import (
     N_JOBS,
     CallbackSupportMixin,
@@ -24,7 +25,6 @@ from skvbem._compat import (
     SuggestingMixin,
     fit_context,
 )
-from skvbem._names import did_you_mean
 from skvbem.evidence import EvidenceScorer, scorer
 from skvbem.graphs.dag import DAG
 from skvbem.search import _posterior
@@ -250,18 +250,14 @@ class StructureSearchCV(
         tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
         return tags
 
-    def __getattr__(self, name: str):
-        """Say why there is no posterior, where there is none."""
+    def _absent(self, name: str) -> AttributeError:
+        """The error of a public attribute that is not there; it says why there is no posterior, where there is none."""
         if name in ("structure_posterior_", "structure_posterior_errors_") and "score_weights_" in vars(self):
-            raise AttributeError(
+            return AttributeError(
                 f"This {type(self).__name__} has no {name!r}: its scores are bounds or other approximations, whose "
                 "shares, in 'score_weights_', are no probabilities. Search with rescoring='evidence'."
             )
-        told = f"{type(self).__name__!r} object has no attribute {name!r}."
-        if name.endswith("_") and not name.startswith("_") and not hasattr(type(self), name):
-            made = [each for each in vars(self) if each.endswith("_")]
-            told += did_you_mean(name, made) if made else " The search has not been fitted yet: call 'fit' first."
-        raise AttributeError(told)
+        return absent(self, name, is_fitted="cv_results_" in vars(self))
 
     # Searching --------------------------------------------------------------------------------------------------------
 

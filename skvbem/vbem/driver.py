@@ -196,11 +196,9 @@ def run(
         taken += 2
         for lane, a, b in zip(live.tolist(), first.tolist(), second.tolist()):
             traces[lane] += (a, b)
-        length, still, settled = np.empty(len(live)), np.empty(len(live)), np.empty(len(live), dtype=bool)
-        terms = (_MAX_STEPS_LEFT, _ROUNDING, ascent.magnitude)
-        look(here, one, two, first, second, *terms, length, still, settled.view(np.uint8))
+        length, still, done = _looked_at(ascent, (here, one, two), first, second)
         objective[live], to_come[live] = second, still
-        done = settled | (still < tol)
+        done |= still < tol
         room = max_iter - taken - (3 if accelerate else 2)  # steps left after the next look at convergence
         goes_on = ~(done | race.is_lost(taken, one, second, still, ended)) & (room >= 0)
         going = np.flatnonzero(goes_on)
@@ -228,6 +226,19 @@ def run(
                 taken += more
             more = min(more + 2, _MAX_PLAIN_STEPS)
     return Run(result, objective, n_iter, converged, traces, to_come)
+
+
+def _looked_at(
+    ascent: Ascent, points: tuple[np.ndarray, np.ndarray, np.ndarray], first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How many steps are left, the gain still to come, and whether the last gain was rounding, each (n_lanes,).
+
+    The objectives (n_lanes,) are those before two steps, and between them.
+    """
+    length, to_come, done = np.empty_like(first), np.empty_like(first), np.empty(first.shape, dtype=bool)
+    limits = (_MAX_STEPS_LEFT, _ROUNDING, ascent.magnitude)
+    look(*points, first, second, *limits, length, to_come, done.view(np.uint8))
+    return length, to_come, done
 
 
 def _extrapolated(

@@ -518,7 +518,7 @@ NETWORKS = [
         "the best before fit",
         lambda: FITS.search.best_estimator_,
         AttributeError,
-        "has not been fitted yet: call 'fit' first",
+        "This StructureSearchCV instance is not fitted yet, so that it has no 'best_estimator_'. Call 'fit' first.",
     ),
     (
         "a scorer that is none",

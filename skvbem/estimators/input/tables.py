@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
+from skvbem._names import first_few
 from skvbem.blocks import Blocks
 
 
@@ -266,5 +267,4 @@ def named_columns(names: list[str]) -> str:
     """Columns as messages name them, the first few."""
     if len(names) == 1:
         return f"Column {names[0]!r}"
-    more = f" and {len(names) - MAX_NAMED_COLUMNS} more" if len(names) > MAX_NAMED_COLUMNS else ""
-    return f"Columns {', '.join(map(repr, names[:MAX_NAMED_COLUMNS]))}{more}"
+    return f"Columns {first_few(names, MAX_NAMED_COLUMNS, repr)}"

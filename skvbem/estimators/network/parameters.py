@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem._compat import warn
-from skvbem._names import did_you_mean
+from skvbem._names import did_you_mean, first_few
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.ties import check_categories_of_ties, check_priors_of_ties, resolve_ties
@@ -183,7 +183,7 @@ class CandidateNetwork:
             if cells > self.max_table_cells:
                 raise TooLargeError(
                     f"The table of node {node!r} ({self.cardinalities[node]} states; parents: "
-                    f"{_some(self.dag.parents(node))}) has {cells:.4g} cells; 'max_table_cells' allows "
+                    f"{first_few(self.dag.parents(node)) or 'none'}) has {cells:.4g} cells; 'max_table_cells' allows "
                     f"{self.max_table_cells:.4g}. Give it fewer parents, give nodes fewer states, or raise the limit."
                 )
             total += cells
@@ -266,7 +266,8 @@ def _check_known(nodes: tuple, latents: Mapping, columns: tuple) -> None:
     if strange:
         raise StructureError(
             f"Node {strange[0]!r} of the structure is neither a column of X nor a declared latent."
-            f"{did_you_mean(strange[0], known)} Columns: {_some(columns)}; latents: {_some(latents)}. Declare hidden "
+            f"{did_you_mean(strange[0], known)} Columns: {first_few(columns) or 'none'}; "
+            f"latents: {first_few(latents) or 'none'}. Declare hidden "
             f"nodes with their numbers of states, as in latents={{{strange[0]!r}: 2}}."
         )
 
@@ -299,9 +300,3 @@ def _as_floats(given) -> np.ndarray | None:
         return np.array(given, dtype=float)
     except (TypeError, ValueError):
         return None
-
-
-def _some(names: Iterable, at_most: int = 10) -> str:
-    names = list(map(repr, names))
-    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
-    return (", ".join(names[:at_most]) or "none") + more

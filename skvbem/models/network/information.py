@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csc_array, diags_array
 
 from skvbem._kernels import _contexts
+from skvbem._names import first_few
 from skvbem._numerics import safe_log
 from skvbem.capabilities import RowMarginals, ScoreCovariance
 from skvbem.errors import TooLargeError
@@ -63,10 +64,9 @@ def check_states(data: Program, max_states: int) -> None:
     """Refuse sums over more than so many joint states of what a row hides."""
     for plan in data.plans:
         if prod(plan.cardinalities) > max_states:
-            names = ", ".join(str(data.layout.names[node]) for node in plan.hidden[:6])
-            more = f" and {len(plan.hidden) - 6} more" if len(plan.hidden) > 6 else ""
+            names = first_few((data.layout.names[node] for node in plan.hidden), 6, str)
             raise TooLargeError(
-                f"The covariance between tables needs all {prod(plan.cardinalities):.4g} joint states of {names}{more} "
+                f"The covariance between tables needs all {prod(plan.cardinalities):.4g} joint states of {names} "
                 f"in a row of data; 'max_states' allows {max_states}. Raise it, or take the variant 'block' or "
                 "'diagonal', which look at one table at a time."
             )

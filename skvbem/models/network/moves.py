@@ -76,12 +76,12 @@ class StatesSharedOut:
                 table[gone] = 0.0
             pooled = table[one] + table[other]
             share = self._rng.standard_exponential((2, *pooled.shape))
-            whole = share[0] + share[1]
+            share /= share[0] + share[1]
             if self._blur and not is_own:
                 even = pooled.mean(axis=-1, keepdims=True)
                 pooled = (1.0 - self._blur) * pooled + self._blur * even
-            table[one] = pooled * (share[0] / whole)
-            table[other] = pooled * (share[1] / whole)
+            table[one] = pooled * share[0]
+            table[other] = pooled * share[1]
         return statistics
 
     @cached_property

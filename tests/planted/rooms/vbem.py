@@ -11,7 +11,7 @@ ERRORS = {
         ("            if value[lane] >= at_second[lane]:\n", "            if value[lane] == value[lane]:\n")
     ],
     "the bound of one start is reported for another's tables": [
-        ("np.ascontiguousarray(result.statistics[:, lane])", "np.ascontiguousarray(result.statistics[:, lane - 1])")
+        ("Contender(result.statistics[:, lane].copy(), ", "Contender(result.statistics[:, lane - 1].copy(), ")
     ],
     "what starts reach on distinct rows is raced again on repeats": [
         ('if getattr(fewer, "is_sample", False):', "if True:")

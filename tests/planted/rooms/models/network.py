@@ -6,7 +6,7 @@ ERRORS = {
     "a state that is joined to another takes its counts away": [
         ("table[into] += table[gone]", "table[into] += 0.0 * table[gone]")
     ],
-    "counts shared out anew become more": [("share /= share.sum(axis=0)", "share /= share.max(axis=0)")],
+    "counts shared out anew become more": [("share /= share[0] + share[1]", "share /= share.max(axis=0)")],
     "two parents' strides are swapped": [
         ("for member in (node, *reversed(parents)):", "for member in (node, *parents):")
     ],

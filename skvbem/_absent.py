@@ -23,22 +23,16 @@ class AbsentAttributes(SuggestingMixin):
     """Of estimators: says why an attribute is not there, and which may have been meant, as it does of parameters."""
 
     def _absent(self, name: str) -> AttributeError:
-        return absent(self, name)
+        return absent(self, name, is_fitted="_fitted_" in vars(self))
 
 
-def absent(estimator: Any, name: str) -> AttributeError:
-    """The error of a public attribute that is not there.
-
-    Parameters
-    ----------
-    estimator : estimator
-    name : str
-    """
+def absent(estimator: Any, name: str, is_fitted: bool) -> AttributeError:
+    """The error of a public attribute that is not there, of an estimator or a search, fitted or not."""
     owner, state = type(estimator).__name__, vars(estimator)
     told = f"{owner!r} object has no attribute {name!r}"
     if not name.endswith("_"):
         return _error(AttributeError, f"{told}.{did_you_mean(name, _public(estimator))}", name, estimator)
-    if "_fitted_" not in state:
+    if not is_fitted:
         hint = _ELSEWHERE.get(name, "")
         told = f"This {owner} instance is not fitted yet, so that it has no {name!r}. Call 'fit' first."
         return _error(NotFittedError, f"{told} {hint}".rstrip(), name, estimator)
