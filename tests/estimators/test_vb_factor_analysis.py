@@ -3,6 +3,7 @@
 import pickle
 import re
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -499,3 +500,12 @@ def test_memory_beside_rows_without_gaps_does_not_grow_with_them(rng):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] - peaks[0] < 0.02 * X.nbytes
+
+
+def test_more_factors_than_columns_are_warned_of():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    with pytest.warns(DataWarning, match="^7 factors of 2 columns cannot be told apart"):
+        VBFactorAnalysis(7, random_state=0).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        VBFactorAnalysis(2, random_state=0).fit(X)

@@ -297,6 +297,13 @@ class VBFactorAnalysis(MixtureEstimator):
 
     def _warn_of_fit(self, fitted: Any, data) -> None:
         super()._warn_of_fit(fitted, data)
+        n_columns = fitted.emission.n_columns
+        if self.n_factors != "auto" and self.n_factors > n_columns:
+            warn(
+                f"{self.n_factors} factors of {n_columns} columns cannot be told apart: as many factors as columns "
+                "give any covariance. Take fewer factors, or n_factors='auto'.",
+                DataWarning,
+            )
         if self.method == "ml" and fitted.near_floor:
             warn(f"{_heywood(fitted.near_floor)} Take fewer factors, or method='vb'.", DataWarning)
 
