@@ -856,6 +856,18 @@ def test_turns_of_states_that_grew_large_move_the_bound_by_rounding_alone(rng):
     assert np.ptp(values) < 1e-4
 
 
+def test_maximum_likelihood_of_a_noisy_autoregression_is_that_of_statsmodels():
+    """First states N(0, 4) and no offset: the maximum of statsmodels' likelihood, where plain EM takes 268 steps."""
+    nile = np.asarray(load_nile().data, dtype=float).reshape(-1, 1)
+    prior = LinearDynamicalSystem.from_precisions([1.0], [1.0], shape=[1.0], rate=[1.0]).prior
+    model = LinearDynamicalSystem(*prior.blocks, first=FirstStates(np.zeros(1), np.eye(1) / 4))
+    data = model.compile((nile - nile.mean()) / 100, lengths=[100])
+    start = model.statistics_of_start(data, data.measured, 0.1)[:, None]
+    fit = run(LDSAscent(model, data, posteriors.ML), start, tol=1e-9, max_iter=1000)
+    assert fit.objective.item() == pytest.approx(-176.47626092, abs=1e-8)
+    assert fit.n_iter.item() < 100
+
+
 def test_the_basis_of_the_most_likely_has_a_closed_form(rng):
     found = 0
     for _ in range(6):
