@@ -658,7 +658,7 @@ def test_parameters_of_emissions(name, value):
 
 
 def emission_cases():
-    families = "'bernoulli', 'categorical', 'exponential', 'gaussian', 'factor', 'multinomial', 'poisson', 'regression'"
+    families = "'bernoulli', 'categorical', 'exponential', 'factor', 'gaussian', 'multinomial', 'poisson', 'regression'"
     whose = "The 'emission' parameter of VBMixture "
     for value in (None, 3, [], "Gaussian", "normal"):
         yield (

@@ -109,8 +109,8 @@ class EmissionReader:
 
     def _forms(self) -> str:
         return (
-            f"'auto', one of {listed(map(repr, EMISSIONS))}, an emission such as Gaussian(), a mapping of names to "
-            "columns, or a list of (name, emission, columns)"
+            f"'auto', one of {listed(map(repr, sorted(EMISSIONS)))}, an emission such as Gaussian(), a mapping of "
+            "names to columns, or a list of (name, emission, columns)"
         )
 
     # Emissions --------------------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class EmissionReader:
             )
         raise ValueError(
             f"{self._whose} names the family {show(family)}.{did_you_mean(family, EMISSIONS)} Families are "
-            f"{listed(map(repr, EMISSIONS))}.{_FROM_OUTSIDE}"
+            f"{listed(map(repr, sorted(EMISSIONS)))}.{_FROM_OUTSIDE}"
         )
 
     def _check_covariance_type(self, emission: EmissionSpecification) -> None:

@@ -76,12 +76,12 @@ class AskedNetwork:
         if asked.actions and self.hidden:
             self._warn_of_effects(asked)
         changed, row = self.under(asked)
-        if not np.isfinite(queries.log_likelihood(changed.model, changed.point, row, **self.limits)[0]):
+        joint, impossible = queries.joint_if_possible(changed.model, changed.point, row, asked.targets, **self.limits)
+        if impossible[0]:
             raise ValueError(
                 f"The evidence {shown(evidence)} has probability 0 under these tables: nothing follows from it."
             )
-        joint = queries.joint(changed.model, changed.point, row, asked.targets, **self.limits)[0]
-        return LabeledTable(joint, asked.targets, tuple(self.levels[node] for node in asked.targets))
+        return LabeledTable(joint[0], asked.targets, tuple(self.levels[node] for node in asked.targets))
 
     def asked(self, targets, evidence: Mapping | None, do: Mapping | None) -> Asked:
         """What a user asks, checked."""

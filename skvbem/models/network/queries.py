@@ -41,21 +41,45 @@ def marginals(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence
 def joint(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence, **limits) -> np.ndarray:
     """p(nodes | row, theta) of every row: (n_rows, states of the first node, states of the second, ...).
 
-    The nodes must not have a column in `data`.
+    The nodes must not have a column in `data`. A row that is impossible under theta gets what an empty row has.
     """
     (posterior,) = _posterior(model, point, data, tuple(nodes), together=True, **limits).values()
     return posterior
 
 
+def joint_if_possible(
+    model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence, **limits
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `joint`, and which rows are impossible under theta, (n_rows,): nothing is said of these."""
+    results, impossible = _posterior_of_rows(model, point, data, tuple(nodes), together=True, **limits)
+    (posterior,) = results.values()
+    return posterior, impossible
+
+
 def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
+    results, impossible = _posterior_of_rows(model, point, data, nodes, together=together, **limits)
+    if impossible.any():
+        columns = model.columns(data)
+        nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
+        of_nothing, _ = _posterior_of_rows(model, point, nothing, nodes, together=together, **limits)
+        for key, value in of_nothing.items():
+            asked_for = impossible.copy()
+            for node in key if together else (key,):
+                if (k := model.position[node]) in columns:
+                    asked_for &= columns[k] < 0
+            results[key][asked_for] = value[0]
+    return results
+
+
+def _posterior_of_rows(model, point, data, nodes, *, together, **limits) -> tuple[dict, np.ndarray]:
     asked = {"together" if together else "wanted": nodes}
     program = model.compile(data, keep_rows=True, **asked, **limits)
     positions = [model.position[node] for node in nodes]
     sizes = [model.layout.cardinalities[k] for k in positions]
     columns = model.columns(data)
     if together:
-        results = {tuple(nodes): np.ones((len(data), *sizes))}
-        wanted = {tuple(nodes): tuple(positions)}
+        results = {nodes: np.ones((len(data), *sizes))}
+        wanted = {nodes: tuple(positions)}
     else:
         results = {node: np.zeros((len(data), size)) for node, size in zip(nodes, sizes)}
         wanted = {node: (k,) for node, k in zip(nodes, positions)}
@@ -63,8 +87,9 @@ def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
             if k in columns:
                 seen = np.flatnonzero(columns[k] >= 0)
                 results[node][seen, columns[k][seen]] = 1.0
-    impossible = ~np.isfinite(log_of_complete_families(model, safe_log(point), data))
-    for plan, contexts, log_z, beliefs in program.beliefs(safe_log(point)):
+    log_point = safe_log(point)
+    impossible = ~np.isfinite(log_of_complete_families(model, log_point, data))
+    for plan, contexts, log_z, beliefs in program.beliefs(log_point):
         rows, context = rows_of(plan, contexts)
         impossible[rows] |= ~np.isfinite(log_z[context])
         for key, targets in wanted.items():
@@ -79,15 +104,7 @@ def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
                 results[key][rows] *= posterior
             else:
                 results[key][rows] = posterior
-    if impossible.any():
-        nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
-        for key, value in _posterior(model, point, nothing, nodes, together=together, **limits).items():
-            asked_for = impossible.copy()
-            for k in wanted[key]:
-                if k in columns:
-                    asked_for &= columns[k] < 0
-            results[key][asked_for] = value[0]
-    return results
+    return results, impossible
 
 
 def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence, **limits) -> dict:
