@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from planted.errors import COMPILED, PACKAGE, ROOT, Error, Sources
 
-BUILT_FROM = (PACKAGE, "pyproject.toml", "meson.build", "meson.options", "README.md", "LICENSE")
+BUILT_FROM = (PACKAGE, ".ci", "pyproject.toml", "meson.build", "meson.options", "README.md", "LICENSE")
 DIED = "pytest, which died"
 # An editable installation comes before PYTHONPATH, in the tests and in what they start.
 NO_EDITABLE_INSTALLATION = """import sys
