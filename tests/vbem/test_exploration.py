@@ -122,6 +122,16 @@ def test_contenders_that_met_one_optimum_are_one():
     assert [round(each.objective) for each in optima] == [1, 0]
 
 
+def test_a_start_that_cannot_reach_the_best_is_left_after_a_round():
+    for starts in ([990.0, 400.0], [400.0, 990.0]):
+        hills = Hills((0.0, 0.0), (1000.0, 50.0))
+        of_starts, optima = Explorer(FitMethod(), LIMITS, (0,), None).searched(hills, np.array([starts]))
+        left = of_starts[starts.index(400.0)]
+        assert not left.converged
+        assert left.n_iter < 12
+        assert [round(each.objective) for each in optima] == [50]
+
+
 # Optima that chains start from ----------------------------------------------------------------------------------------
 
 

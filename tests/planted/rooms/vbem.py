@@ -20,6 +20,9 @@ ERRORS = {
         ("objective = objective[self.counts(statistics)]", "objective = objective[:]")
     ],
     "a move that lowers the objective is kept": [
+        ("        best = _first_of_the_best(left)\n", "        best = left[-1]\n")
+    ],
+    "what cannot reach the best goes on": [
         ("return contenders[_first_of_the_best(_ends_of(contenders)).place]", "return contenders[-1]")
     ],
     "a search ends after one round, whoever met the best": [
