@@ -101,15 +101,11 @@ class Contender:
         return self.to_come < _DIFFERENT
 
     def gone_on(self, after: Contender, is_move: bool = False) -> Contender:
-        """The contender after a run that went on from here, by which its last move may be judged."""
-        moves = self.moves
-        if is_move and moves:
-            moves = (*moves[:-1], moves[-1]._replace(objective=after.objective))
-        trace, n_iter = [*self.trace, *after.trace], self.n_iter + after.n_iter
-        return Contender(
-            *(after.statistics, after.start, moves, after.objective, after.to_come),
-            *(trace, n_iter, after.converged, after.counts),
-        )
+        """What a run that went on from here ended in, with the way to here; its last move may be judged by it."""
+        if is_move and self.moves:
+            after.moves = (*self.moves[:-1], self.moves[-1]._replace(objective=after.objective))
+        after.trace, after.n_iter = [*self.trace, *after.trace], self.n_iter + after.n_iter
+        return after
 
     def may_end_with(self, better: Contender) -> bool:
         """Whether both may end at one objective."""

@@ -201,11 +201,11 @@ def run(
         done |= still < tol
         room = max_iter - taken - (3 if accelerate else 2)  # steps left after the next look at convergence
         goes_on = ~(done | race.is_lost(taken, one, second, still, ended)) & (room >= 0)
-        going = np.flatnonzero(goes_on)
+        (going,) = goes_on.nonzero()
         if stop is not None and stop(*_cycle(taken, objective, len(going), to_come)):
             going, goes_on = going[:0], np.zeros_like(goes_on)
         if len(going) < len(live):
-            ends = np.flatnonzero(~goes_on)
+            (ends,) = (~goes_on).nonzero()
             left, there = live[ends], one.take(ends, axis=1)
             result[:, left], n_iter[left], converged[left] = there, taken, done[ends]
             ended = max(ended, race.best(there, second[ends]))

@@ -192,8 +192,8 @@ class Explorer:
     def _run(
         self, ascent: Ascent, contenders: list[Contender], race: Race, limits: Mapping[str, Any]
     ) -> list[Contender]:
-        columns = np.stack([each.statistics for each in contenders], axis=1)
-        result = run(ascent, columns, stop=self._stop, race=race, **limits)
+        points = np.array([each.statistics for each in contenders])
+        result = run(ascent, points.T, stop=self._stop, race=race, **limits)
         return contenders_of(result, contenders, self.method.solutions(ascent))
 
 
