@@ -111,9 +111,10 @@ def main() -> None:
     records = read()
     for name in parser.parse_args().only:
         for gaps in GAPS:
-            records[f"{name}, {gaps:.0%} missing"] = measured(name, gaps)
+            case = f"{name}, {gaps:.0%} missing"
+            records[case] = measured(name, gaps)
             RESULTS.write_text(json.dumps(records, indent=1) + "\n")
-            print(rows_of(records)[-1], flush=True)
+            print(rows_of({case: records[case]})[0], flush=True)
 
 
 if __name__ == "__main__":
