@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from skvbem import VBFactorAnalysis
 from skvbem.datasets import load_ability_tests
+from skvbem.errors import DataWarning
 from skvbem.estimators.factor_analysis.rotations import (
     ROTATIONS,
     gradient_projection,
@@ -179,7 +180,8 @@ def test_factors_that_no_column_tells_apart_are_left_orthogonal_by_promax(rng):
     turns = ROTATIONS["promax"].near(many, np.eye(2))
     np.testing.assert_allclose(turns[1].T @ turns[1], np.eye(2), atol=1e-12)
     assert abs((turns[0].T @ turns[0])[0, 1]) > 0.01
-    model = VBFactorAnalysis(2, rotation="promax", n_init=1, random_state=0).fit(rng.normal(size=(10, 1)))
+    with pytest.warns(DataWarning, match=r"^2 factors cannot be told apart where columns are fewer \(1\)"):
+        model = VBFactorAnalysis(2, rotation="promax", n_init=1, random_state=0).fit(rng.normal(size=(10, 1)))
     assert np.isfinite(model.loadings_).all()
 
 

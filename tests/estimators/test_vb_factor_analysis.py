@@ -504,7 +504,7 @@ def test_memory_beside_rows_without_gaps_does_not_grow_with_them(rng):
 
 def test_more_factors_than_columns_are_warned_of():
     X = np.random.default_rng(0).normal(size=(40, 2))
-    with pytest.warns(DataWarning, match="^7 factors of 2 columns cannot be told apart"):
+    with pytest.warns(DataWarning, match=r"^7 factors cannot be told apart where columns are fewer \(2\)"):
         VBFactorAnalysis(7, random_state=0).fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)

@@ -300,8 +300,8 @@ class VBFactorAnalysis(MixtureEstimator):
         n_columns = fitted.emission.n_columns
         if self.n_factors != "auto" and self.n_factors > n_columns:
             warn(
-                f"{self.n_factors} factors of {n_columns} columns cannot be told apart: as many factors as columns "
-                "give any covariance. Take fewer factors, or n_factors='auto'.",
+                f"{self.n_factors} factors cannot be told apart where columns are fewer ({n_columns}): as many factors "
+                "as columns give any covariance. Take fewer factors, or n_factors='auto'.",
                 DataWarning,
             )
         if self.method == "ml" and fitted.near_floor:
