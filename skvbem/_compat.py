@@ -113,7 +113,7 @@ class SuggestingMixin:
         if hasattr(type(self), name):
             return object.__getattribute__(self, name)  # to raise its own reason again
         if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.", name=name, obj=self)
+            raise SuggestingMixin._absent(self, name)  # for Python, which asks for many, and not for users
         raise self._absent(name)
 
     def _absent(self, name: str) -> AttributeError:
@@ -123,7 +123,7 @@ class SuggestingMixin:
     @classmethod
     @cache
     def _known_parameters(cls) -> tuple[str, ...]:
-        return tuple(super()._get_param_names())  # type: ignore[misc]
+        return tuple(super()._get_param_names())  # type: ignore[misc]  # of the estimator that this is mixed into
 
     @classmethod
     def _get_param_names(cls) -> list[str]:

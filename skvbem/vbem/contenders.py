@@ -101,7 +101,7 @@ class Contender:
         return self.to_come < _DIFFERENT
 
     def gone_on(self, after: Contender, is_move: bool = False) -> Contender:
-        """What a run that went on from here ended in, with the way to here; its last move may be judged by it."""
+        """What a run that went on from here ended in: it is given the way to here, whose last move it may judge."""
         if is_move and self.moves:
             after.moves = (*self.moves[:-1], self.moves[-1]._replace(objective=after.objective))
         after.trace, after.n_iter = [*self.trace, *after.trace], self.n_iter + after.n_iter

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reproduction.interval_coverage import LEVELS
+from reproduction.pages import check_page
 
 GUIDE = Path(__file__).parents[2] / "doc" / "user_guide"
 # Standard errors of a coverage, counted as if the intervals of one simulation were one, and what the ends of intervals
@@ -35,12 +36,6 @@ def check_once(records: list[dict], problems: Iterable[str]) -> None:
     assert {name for name, *_ in names} == set(problems)
 
 
-def check_page(name: str, study: Any) -> None:
+def check_study(name: str, study: Any) -> None:
     """A page of the guide has the tables of a study."""
-    path = GUIDE / name
-    if not path.exists():
-        pytest.skip("no documentation beside the tests")
-    page = path.read_text("utf-8")
-    for rows in (study.table, study.costs):
-        for row in rows(study.read()):
-            assert ", ".join(f'"{cell}"' if "," in cell else cell for cell in row) in page
+    check_page(GUIDE / name, [*study.table(study.read()), *study.costs(study.read())])

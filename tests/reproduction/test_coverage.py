@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from reproduction import linear_system_coverage, loadings_coverage, point_coverage
-from reproduction.coverage import check_draws_hold, check_once, check_page
+from reproduction.coverage import check_draws_hold, check_once, check_study
 
 #: Studies, by the page of the guide that shows their tables.
 STUDIES = {"factors.rst": loadings_coverage.STUDY, "state_space.rst": linear_system_coverage.STUDY}
@@ -54,4 +54,4 @@ def test_fits_of_points_are_recorded_once():
 
 @pytest.mark.parametrize(("page", "study"), [*STUDIES.items(), ("intervals.rst", point_coverage)])
 def test_the_pages_show_the_records(page, study):
-    check_page(page, study)
+    check_study(page, study)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduction import data_tempering
+from reproduction.pages import check_page
 
 PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "scores.rst"
 LINES = data_tempering.record()
@@ -64,8 +65,4 @@ def test_a_tiny_model_again(kind, number):
 
 
 def test_the_page_shows_the_record():
-    if not PAGE.exists():
-        pytest.skip("no documentation beside the tests")
-    page = PAGE.read_text("utf-8")
-    for row in data_tempering.table(LINES):
-        assert ", ".join(row) in page
+    check_page(PAGE, data_tempering.table(LINES))

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduction import evidence_calibration
+from reproduction.pages import check_page
 
 PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "scores.rst"
 LINES = evidence_calibration.record()
@@ -42,8 +43,4 @@ def test_a_run_again(name):
 
 
 def test_the_page_shows_the_record():
-    if not PAGE.exists():
-        pytest.skip("no documentation beside the tests")
-    page = PAGE.read_text("utf-8")
-    for row in evidence_calibration.table(LINES):
-        assert ", ".join(row) in page
+    check_page(PAGE, evidence_calibration.table(LINES))

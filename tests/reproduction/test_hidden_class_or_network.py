@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduction import hidden_class_or_network as study
+from reproduction.pages import check_page
 
 from skvbem.search.strategies.landscapes import SummedGraphs
 
@@ -92,8 +93,4 @@ def test_bounds_lean_towards_the_network():
 
 
 def test_the_page_shows_the_record():
-    if not PAGE.exists():
-        pytest.skip("no documentation beside the tests")
-    page = PAGE.read_text("utf-8")
-    for row in (*study.by_size(RECORDS), *study.by_score(RECORDS)):
-        assert ", ".join(row) in page
+    check_page(PAGE, [*study.by_size(RECORDS), *study.by_score(RECORDS)])

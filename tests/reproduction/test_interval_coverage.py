@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from reproduction import interval_coverage
-from reproduction.coverage import check_draws_hold, check_once, check_page
+from reproduction.coverage import check_draws_hold, check_once, check_study
 
 RECORDS = interval_coverage.STUDY.read()
 
@@ -40,4 +40,4 @@ def test_intervals_of_vb_hold_less(name):
 
 
 def test_the_page_shows_the_record():
-    check_page("intervals.rst", interval_coverage.STUDY)
+    check_study("intervals.rst", interval_coverage.STUDY)
