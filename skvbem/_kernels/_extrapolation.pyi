@@ -7,13 +7,19 @@ def look(
     third: NDArray,
     at_first: NDArray,
     at_second: NDArray,
+    live: NDArray,
     most: float,
     rounding: float,
     magnitude: float,
+    tol: float,
+    reach: float,
+    best: float,
     length: NDArray,
+    objective: NDArray,
     to_come: NDArray,
     done: NDArray,
-) -> None: ...
+    goes_on: NDArray,
+) -> int: ...
 def extrapolate(
     first: NDArray, second: NDArray, third: NDArray, length: NDArray, longest: NDArray, floor: NDArray, ahead: NDArray
 ) -> None: ...

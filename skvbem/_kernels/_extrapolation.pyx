@@ -17,27 +17,35 @@ def has_risen(const double[::1] before, const double[::1] after):
 
 
 def look(const double[:, ::1] first, const double[:, ::1] second, const double[:, ::1] third,
-         const double[::1] at_first, const double[::1] at_second, double most, double rounding, double magnitude,
-         double[::1] length, double[::1] to_come, unsigned char[::1] done):
-    """Fill the steps left of each lane, the gain still to come, and whether the last gain is below what rounding is.
+         const double[::1] at_first, const double[::1] at_second, const long long[::1] live, double most,
+         double rounding, double magnitude, double tol, double reach, double best, double[::1] length,
+         double[::1] objective, double[::1] to_come, unsigned char[::1] done, unsigned char[::1] goes_on):
+    """Fill what is known of live lanes after two steps, and say how many of them go on.
 
     Parameters
     ----------
-    first, second, third : (n_cells, n_lanes) IN
-    at_first, at_second : (n_lanes,) IN
+    first, second, third : (n_cells, n_live) IN
+        Before, between and after the steps.
+    at_first, at_second : (n_live,) IN
         The objective at the first two points, nats.
+    live : (n_live,) IN
+        Which lanes these are.
     most : IN
         Steps left that are counted at the most.
     rounding, magnitude : IN
         The share of the terms that is rounding, and the size of the terms beside the objective, nats.
-    length : (n_lanes,) OUT
+    tol : IN
+        Nats to come below which a lane is done; it is done, too, where the last gain is rounding.
+    reach, best : IN
+        A lane that is not done goes on unless so many times what is to come leaves it below the best, nats.
+    length : (n_live,) OUT
         |r| / |v|, at least 1: how many steps the curvature of the path says are left.
-    to_come : (n_lanes,) OUT
-        Nats.
-    done : (n_lanes,) OUT
+    objective, to_come : (n_lanes,) OUT
+        Those of the lanes that are live, nats.
+    done, goes_on : (n_live,) OUT
     """
-    cdef Py_ssize_t cell, lane
-    cdef double r, v, gain
+    cdef Py_ssize_t cell, lane, n_going = 0
+    cdef double r, v, gain, still
     cdef double squares_r, squares_v
     with nogil:
         for lane in range(first.shape[1]):
@@ -52,8 +60,13 @@ def look(const double[:, ::1] first, const double[:, ::1] second, const double[:
             if not length[lane] > 1.0:
                 length[lane] = 1.0
             gain = at_second[lane] - at_first[lane]
-            to_come[lane] = gain * (length[lane] if length[lane] < most else most)
-            done[lane] = gain < rounding * (fabs(at_second[lane]) + magnitude)
+            still = gain * (length[lane] if length[lane] < most else most)
+            objective[live[lane]] = at_second[lane]
+            to_come[live[lane]] = still
+            done[lane] = still < tol or gain < rounding * (fabs(at_second[lane]) + magnitude)
+            goes_on[lane] = not done[lane] and not at_second[lane] + reach * still < best
+            n_going += goes_on[lane]
+    return n_going
 
 
 def extrapolate(const double[:, ::1] first, const double[:, ::1] second, const double[:, ::1] third,

@@ -3,6 +3,12 @@ from libc.stdint cimport uint64_t
 from skvbem._kernels._contraction cimport Contraction
 
 
+cdef class MStep:
+    cdef const long long[::1] starts
+    cdef const double[:, ::1] offset, row_offset
+    cdef bint density
+
+
 cdef class Workspace:
     cdef readonly Contraction program
     cdef readonly Py_ssize_t n_lanes
@@ -11,9 +17,7 @@ cdef class Workspace:
 
     cdef void start(self) noexcept nogil
     cdef void begin_block(self, Py_ssize_t block) noexcept nogil
-    cdef void from_counts(self, const long long[::1] starts, const double[:, ::1] offset,
-                          const double[:, ::1] row_offset, bint density,
-                          const double[:, ::1] counts) noexcept nogil
+    cdef void from_counts(self, MStep m_step, const double* counts) noexcept nogil
     cdef void run_block(self, Py_ssize_t block, uint64_t* streams, bint counted) noexcept nogil
     cdef void total(self, double* objective) noexcept nogil
     cdef void gather(self, double* counts) noexcept nogil

@@ -44,6 +44,22 @@ cdef class Factors:
         free(self.tables)
 
 
+cdef class MStep:
+    """What an M step needs besides counts: the form of q(theta).
+
+    Parameters
+    ----------
+    starts : (n_rows + 1,), first cell of each Dirichlet row
+    offset : (2, n_cells), the offset of the form and its ln Gamma
+    row_offset : (2, n_rows), the same of the row sums
+    density : whether q(theta) is a density
+    """
+
+    def __init__(self, const long long[::1] starts, const double[:, ::1] offset, const double[:, ::1] row_offset,
+                 bint density):
+        self.starts, self.offset, self.row_offset, self.density = starts, offset, row_offset, density
+
+
 cdef class Workspace:
     """The memory of a run: parameters, tables and partial results of one program for a number of lanes.
 
@@ -87,13 +103,11 @@ cdef class Workspace:
                 self.penalty[lane] = 0.0
             self.start()
 
-    cdef void from_counts(self, const long long[::1] starts, const double[:, ::1] offset,
-                          const double[:, ::1] row_offset, bint density,
-                          const double[:, ::1] counts) noexcept nogil:
+    cdef void from_counts(self, MStep m_step, const double* counts) noexcept nogil:
         natural_and_penalty(
-            starts.shape[0] - 1, self.n_lanes, &starts[0], &offset[0, 0], &offset[1, 0], &row_offset[0, 0],
-            &row_offset[1, 0], density, &counts[0, 0], &self.scratch[0], &self.natural_[0, 0],
-            &self.exp_natural[0, 0], &self.penalty[0])
+            m_step.starts.shape[0] - 1, self.n_lanes, &m_step.starts[0], &m_step.offset[0, 0], &m_step.offset[1, 0],
+            &m_step.row_offset[0, 0], &m_step.row_offset[1, 0], m_step.density, counts, &self.scratch[0],
+            &self.natural_[0, 0], &self.exp_natural[0, 0], &self.penalty[0])
         self.start()
 
     cdef void begin_block(self, Py_ssize_t block) noexcept nogil:
@@ -129,11 +143,10 @@ cdef class Workspace:
             self.program.add_counts(block, self.n_lanes, &self.expected[0, 0]
                                     + self.program.block_at[block] * self.n_lanes, counts)
 
-    def from_form(self, const long long[::1] starts, const double[:, ::1] offset, const double[:, ::1] row_offset,
-                  bint density, const double[:, ::1] counts):
-        """Start from counts (n_cells, n_lanes) through the form of q(theta); see `advance`."""
+    def from_form(self, MStep m_step, const double[:, ::1] counts):
+        """Start from counts (n_cells, n_lanes) through the form of q(theta)."""
         with nogil:
-            self.from_counts(starts, offset, row_offset, density, counts)
+            self.from_counts(m_step, &counts[0, 0])
 
     def block(self, Py_ssize_t block):
         """Run one block of contexts; blocks are independent."""
@@ -186,23 +199,19 @@ cdef class Workspace:
             self.gather(&counts[0, 0])
             self.total(&objective[0])
 
-    def advance(self, const long long[::1] starts, const double[:, ::1] offset, const double[:, ::1] row_offset,
-                bint density, double[:, ::1] counts, double[:, ::1] trace):
+    def advance(self, MStep m_step, double[:, ::1] counts, double[:, ::1] trace):
         """Full steps (M then E), as many as `trace` has rows.
 
         Parameters
         ----------
-        starts : (n_rows + 1,) IN, first cell of each Dirichlet row
-        offset : (2, n_cells) IN, the offset of the form and its ln Gamma
-        row_offset : (2, n_rows) IN, the same of the row sums
-        density : whether q(theta) is a density
+        m_step : MStep IN
         counts : (n_cells, n_lanes) IN and OUT
         trace : (n_steps, n_lanes) OUT, the objective at the counts each step started from
         """
         cdef Py_ssize_t step, block
         with nogil:
             for step in range(trace.shape[0]):
-                self.from_counts(starts, offset, row_offset, density, counts)
+                self.from_counts(m_step, &counts[0, 0])
                 for block in range(self.program.n_blocks):
                     self.run_block(block, NULL, True)
                 self.gather(&counts[0, 0])

@@ -437,7 +437,7 @@ class DAG:
         nothing; only those with like observed neighbors and different hidden ones are searched.
         """
         renaming, _ = self._canonical_renaming(hidden)
-        return self._renamed(renaming, self._nodes)
+        return self._renamed(renaming, self._nodes) if any(a != b for a, b in renaming.items()) else self
 
     def n_automorphisms(self, hidden: Mapping[Hashable, Hashable]) -> int:
         """The number of permutations of hidden nodes within their kinds that leave the graph unchanged.

@@ -119,23 +119,18 @@ class Race:
             objective = objective[self.counts(statistics)]
         return max(objective.tolist(), default=-np.inf)
 
-    def is_lost(
-        self, n_steps: int, statistics: np.ndarray, objective: np.ndarray, to_come: np.ndarray, ended: float
-    ) -> np.ndarray | bool:
-        """Which live starts are stopped after so many steps: those that cannot reach the best.
+    def to_reach(self, n_steps: int, statistics: np.ndarray, objective: np.ndarray, ended: float) -> float:
+        """What a live start must have in reach after so many steps, nats: the best; nothing before it is compared.
 
         Parameters
         ----------
         n_steps : int
         statistics : ndarray of shape (n_cells, n_live)
-        objective, to_come : ndarray of shape (n_live,)
+        objective : ndarray of shape (n_live,)
         ended : float
             The best of those that have ended, nats.
         """
-        if n_steps < self.n_steps:
-            return False
-        best = max(self.best(statistics, objective), ended)
-        return objective + self.reach * to_come < best
+        return max(self.best(statistics, objective), ended) if n_steps >= self.n_steps else -np.inf
 
 
 #: No start is stopped before it converges.
@@ -181,7 +176,7 @@ def run(
     n_iter, converged = np.zeros(n_lanes, dtype=int), np.zeros(n_lanes, dtype=bool)
     to_come = np.full(n_lanes, np.inf)
     traces: list[list[float]] = [[] for _ in range(n_lanes)]
-    live, taken, ended = np.arange(n_lanes), 0, race.least  # all that are live have taken the same steps
+    live, taken, ended = np.arange(n_lanes, dtype=np.int64), 0, race.least  # all that live have taken the same steps
     here, reached, longest = result.copy(), objective.copy(), np.full(n_lanes, _FIRST_LONGEST)
     floor = np.empty(len(statistics))
     floor[:] = np.where(ascent.signed, -1.0, _MIN_FRACTION_OF_STATISTICS)
@@ -196,20 +191,19 @@ def run(
         taken += 2
         for lane, a, b in zip(live.tolist(), first.tolist(), second.tolist()):
             traces[lane] += (a, b)
-        length, still, done = _looked_at(ascent, (here, one, two), first, second)
-        objective[live], to_come[live] = second, still
-        done |= still < tol
+        limits = (ascent.magnitude, tol, race.reach, race.to_reach(taken, one, second, ended))
+        length, done, goes_on, n_going = _looked_at((here, one, two), first, second, live, limits, objective, to_come)
         room = max_iter - taken - (3 if accelerate else 2)  # steps left after the next look at convergence
-        goes_on = ~(done | race.is_lost(taken, one, second, still, ended)) & (room >= 0)
-        (going,) = goes_on.nonzero()
-        if stop is not None and stop(*_cycle(taken, objective, len(going), to_come)):
-            going, goes_on = going[:0], np.zeros_like(goes_on)
-        if len(going) < len(live):
-            (ends,) = (~goes_on).nonzero()
+        n_going *= room >= 0
+        if stop is not None:
+            n_going *= not stop(*_cycle(taken, objective, n_going, to_come))
+        if n_going < len(live):
+            goes_on &= n_going > 0
+            (going,), (ends,) = goes_on.nonzero(), (~goes_on).nonzero()
             left, there = live[ends], one.take(ends, axis=1)
             result[:, left], n_iter[left], converged[left] = there, taken, done[ends]
             ended = max(ended, race.best(there, second[ends]))
-            if len(going) == 0:
+            if n_going == 0:
                 break
             live, longest, second, length = live[going], longest[going], second[going], length[going]
             here, one, two = (points.take(going, axis=1) for points in (here, one, two))
@@ -229,16 +223,33 @@ def run(
 
 
 def _looked_at(
-    ascent: Ascent, points: tuple[np.ndarray, np.ndarray, np.ndarray], first: np.ndarray, second: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How many steps are left, the gain still to come, and whether the last gain was rounding, each (n_lanes,).
+    points: tuple[np.ndarray, np.ndarray, np.ndarray],
+    first: np.ndarray,
+    second: np.ndarray,
+    live: np.ndarray,
+    limits: tuple[float, float, float, float],
+    objective: np.ndarray,
+    to_come: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Steps left of live lanes, whether each has converged, whether it goes on, and how many do.
 
-    The objectives (n_lanes,) are those before two steps, and between them.
+    Parameters
+    ----------
+    points : tuple of ndarray of shape (n_cells, n_live)
+        Before two steps, between them and after them.
+    first, second : ndarray of shape (n_live,)
+        The objective before the steps, and between them, nats.
+    live : ndarray of shape (n_live,)
+        Which lanes they are.
+    limits : tuple of float
+        The size of the terms of the objective, `tol`, the reach of the race, and what is to be reached.
+    objective, to_come : ndarray of shape (n_lanes,)
+        Filled where lanes are live.
     """
-    length, to_come, done = np.empty_like(first), np.empty_like(first), np.empty(first.shape, dtype=bool)
-    limits = (_MAX_STEPS_LEFT, _ROUNDING, ascent.magnitude)
-    look(*points, first, second, *limits, length, to_come, done.view(np.uint8))
-    return length, to_come, done
+    length, (done, goes_on) = np.empty_like(first), np.empty((2, len(first)), dtype=bool)
+    filled = (length, objective, to_come, done.view(np.uint8), goes_on.view(np.uint8))
+    n_going = look(*points, first, second, live, _MAX_STEPS_LEFT, _ROUNDING, *limits, *filled)
+    return length, done, goes_on, n_going
 
 
 def _extrapolated(

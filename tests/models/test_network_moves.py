@@ -72,6 +72,24 @@ def test_one_state_is_divided_in_the_room_of_two_that_are_joined(of_two, rng):
             assert sum(after[k] == before[k] for k in range(3)) == 1
 
 
+def test_tied_tables_keep_their_counts(rng):
+    """A table of steps has a state twice, before and after: its cells are shared out one way after the other."""
+    dag = DAG.from_edges([("h0", "h1"), ("h1", "h2"), ("h0", "y0"), ("h1", "y1"), ("h2", "y2")])
+    ties = {"h2": ("h0", "h1"), "y1": ("h0", "y0"), "y2": ("h0", "y0")}
+    states = {node: 3 if node.startswith("h") else 2 for node in dag.nodes}
+    prior = {node: np.ones([states[n] for n in dag.family(node)]) for node in dag.nodes if node not in ties}
+    model = DiscreteDAG(dag, states, prior, ties)
+    statistics = rng.gamma(1.0, 10.0, model.layout.n_cells)
+    latents = [model.position[node] for node in ("h0", "h1", "h2")]
+    _, columns = StatesSharedOut(model, latents, statistics, rng).proposals(8)
+    before = model.tables(statistics)
+    for column in columns.T:
+        after = model.tables(np.ascontiguousarray(column))
+        assert not np.array_equal(after["h1"], before["h1"])
+        for node in ("h0", "h1", "y0"):
+            assert after[node].sum() == approx(before[node].sum())
+
+
 def test_the_only_latent_of_two_states_is_not_moved(of_two, rng):
     model, statistics = of_two
     assert StatesSharedOut(model, [1], statistics, rng).proposals(5)[0] == []

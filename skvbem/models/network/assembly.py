@@ -184,7 +184,9 @@ class Assembly:
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+    sizes.cumsum(out=starts[1:])
+    return starts
 
 
 def _joined(pieces: Sequence[np.ndarray], dtype) -> np.ndarray:

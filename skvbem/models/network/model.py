@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._kernels._workspace import Workspace
+from skvbem._kernels._workspace import MStep, Workspace
 from skvbem._numerics import log_gamma
 from skvbem.data import Rows
 from skvbem.errors import NoInteriorModeError
@@ -198,12 +198,12 @@ class DirichletAscent:
         self.signed = self.prior.signed
 
     @cached_property
-    def _form_arguments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+    def _m_step(self) -> MStep:
         """What the kernel builds natural parameters and penalties from."""
         offset = self.form.offset(self.prior)
         rows = self.prior.row_sums(offset)
         per_cell, per_row = (np.stack([x, _log_gamma_where_positive(x)]) for x in (offset, rows))
-        return self.prior.row_starts, per_cell, per_row, self.form.density
+        return MStep(self.prior.row_starts, per_cell, per_row, self.form.density)
 
     @cached_property
     def _constant(self) -> float:
@@ -240,10 +240,10 @@ class DirichletAscent:
         workspace = self._workspaces[n_lanes]
         trace = np.empty((n_steps, n_lanes))
         if self._pool is None:
-            workspace.advance(*self._form_arguments, statistics, trace)
+            workspace.advance(self._m_step, statistics, trace)
         else:
             for step in range(n_steps):
-                workspace.from_form(*self._form_arguments, statistics)
+                workspace.from_form(self._m_step, statistics)
                 list(self._pool.map(workspace.block, range(self.data.contraction.n_blocks)))
                 workspace.collect(statistics, trace[step])
         if self._constant:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import cycle, islice
+from itertools import accumulate, cycle, islice
 
 import numpy as np
 
@@ -68,33 +68,38 @@ class StatesSharedOut:
         """Statistics (n_cells,) in which states share their counts, once the second of two joined went to the first."""
         statistics = self.statistics.copy()
         one, other = states
-        for node, latent_first, is_own in self._tables[latent]:
-            table = self.layout.table(statistics, node).transpose(latent_first)
+        for places in self._places[latent]:
+            cells = places.cells
             if joined is not None:
                 into, gone = joined
-                table[into] += table[gone]
-                table[gone] = 0.0
-            pooled = table[one] + table[other]
-            share = self._rng.standard_exponential((2, *pooled.shape))
+                statistics[cells[into]] += statistics[cells[gone]]
+                statistics[cells[gone]] = 0.0
+            pooled = statistics[cells[one]] + statistics[cells[other]]
+            share = self._rng.standard_exponential(places.draws.size)[places.draws]
             share /= share[0] + share[1]
-            if self._blur and not is_own:
-                even = pooled.mean(axis=-1, keepdims=True)
-                pooled = (1.0 - self._blur) * pooled + self._blur * even
-            table[one] = pooled * share[0]
-            table[other] = pooled * share[1]
+            if self._blur:
+                places.blur(pooled, self._blur)
+            statistics[cells[one]] = pooled * share[0]
+            statistics[cells[other]] = pooled * share[1]
         return statistics
 
     @cached_property
-    def _tables(self) -> dict[int, list[tuple[int, tuple[int, ...], bool]]]:
-        """For each latent its tables: the node, the axes with that of the latent first, and whether it is the node."""
-        known: dict[int, list[tuple[int, tuple[int, ...], bool]]] = {}
+    def _places(self) -> dict[int, list[_Places]]:
+        """For each latent where its states stand: tables after tables, together where no cell is in two of them."""
+        every = np.arange(self.layout.n_cells)
+        known: dict[int, list[_Places]] = {}
         for latent in self.latents:
-            known[latent] = []
+            tables: list[list[np.ndarray]] = [[]]
+            is_own: list[list[bool]] = [[]]
+            seen: set[int] = set()
             for node, member in self._tables_of(latent):
-                family = (*self.layout.parents[node], node)
-                at = family.index(member)
-                others = (axis for axis in range(len(family)) if axis != at)
-                known[latent].append((node, (at, *others), node == member))
+                if self.layout.first_cell[node] in seen:
+                    tables, is_own, seen = [*tables, []], [*is_own, []], set()
+                seen.add(self.layout.first_cell[node])
+                at = (*self.layout.parents[node], node).index(member)
+                tables[-1].append(np.moveaxis(self.layout.table(every, node), at, 0))
+                is_own[-1].append(node == member)
+            known[latent] = [_Places(*each) for each in zip(tables, is_own)]
         return known
 
     def _tables_of(self, latent: int) -> Iterator[tuple[int, int]]:
@@ -106,6 +111,39 @@ class StatesSharedOut:
                 if key not in seen:
                     seen.add(key)
                     yield node, member
+
+
+class _Places:
+    """Where the states of a latent stand in tables that share no cell.
+
+    Parameters
+    ----------
+    tables : list of ndarray of shape (n_states, ...)
+        Cells of each, the states of the latent first.
+    is_own : list of bool
+        Whether a table is that of the latent itself.
+    """
+
+    def __init__(self, tables: list[np.ndarray], is_own: list[bool]):
+        sizes = [table[0].size for table in tables]
+        ends = list(accumulate(sizes))
+        #: Of each state, all tables in a row: (n_states, n).
+        self.cells = np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
+        #: Which of 2 n draws are of them, for two states: those of a table are drawn state by state.
+        self.draws = np.concatenate(
+            [np.arange(2 * (end - n), 2 * end).reshape(2, n) for n, end in zip(sizes, ends)], axis=1
+        )
+        self._of_children = [
+            (slice(end - n, end), table.shape[-1])
+            for table, itself, n, end in zip(tables, is_own, sizes, ends)
+            if not itself
+        ]
+
+    def blur(self, pooled: np.ndarray, blur: float) -> None:
+        """Spread a share of the counts (n,) of children evenly over their states, in place."""
+        for where, n_states in self._of_children:
+            rows = pooled[where].reshape(-1, n_states)
+            rows[:] = (1.0 - blur) * rows + blur * rows.mean(axis=-1, keepdims=True)
 
 
 def _worth_moving(layout: Layout, latents: Sequence[int]) -> list[int]:

@@ -40,10 +40,10 @@ def is_lasting(text: str) -> bool:
 
 
 def _content(value) -> str:
-    if isinstance(value, np.generic):
-        value = value.item()
     if type(value) in _ATOMS:
         return f"{type(value).__name__}:{value!r}"
+    if isinstance(value, np.generic):
+        return _content(value.item())
     if isinstance(value, (tuple, list)):
         return f"[{','.join(map(content, value))}]"
     if isinstance(value, Set):

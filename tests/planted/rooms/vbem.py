@@ -36,7 +36,10 @@ ERRORS = {
         ("least = contenders[0].objective - _NATS_OF_A_SAMPLE * ", "least = contenders[0].objective - 0.0 * ")
     ],
     "the gain still to come is forgotten in a race": [
-        ("return objective + self.reach * to_come < best", "return objective < best")
+        (
+            "not done[lane] and not at_second[lane] + reach * still < best",
+            "not done[lane] and not at_second[lane] < best",
+        )
     ],
     "an optimum that a race left on its way is kept beside itself": [
         ("16, 2**21, 100, 8", "16, 2**21, 2, 8"),

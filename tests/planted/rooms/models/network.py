@@ -4,7 +4,13 @@ TESTS = ("vbem", "models", "laws", "families", "kernels", "search/**/test_famili
 
 ERRORS = {
     "a state that is joined to another takes its counts away": [
-        ("table[into] += table[gone]", "table[into] += 0.0 * table[gone]")
+        (
+            "statistics[cells[into]] += statistics[cells[gone]]",
+            "statistics[cells[into]] += 0.0 * statistics[cells[gone]]",
+        )
+    ],
+    "tables that share cells are shared out at once": [
+        ("if self.layout.first_cell[node] in seen:", "if self.layout.first_cell[node] in ():")
     ],
     "counts shared out anew become more": [("share /= share[0] + share[1]", "share /= share.max(axis=0)")],
     "two parents' strides are swapped": [
