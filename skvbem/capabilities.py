@@ -413,8 +413,24 @@ class Marginals(Protocol):
 # ------------------------------------------------------------------------------------------- single questions
 
 
+class CompleteEvidence(Protocol):
+    r"""The evidence of complete data in closed form, :math:`\ln p(x, y)` as a function of their statistics [CH (8)].
+
+    What bounds take that complete the data. It is `log_evidence` of the prior, where no hyperparameter is hidden.
+
+    Law: where nothing is hidden, the evidence by definition.
+    """
+
+    def __call__(self, statistics: np.ndarray) -> np.ndarray:
+        """The log evidence, nats, of data with statistics (n_cells, ...), of the shape of the trailing axes."""
+        ...
+
+
 class LatentEntropy(Protocol):
     r"""The entropy of the hidden variables, :math:`H(q) = \ln Z_x - \langle\ln p(x, y \mid \phi)\rangle_q` [CH (13)].
+
+    That of states is not negative. Hidden variables that are real numbers have a density, whose entropy depends on
+    their unit and may have any sign. Rows of which nothing is observed are summed out, and have no part in it.
 
     Law: the sum over the states of each row, written out.
     """
@@ -492,7 +508,7 @@ class Identifiability(Protocol):
 
 
 #: Capabilities that take the evidence of complete rows in closed form, which there is given hyperparameters alone.
-OF_KNOWN_HYPERPARAMETERS = ("marginals", "entropy", "enumeration")
+OF_KNOWN_HYPERPARAMETERS = ("marginals", "complete_evidence", "enumeration")
 
 
 @dataclass(frozen=True, eq=False)
@@ -515,6 +531,8 @@ class Capabilities:
         Relabelings of hidden variables and states.
     marginals : Marginals or None
         Counts as sums over independent rows. Without it collapsed bounds draw all statistics.
+    complete_evidence : CompleteEvidence or None
+        The evidence of complete data in closed form.
     entropy : LatentEntropy or None
         The entropy of q(x).
     information : Information or None
@@ -532,6 +550,7 @@ class Capabilities:
     metropolis: Metropolis | None = None
     relabelings: Relabelable | None = None
     marginals: Marginals | None = None
+    complete_evidence: CompleteEvidence | None = None
     entropy: LatentEntropy | None = None
     information: Information | None = None
     enumeration: Enumeration | None = None

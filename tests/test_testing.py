@@ -153,6 +153,13 @@ class Careless(Geometric):
         return np.zeros(values.shape, dtype=bool)
 
 
+class FractionsToo(Geometric):
+    """Negative cells alone are impossible."""
+
+    def impossible(self, values):
+        return values < 0
+
+
 class Shifted(Poisson):
     """Its means are one too many."""
 
@@ -175,6 +182,24 @@ def test_a_wrong_specification_is_told_its_law(rng):
         check_emission(Unwilling(), counts(rng), laws=["specification_is_a_value"])
     with pytest.raises(AssertionError, match=r"law 'bad_cells_are_refused_in_its_words' .*\n.*A cell 0.5: nothing"):
         check_emission(Careless(), counts(rng), refused=0.5, laws=["bad_cells_are_refused_in_its_words"])
+    with pytest.raises(AssertionError, match=r"A cell 0.5: nothing"):
+        check_emission(FractionsToo(), counts(rng), refused=[-1.0, 0.5], laws=["bad_cells_are_refused_in_its_words"])
+
+
+def test_an_emission_is_taken_by_its_name(rng):
+    law = "bad_cells_are_refused_in_its_words"
+    whole, _ = check_emission("poisson", counts(rng), refused=[-1.0, 0.5], laws=[law])
+    assert whole.held == (law,)
+    with pytest.raises(
+        ValueError, match=r"There is no emission 'poison'\. Did you mean 'poisson'\? The emissions are "
+    ):
+        check_emission("poison", counts(rng))
+
+
+def test_too_few_values_of_a_missing_cell_are_told(rng):
+    law = "missing_cell_is_the_sum_over_its_values"
+    with pytest.raises(AssertionError, match=r"of the first 5 values that `cells` gives \(at most 400\)"):
+        check_emission("poisson", counts(rng), cells=lambda row, column: range(5), laws=[law])
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ class Evidence:
 
     def __repr__(self):
         error = "" if self.standard_error is None else f" ± {self.standard_error:.2g}"
-        bound = ", lower bound" if self.is_lower_bound else ""
+        bound = ", lower bound" if self.is_lower_bound and self.kind != "exact" else ""
         if bound and self.standard_error is not None:
             bound += " on average"
         form = f", at the {self.form.upper()} fit" if self.form else ""
@@ -116,7 +116,7 @@ class Score:
     needs : tuple of str
         The capabilities that it needs of a model, fields of `skvbem.capabilities.Capabilities`.
     form : {"vb", "map", "ml"} or None
-        The form of fit it is evaluated at by default.
+        The form of fit it is evaluated at by default: that of the function's option `form`, if it has one.
     random : bool
         Whether it draws, so that its value has a standard error and depends on a seed.
     sums_over_rows : bool
@@ -158,6 +158,14 @@ class Score:
             raise ValueError(
                 f"The 'form' of the score {self.name!r} must be None or one of {forms}. Got {self.form!r}."
             )
+        default = inspect.signature(self.compute).parameters.get("form")
+        if default is not None and default.default in FORMS and self.form != default.default:
+            if self.form is not None:
+                raise ValueError(
+                    f"The 'form' of the score {self.name!r} must be that of its function, {default.default!r}, or left "
+                    f"out. Got {self.form!r}."
+                )
+            object.__setattr__(self, "form", default.default)
         for need in self.needs:
             if need not in known:
                 names = ", ".join(known)

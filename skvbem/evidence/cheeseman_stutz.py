@@ -107,10 +107,10 @@ class _Completed:
 def _completed(evaluation: Evaluation, form: str, kind: str) -> _Completed:
     if form != "vb" and not evaluation.is_exact:
         raise needs_exact_inference(kind)
-    prior = evaluation.model.prior
-    natural = prior.natural(evaluation.point(form))
+    log_evidence = evaluation.capability("complete_evidence", f"The score {kind!r}")
+    natural = evaluation.model.prior.natural(evaluation.point(form))
     counts, log_z = evaluation.expectation(natural, f"The score {kind!r}", of_clusters=True)
-    bound = float(log_z - times_log(counts, natural).sum()) + float(prior.log_evidence(counts))
+    bound = float(log_z - times_log(counts, natural).sum()) + float(log_evidence(counts))
     entropy = evaluation.capability("entropy")(natural, evaluation.data)
     if -_ROUNDING * (1 + abs(log_z)) < entropy < 0:  # of states that are counted, below 0 by rounding alone
         entropy = 0.0

@@ -138,8 +138,9 @@ class _At:
 
 def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int, n_draws: int) -> _At:
     prior, block = evaluation.model.prior, _count_block(evaluation)
+    log_evidence = evaluation.capability("complete_evidence")
     statistics, log_z = evaluation.expectation(natural, "The score 'collapsed'", of_clusters=True)
-    bound = float(log_z - times_log(statistics, natural).sum() + prior.log_evidence(statistics))
+    bound = float(log_z - times_log(statistics, natural).sum() + log_evidence(statistics))
     better, gains, of_counts, error = np.empty(len(natural)), np.zeros(1), 0.0, 0.0
     if len(block.cells):
         averages = _averages(block.prior, evaluation.capability("marginals").row_marginals(natural, evaluation.data))
@@ -150,8 +151,8 @@ def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int
         # what is counted gains apart from what is drawn: they are blocks of their own
         completed[block.cells] = statistics[block.cells, None]
         slope = (prior + statistics).expected_natural()
-        linear = prior.log_evidence(statistics) + slope[drawn] @ (completed - statistics[:, None])[drawn]
-        gains = prior.log_evidence(completed) - linear
+        linear = log_evidence(statistics) + slope[drawn] @ (completed - statistics[:, None])[drawn]
+        gains = log_evidence(completed) - linear
         better[drawn] = (prior + completed).expected_natural().mean(axis=1)[drawn]
     return _At(natural, bound, of_counts, error, gains, better)
 

@@ -26,6 +26,8 @@ from skvbem.evidence.smc import smc
 
 _CHAINS = ("points", "annealing", "relabelings")
 _DRAWS = ("points", "relabelings")
+_COMPLETED = ("complete_evidence", "entropy")
+_AVERAGED = (*_COMPLETED, "annealing")
 
 # What scores may say of themselves, see `Score`.
 _SUMS: dict[str, Any] = {"sums_over_rows": True}
@@ -36,18 +38,18 @@ _DRAWN: dict[str, Any] = {"random": True, **_EXACT}
 _SCORES = (
     Score("auto", auto, (*_CHAINS, "portions"), **_DRAWN),
     Score("lower_bound", lower_bound, form="vb", **_SUMS, **_EXACT, **_ANY_Q),
-    Score("collapsed", collapsed, ("entropy", "annealing"), form="vb", **_EXACT, **_ANY_Q),
-    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), ("entropy", "annealing"), form="vb", **_EXACT, **_ANY_Q),
+    Score("collapsed", collapsed, _AVERAGED, form="vb", **_EXACT, **_ANY_Q),
+    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _AVERAGED, form="vb", **_EXACT, **_ANY_Q),
     Score("laplace", laplace, ("information",), form="map"),
-    Score("cheeseman_stutz", cheeseman_stutz, ("entropy",), form="map", **_SUMS, **_EXACT, **_ANY_Q),
+    Score("cheeseman_stutz", cheeseman_stutz, _COMPLETED, form="map", **_SUMS, **_EXACT, **_ANY_Q),
     Score(
         "cheeseman_stutz_dagger",
         partial(cheeseman_stutz, corrected=True),
-        ("dimension", "entropy"),
+        ("dimension", *_COMPLETED),
         form="map",
         **_EXACT,
     ),
-    Score("mled", mled, ("entropy",), form="map", **_SUMS, **_EXACT),
+    Score("mled", mled, _COMPLETED, form="map", **_SUMS, **_EXACT),
     Score("draper", draper, form="map", **_SUMS, penalty_discount=0.5 * log(2 * pi)),
     Score("bicp", bicp, form="map", **_SUMS),
     Score("bic", bic, form="ml", **_SUMS, penalty_discount=0.0),

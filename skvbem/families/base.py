@@ -80,7 +80,7 @@ class ConjugateFamily(ABC):
 
     @abstractmethod
     def natural(self, point: Any) -> np.ndarray:
-        """Natural parameters (ln g, phi) of a point."""
+        """Natural parameters of a point, one array of the shape of the coordinates: ln g and phi, cell by cell."""
 
     @abstractmethod
     def mode(self, basis: str = "natural") -> Any:

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from skvbem._numerics import times_log
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, Score, get_score
 from skvbem.evidence.evaluation import Evaluation
@@ -69,7 +70,7 @@ def deviations_are_standard_normal(case: ModelCase, kind: str, rng: np.random.Ge
     check_standard_normal(deviations(kind, evaluations(case, 40, rng), 0.01, **case.sampled.get(kind, {})))
 
 
-@needs("entropy", "exact")
+@needs("complete_evidence", "entropy", "exact")
 def closed_forms_are_in_their_order(case: ModelCase, rng: np.random.Generator) -> None:
     """MLED <= Cheeseman-Stutz <= the bound begun from it <= ln p(y); n is the sum of weights [CH (13)]."""
     for k in range(case.n_ordered):
@@ -95,6 +96,19 @@ def closed_forms_are_in_their_order(case: ModelCase, rng: np.random.Generator) -
         constant = model.prior.n_free_parameters / 2 * np.log(2 * np.pi)
         agree("Draper less BIC", draper.value - bic.value, constant, rel=1e-9)
         agree("n of BIC", bic.n_samples, data.total_weight, rel=0.0, abs=0.0)
+
+
+@needs("complete_evidence", "complete", "exact")
+def evidence_of_complete_data_is_the_definition(case: ModelCase, rng: np.random.Generator) -> None:
+    """Where nothing is hidden, ln p(y) is the evidence of the statistics and what no parameter touches [CH (8)]."""
+    for k in range(case.n_complete):
+        instance = case.complete(rng, k)
+        data = instance.compile()
+        natural = instance.natural(data, rng, 2)
+        expected = instance.model.expect(natural, data)
+        untouched = expected.log_normalizer - times_log(expected.statistics, natural).sum(axis=0)
+        computed = untouched + instance.capabilities.complete_evidence(expected.statistics)
+        agree(f"Instance {k}: the evidence", computed, np.full(2, instance.log_evidence()), rel=1e-9, abs=1e-8)
 
 
 @needs("entropy")
@@ -237,6 +251,7 @@ CAPABILITY_LAWS = {
     for law in (
         sampled_evidences_are_right,
         closed_forms_are_in_their_order,
+        evidence_of_complete_data_is_the_definition,
         entropy_is_the_log_normalizer_less_expected_terms,
         chains_do_not_depend_on_others,
         weights_are_repeats_for_chains,

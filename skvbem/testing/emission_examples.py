@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ ASKED = {
     "conjugate": "rows whose statistics are their own",
     "gaps": "rows with missing cells",
     "specification": "the specification that users hold",
-    "refused": "a cell that the specification refuses, `refused`",
+    "refused": "cells that the specification refuses, `refused`",
 }
 
 
@@ -45,8 +45,8 @@ class EmissionExample:
         Keyword arguments of the emission's `default_prior`.
     specification : EmissionSpecification, optional
         What users hold.
-    refused : float, optional
-        A cell that no member of the family can make.
+    refused : float or sequence of float, optional
+        Cells that no member of the family can make.
     """
 
     emission: Any
@@ -58,7 +58,7 @@ class EmissionExample:
     for_data: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
     specification: Any = None
-    refused: float | None = None
+    refused: float | Sequence[float] | None = None
 
     def prior(self, n_components: int) -> Any:
         """The prior of so many components given its hidden hyperparameters, if any, at their prior means.

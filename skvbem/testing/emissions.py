@@ -5,14 +5,15 @@ Each is a function of an `EmissionExample` and random numbers that raises an Ass
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import integrate
 
-from skvbem.emissions import Emission, EmissionSpecification
+from skvbem._names import did_you_mean
+from skvbem.emissions import EMISSIONS, Emission, EmissionSpecification
 from skvbem.emissions.base import relabeled
 from skvbem.emissions.outside import check_cells, check_shapes
 from skvbem.testing.emission_draws import DRAW_LAWS, rounding
@@ -31,13 +32,13 @@ from skvbem.testing.laws import Report, agree, hold, needs, needs_of, require
 
 
 def check_emission(
-    emission: EmissionSpecification | Emission | EmissionExample,
+    emission: str | EmissionSpecification | Emission | EmissionExample,
     values: Any = None,
     *,
     n_components: int = 2,
     log_density: Callable | None = None,
     cells: Callable | None = None,
-    refused: float | None = None,
+    refused: float | Sequence[float] | None = None,
     laws: Iterable[str] | None = None,
     rng: int | np.random.Generator = 0,
 ) -> list[Report]:
@@ -50,8 +51,8 @@ def check_emission(
 
     Parameters
     ----------
-    emission : EmissionSpecification, Emission or EmissionExample
-        What users hold, the model's side alone, or all that laws are tried on.
+    emission : str, EmissionSpecification, Emission or EmissionExample
+        What users hold, or the name that it is registered by, the model's side alone, or all that laws are tried on.
     values : array_like of shape (n_rows, n_columns)
         Some dozen rows without missing cells. They are tried whole, and with a third of the cells missing. Not for an
         `EmissionExample`.
@@ -59,9 +60,10 @@ def check_emission(
     log_density : callable, optional
         The definition, nats: of a row, parameters by name, and the number of a component; of observed cells alone.
     cells : callable, optional
-        Takes a row and the number of a column, and returns the values of a missing cell; None for any float.
-    refused : float, optional
-        A cell that no member of the family can make.
+        Takes a row and the number of a column, and returns the values of a missing cell, the first 400 of which are
+        tried: all but some whose probability is below 1e-9. None for any float.
+    refused : float or sequence of float, optional
+        Cells that no member of the family can make.
     laws : iterable of str, optional
         Names in `skvbem.testing.emissions.LAWS`; all if None.
     rng : int or numpy.random.Generator, default=0
@@ -87,6 +89,11 @@ def check_emission(
     {'at_a_point_the_log_likelihood_is_the_definition': "want of 'log_density' (the density by definition, ...)", ...}
     """
     rng = np.random.default_rng(rng)
+    if isinstance(emission, str):
+        if emission not in EMISSIONS:
+            hint = did_you_mean(emission, EMISSIONS)
+            raise ValueError(f"There is no emission {emission!r}.{hint} The emissions are {', '.join(EMISSIONS)}.")
+        emission = EMISSIONS[emission]()
     if isinstance(emission, EmissionExample):
         examples = [emission]
     else:
@@ -153,9 +160,14 @@ def missing_cell_is_the_sum(case: EmissionExample, natural: np.ndarray, rng: np.
         middle = case.values[:, column][observed(case.values[:, column])]
         far = middle.mean() + np.array([-1, 1]) * 40 * (middle.std() + 1)
         total = integrate.quad_vec(whole, *far, epsabs=0, epsrel=1e-10, limit=2000)[0]
+        agree(f"The integral over column {column}", total, expected, rel=1e-7)
     else:
-        total = np.sum([whole(value) for value in list(values)[:_MAX_VALUES]], axis=0)
-    agree(f"The sum over column {column}", total, expected, rel=1e-7)
+        tried = list(values)[:_MAX_VALUES]
+        total = np.sum([whole(value) for value in tried], axis=0)
+        what = (
+            f"The sum over column {column}, of the first {len(tried)} values that `cells` gives (at most {_MAX_VALUES})"
+        )
+        agree(what, total, expected, rel=1e-7)
 
 
 def rows_without_cells_say_nothing(case: EmissionExample, rng: np.random.Generator) -> None:

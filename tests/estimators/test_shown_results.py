@@ -131,4 +131,4 @@ def test_forecasts_have_names_steps_and_intervals():
         of["x1"][0, 1] for of in (ahead.expected, ahead.lower, ahead.upper)
     )
     assert "80 % interval" in repr(ahead)
-    assert repr(ahead).splitlines()[-1].split(maxsplit=4)[4] == f"[{count.lower:.3f}, {count.upper:.4g}]"
+    assert repr(ahead).splitlines()[-1].split(maxsplit=4)[4] == f"[{count.lower:.0f}, {count.upper:.0f}]"

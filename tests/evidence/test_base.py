@@ -173,6 +173,15 @@ def test_what_is_no_score_is_refused():
         Score("mine", constant, needs="points")
     with pytest.raises(ValueError, match=r"The 'form' of the score 'mine' must be None or one of 'vb', .* Got 'bayes'"):
         Score("mine", constant, form="bayes")
+    with pytest.raises(
+        ValueError, match=r"'form' of the score 'mine' must be that of its function, 'map', .* Got 'ml'"
+    ):
+        Score("mine", lambda evaluation, *, form="map": 3.0, form="ml")
+
+
+def test_the_form_of_a_score_is_that_of_its_function():
+    assert Score("mine", lambda evaluation, *, form="map": 3.0).form == "map"
+    assert Score("mine", lambda evaluation: 3.0).form is None
 
 
 def test_a_score_must_return_an_evidence():

@@ -397,6 +397,7 @@ def test_a_model_keeps_the_laws_of_models():
     report = check_model(CoinCase())
     assert set(report.lacking) == {
         "bound_is_the_evidence_where_nothing_is_hidden",
+        "evidence_of_complete_data_is_the_definition",
         "bic_stays_at_a_distance_from_the_bound",
         "portions_grow_to_the_data",
     }

@@ -50,6 +50,10 @@ def test_the_bound_is_the_evidence_where_nothing_is_hidden(any_model, rng):
     hold("bound_is_the_evidence_where_nothing_is_hidden", any_model, rng)
 
 
+def test_the_evidence_of_complete_data_is_the_definition(any_model, rng):
+    hold("evidence_of_complete_data_is_the_definition", any_model, rng)
+
+
 def test_the_bound_is_below_the_evidence(any_model, rng):
     hold("bound_is_below_the_evidence", any_model, rng)
 

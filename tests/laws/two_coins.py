@@ -121,6 +121,7 @@ def capabilities_of(model):
         annealing=gibbs,
         metropolis=gibbs,
         relabelings=LabelRelabelings(model, lambda model, limit: StateRelabelings(np.array([[0, 2, 3], [1, 4, 5]]))),
+        complete_evidence=model.prior.log_evidence,
         entropy=partial(entropy, model),
         enumeration=partial(enumeration, model),
     )

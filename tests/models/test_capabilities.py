@@ -35,6 +35,7 @@ PROTOCOLS = {
     "metropolis": page.Metropolis,
     "relabelings": page.Relabelable,
     "marginals": page.Marginals,
+    "complete_evidence": page.CompleteEvidence,
     "entropy": page.LatentEntropy,
     "information": page.Information,
     "enumeration": page.Enumeration,

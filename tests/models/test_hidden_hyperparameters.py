@@ -12,6 +12,7 @@ from skvbem.evidence.evaluation import FORMS, Evaluation
 from skvbem.families import Gamma
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import GammaHyperprior
+from skvbem.models import capabilities_of
 from skvbem.models.hmm import capabilities as of_chains
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions
@@ -201,6 +202,17 @@ def test_starts_from_the_prior_alone_are_right(problem, log_evidence):
 def test_chains_do_not_depend_on_others(problem):
     few, many = (SCORES["ais"](problem.evaluation(), fractions=(0.5,), n_chains=n, n_steps=8) for n in (3, 6))
     assert many.details["log_weights"][:3] == approx(few.details["log_weights"], rel=1e-9)
+
+
+def test_the_entropy_of_rows_is_known_at_a_point(problem):
+    """As that of the model in which the hyperparameters are known: at a point they have no say."""
+    evaluation = problem.evaluation()
+    natural = evaluation.model.prior.natural(evaluation.point("vb"))
+    known = capabilities_of(evaluation.model.with_known_hyperparameters())
+    entropy = evaluation.capability("entropy")(natural, evaluation.data)
+    assert entropy == approx(known.entropy(natural, evaluation.data), abs=1e-12)
+    assert entropy > 0
+    assert known.complete_evidence is not None
 
 
 @pytest.mark.parametrize("kind", CLOSED)

@@ -46,7 +46,8 @@ class ForecastTable(ABC):
         rows = []
         for sequence, step, column, category, expected, lower, upper in self.records():
             name = column if category is None else f"{column}={category}"
-            ends = "" if np.isnan(lower) else f"[{number(lower)}, {number(upper)}]"
+            show = "{:,.0f}".format if lower == np.floor(lower) and upper == np.floor(upper) else number
+            ends = "" if np.isnan(lower) else f"[{show(lower)}, {show(upper)}]"
             rows.append([str(sequence), str(step), name, number(expected), ends])
         return header, rows
 

@@ -25,6 +25,7 @@ def capabilities_of(model: HMM) -> Capabilities:
         portions=StepPortions(model),
         metropolis=gibbs,
         relabelings=LabelRelabelings(model, relabelings),
+        complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
         information=partial(score_covariance, model),
         enumeration=partial(log_evidence_by_enumeration, model),

@@ -22,6 +22,7 @@ def capabilities_of(model: LinearDynamicalSystem) -> Capabilities:
         portions=ObservedStepPortions(model),
         metropolis=sampler,
         relabelings=StateRelabelings(model),
+        complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
         dimension=partial(_dimension, model),
     )

@@ -23,6 +23,7 @@ def capabilities_of(model: MixedNetwork) -> Capabilities:
         portions=MixedNetworkPortions(model),
         metropolis=sampler,
         relabelings=MixedNetworkRelabelings(model) if model.has_own_cells else None,
+        complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
         information=partial(score_covariance, model),
         dimension=partial(identifiable_dimension, model),

@@ -27,6 +27,7 @@ def capabilities_of(model: Mixture) -> Capabilities:
         metropolis=gibbs,
         relabelings=LabelRelabelings(model, relabelings),
         marginals=MixtureMarginals(model),
+        complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
         information=partial(score_covariance, model),
         enumeration=partial(log_evidence_by_enumeration, model),

@@ -28,6 +28,7 @@ def capabilities_of(model: DiscreteDAG) -> Capabilities:
         metropolis=sampler,
         relabelings=NetworkRelabelings(model),
         marginals=None if is_tied else NetworkMarginals(model),
+        complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
         information=None if is_tied else score_covariance,
         enumeration=partial(log_evidence_by_enumeration, model),

@@ -111,8 +111,8 @@ ERRORS = {
     ],
     "draws gain without what is linear in them": [
         (
-            "linear = prior.log_evidence(statistics) + slope[drawn]",
-            "linear = prior.log_evidence(statistics) + 0.5 * slope[drawn]",
+            "linear = log_evidence(statistics) + slope[drawn]",
+            "linear = log_evidence(statistics) + 0.5 * slope[drawn]",
         )
     ],
 }
