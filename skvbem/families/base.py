@@ -90,6 +90,10 @@ class ConjugateFamily(ABC):
     def most_likely(self, statistics: np.ndarray) -> Any:
         """The point at which complete data with these statistics are most likely, whatever the prior."""
 
+    def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
+        """Natural parameters of the most likely point, of the shape of the statistics."""
+        return self.natural(self.most_likely(statistics))
+
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
         """Which components maximum likelihood lets grow without limit, (n_components, ...); None where it never does.
 

@@ -144,6 +144,10 @@ class Hierarchical(ConjugateFamily):
         """The point at which complete data with these statistics are most likely, whatever the prior."""
         return self.base.most_likely(statistics)
 
+    def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
+        """Natural parameters of the most likely point, whatever the prior."""
+        return self.base.natural_of_most_likely(statistics)
+
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
         """Which components maximum likelihood lets grow without limit: those of the base."""
         return self.base.are_spikes(statistics)

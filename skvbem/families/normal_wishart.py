@@ -32,6 +32,7 @@ from typing import Self
 
 import numpy as np
 
+from skvbem._kernels import _wishart
 from skvbem._numerics import (
     digamma,
     first_axes_last,
@@ -51,6 +52,8 @@ from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
 from skvbem.families.parallel_generator import ParallelGenerator
 
 _LOG_2PI = np.log(2 * np.pi)
+# Columns up to which calls take the time that matrices do not: batches are compiled loops. Beyond, LAPACK is sooner.
+_MAX_COLUMNS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +145,8 @@ class NormalWishart(FlatFamily):
     @property
     def is_valid(self) -> np.ndarray:
         """Whether weights are positive, degrees of freedom enough and scales definite; of the shape of the batch."""
+        if self._is_small:
+            return self._expected[2]
         kappa, dof, _, _ = self._split(self.coordinates)
         enough = (kappa > 0).all(axis=-1) & (dof > self.n_features - 1).all(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -160,12 +165,19 @@ class NormalWishart(FlatFamily):
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over components; NaN where the coordinates are not those of a density."""
+        if self._is_small:
+            return self._expected[1]
         (kappa, dof, _, _), d = self._moments, self.n_features
         of_precisions = self._log_gamma(dof) - dof / 2 * (d * np.log(np.pi) + self._log_det_scale)
         return of_precisions.sum(axis=-1) + d / 2 * (_LOG_2PI - np.log(kappa)).sum(axis=-1)
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats; NaN where either is not the normalizer of a density."""
+        if self._is_small:
+            coordinates, statistics = np.broadcast_arrays(self._like(statistics), statistics)
+            increment = np.zeros(coordinates[0].size)
+            _wishart.increment(*self._form, _as_lanes(coordinates), _as_lanes(statistics), increment)
+            return increment.reshape(coordinates.shape[1:])[()]
         (kappa, dof, mean, _), d = self._moments, self.n_features
         n_mean, n, total, square = self._split(statistics)
         about_mean = total - n_mean[..., None] * mean
@@ -180,6 +192,8 @@ class NormalWishart(FlatFamily):
 
     def expected_natural(self) -> np.ndarray:
         """Expectations of the natural parameters, of the shape of the coordinates."""
+        if self._is_small:
+            return self._expected[0]
         kappa, _, mean, _ = self._moments
         precision, d = self._expected_precision, self.n_features
         weighted = (precision @ mean[..., None])[..., 0]
@@ -227,15 +241,31 @@ class NormalWishart(FlatFamily):
         turned = axes / np.sqrt(np.maximum(variance, VARIANCE_FLOOR))[..., None, :]
         return _trail(mean, turned @ turned.swapaxes(-1, -2))
 
+    def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
+        """Natural parameters of the most likely point, of the shape of the statistics."""
+        natural, is_sure = self._above(VARIANCE_FLOOR, statistics)
+        return natural if is_sure else self.natural(self.most_likely(statistics))
+
+    def _above(self, floor: float, statistics: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Natural parameters of the most likely point, if it is soon sure that all variances are above a floor."""
+        if not self._is_small:
+            return statistics, False
+        cells = _as_lanes(statistics)
+        natural, sure = np.empty(cells.shape), np.ones(cells.shape[1], dtype=bool)
+        _wishart.most_likely(*self._form, floor, cells, natural, sure.view(np.uint8))
+        return natural.reshape(statistics.shape), bool(sure.all())
+
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray:
         """Which components have a variance at its floor, or no more rows than columns, (n_components, ...).
 
         With one precision for all it is all of them or none.
         """
         n_mean, n, total, square = self._split(statistics)
-        mean = np.divide(total, n_mean[..., None], out=np.zeros(total.shape), where=n_mean[..., None] > 0)
-        scatter = unpack_symmetric(square, self.n_features) - _shared(_outer(mean, total), self.shared, axis=-3)
-        flat = np.linalg.eigvalsh(scatter)[..., 0] < VARIANCE_FLOOR / 0.999 * n
+        flat, floor = np.zeros(n.shape, dtype=bool), VARIANCE_FLOOR / 0.999
+        if not self._above(floor, statistics)[1]:
+            mean = np.divide(total, n_mean[..., None], out=np.zeros(total.shape), where=n_mean[..., None] > 0)
+            scatter = unpack_symmetric(square, self.n_features) - _shared(_outer(mean, total), self.shared, axis=-3)
+            flat = np.linalg.eigvalsh(scatter)[..., 0] < floor * n
         few = n <= self.n_features if not self.shared else np.zeros(n.shape, dtype=bool)
         return last_axes_first(np.broadcast_to(flat | few, n_mean.shape))
 
@@ -336,6 +366,23 @@ class NormalWishart(FlatFamily):
         log_det = 2 * np.log(np.diagonal(safe_cholesky(precision), axis1=-2, axis2=-1)).sum(axis=(-2, -1))
         return (means - d - 1) / 2 * log_det
 
+    @property
+    def _is_small(self) -> bool:
+        return self.n_features <= _MAX_COLUMNS
+
+    @property
+    def _form(self) -> tuple[int, int, bool]:
+        return self.n_features, self.n_components, self.shared
+
+    @cached_property
+    def _expected(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Expected natural parameters (n_cells, ...), log normalizers, and where densities are, of few columns."""
+        cells, batch = _as_lanes(self.coordinates), self.coordinates.shape[1:]
+        natural, normalizer = np.empty(cells.shape), np.zeros(cells.shape[1])
+        valid = np.ones(cells.shape[1], dtype=bool)
+        _wishart.expected(*self._form, cells, natural, normalizer, valid.view(np.uint8))
+        return natural.reshape(self.coordinates.shape), normalizer.reshape(batch)[()], valid.reshape(batch)[()]
+
     @cached_property
     def _moments(self) -> tuple[np.ndarray, ...]:
         """Mean precisions, degrees of freedom, means and scales, batch axes first."""
@@ -396,6 +443,11 @@ def _joined(shared: bool, of_mean: np.ndarray, of_log: np.ndarray, total: np.nda
 def _shared(of_means: np.ndarray, shared: bool, axis: int) -> np.ndarray:
     """Sums over the means that share a precision."""
     return of_means.sum(axis=axis, keepdims=True) if shared else of_means
+
+
+def _as_lanes(cells: np.ndarray) -> np.ndarray:
+    """Cells (n_cells, ...) as (n_cells, n_lanes)."""
+    return np.ascontiguousarray(cells.reshape(len(cells), -1), dtype=float)
 
 
 def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:

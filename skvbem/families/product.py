@@ -128,6 +128,11 @@ class Product(ConjugateFamily):
         """The most likely point of each block."""
         return tuple(block.most_likely(u) for block, u in zip(self.blocks, self.split(statistics)))
 
+    def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
+        """Natural parameters of the most likely point of each block, (n_cells, ...)."""
+        parts = zip(self.blocks, self.split(statistics))
+        return np.concatenate([block.natural_of_most_likely(u) for block, u in parts])
+
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
         """Which components maximum likelihood lets grow without limit in some block."""
         parts = [block.are_spikes(u) for block, u in zip(self.blocks, self.split(statistics))]

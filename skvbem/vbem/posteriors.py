@@ -52,9 +52,9 @@ class Form:
             posterior = prior + statistics if posterior is None else posterior
             natural = posterior.expected_natural()
             return natural, -posterior.kl(prior, natural)
-        point = self.point_of(prior, statistics)
         if self.prior_share == 0.0:
-            return prior.natural(point), np.zeros(statistics.shape[1:])
+            return self.natural(prior, statistics), np.zeros(statistics.shape[1:])
+        point = self.point_of(prior, statistics)
         return prior.natural(point), prior.log_density(point, "probability" if self.lowered_by else "natural")
 
     def natural(
@@ -63,6 +63,8 @@ class Form:
         """Natural parameters alone; see `of`."""
         if self.density:
             return (prior + statistics if posterior is None else posterior).expected_natural()
+        if self.prior_share == 0.0 and not isinstance(prior, Dirichlet):
+            return prior.natural_of_most_likely(statistics)
         return prior.natural(self.point_of(prior, statistics))
 
     def of_complete(
@@ -71,11 +73,12 @@ class Form:
         """The objective of complete data, (n_lanes,), nats, up to what no statistics change; see `of`."""
         if self.density:
             return (prior + statistics if posterior is None else posterior).log_normalizer()
-        point = self.point_of(prior, statistics)
-        of_data = (statistics * prior.natural(point)).sum(axis=0)
         if self.prior_share == 0.0:
-            return of_data
-        return of_data + prior.log_density(point, "probability" if self.lowered_by else "natural")
+            return (statistics * self.natural(prior, statistics)).sum(axis=0)
+        point = self.point_of(prior, statistics)
+        return (statistics * prior.natural(point)).sum(axis=0) + prior.log_density(
+            point, "probability" if self.lowered_by else "natural"
+        )
 
     def point_of(self, prior: ConjugateFamily, statistics: np.ndarray):
         """The point at these statistics, of any family; for a density its mode in natural coordinates."""

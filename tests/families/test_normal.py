@@ -1,5 +1,7 @@
 """Normal-Gamma and Normal-Wishart distributions against SciPy, many digits and each other."""
 
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pytest
@@ -7,7 +9,8 @@ from mpmath import mpf
 from scipy import stats
 
 from skvbem.errors import NoInteriorModeError
-from skvbem.families import NormalGamma, NormalWishart
+from skvbem.families import NormalGamma, NormalWishart, normal_wishart
+from skvbem.families.normal_gamma import VARIANCE_FLOOR
 
 approx = pytest.approx
 SIZES = 10.0 ** np.arange(-6, 13, 3)
@@ -187,3 +190,86 @@ def test_draws_have_wishart_moments(rng):
     assert point.mean[0].mean(axis=-1) == approx([1.0, -1.0], abs=0.03)
     # E of the covariance is scale / (dof - d - 1)
     assert np.cov(point.mean[0]) == approx(scale / 2 / 4, rel=0.1)
+
+
+def _of_many(d, n_components, batch, shared, rng):
+    """A batch of Normal-Wishart distributions, and statistics of rows that components share."""
+    n_precisions = 1 if shared else n_components
+    scale = np.zeros((n_precisions, d, d, *batch))
+    for place in np.ndindex(n_precisions, *batch):
+        root = rng.normal(size=(d, d + 2))
+        scale[(place[0], slice(None), slice(None), *place[1:])] = root @ root.T
+    family = NormalWishart.from_parameters(
+        rng.normal(size=(n_components, d, *batch)),
+        rng.gamma(2.0, size=(n_components, *batch)),
+        d - 0.5 + rng.gamma(3.0, size=(n_precisions, *batch)),
+        scale,
+        shared=shared,
+    )
+    rows = rng.normal(size=(3 * d + 8, d))
+    upper = np.triu_indices(d)
+    features = np.column_stack([np.ones(len(rows)), rows, (rows[:, :, None] * rows[:, None, :])[:, *upper]])
+    sums = np.einsum("rc,rk...->kc...", features, rng.random((len(rows), n_components, *batch)))
+    if shared:
+        of_means = sums[:, : 1 + d].reshape(-1, *batch)
+        return family, np.concatenate([of_means, sums[:, :1].sum(axis=0), sums[:, 1 + d :].sum(axis=0)])
+    return family, np.concatenate([sums[:, :1], sums], axis=1).reshape(-1, *batch)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("batch", [(), (5,), (2, 3)])
+@pytest.mark.parametrize(("d", "n_components"), [(1, 1), (1, 3), (2, 2), (5, 3), (20, 2)])
+def test_few_columns_are_as_many(d, n_components, batch, shared, rng, monkeypatch):
+    """Compiled loops of few columns, and LAPACK's of many, say the same."""
+    family, statistics = _of_many(d, n_components, batch, shared, rng)
+
+    def said(family):
+        return {
+            "is_valid": family.is_valid,
+            "log_normalizer": family.log_normalizer(),
+            "expected_natural": family.expected_natural(),
+            "increment": family.log_normalizer_increment(statistics),
+            "most_likely": family.natural_of_most_likely(statistics),
+            "are_spikes": family.are_spikes(statistics),
+        }
+
+    few = said(family)
+    assert family._above(VARIANCE_FLOOR, statistics)[1]
+    monkeypatch.setattr(normal_wishart, "_MAX_COLUMNS", 0)
+    for name, wanted in said(replace(family)).items():
+        assert few[name] == approx(wanted, rel=1e-9, abs=1e-10), name
+        assert np.shape(few[name]) == np.shape(wanted), name
+    assert np.all(few["is_valid"])
+    assert not np.any(few["are_spikes"])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_one_member_of_a_batch_that_is_no_density_says_so(shared, rng):
+    family, statistics = _of_many(3, 2, (6,), shared, rng)
+    coordinates = family.coordinates.copy()
+    kappa, degrees, _, square = family._split(np.arange(len(coordinates)))
+    coordinates[kappa[-1], 1] = -0.5
+    coordinates[degrees[-1], 2] = 1.9
+    coordinates[square[-1, 0], 3] = -1.0
+    coordinates[square[-1, -1], 4] = np.nan
+    broken = replace(family, coordinates=coordinates)
+    assert broken.is_valid.tolist() == [True, False, False, False, False, True]
+    assert np.isnan(broken.log_normalizer()).tolist() == [False, True, True, True, True, False]
+    right = [0, 5]
+    assert broken.expected_natural()[:, right] == approx(family.expected_natural()[:, right], rel=1e-12)
+    removed = family.log_normalizer_increment(-statistics)
+    assert np.isnan(removed).all()
+
+
+def test_a_variance_at_the_floor_is_seen(rng):
+    """Where one is near the floor, eigenvalues decide."""
+    family, statistics = _of_many(2, 2, (3,), False, rng)
+    rows = rng.normal(size=(30, 2)) * [1.0, 1e-4]
+    flat = np.concatenate(
+        [[30.0, 30.0], rows.sum(axis=0), (rows[:, :, None] * rows[:, None, :]).sum(axis=0)[[0, 0, 1], [0, 1, 1]]]
+    )
+    statistics[: len(flat), 1] = flat
+    assert family.are_spikes(statistics).tolist() == [[False, True, False], [False, False, False]]
+    point = family.most_likely(statistics)
+    assert family.natural_of_most_likely(statistics) == approx(family.natural(point), rel=1e-12)
+    assert np.linalg.eigvalsh(point.precision[0, :, :, 1]).max() == approx(1 / VARIANCE_FLOOR)

@@ -66,6 +66,21 @@ ERRORS = {
     "messages are not divided out on the way back": [
         ("                            ratio[s] /= target[s]\n", "                            pass\n")
     ],
+    "of means that share a precision one is in its scale": [
+        (
+            "                for (intptr_t lane = 0; lane < n; lane++)\n                    scale[(i * d + j) * n + lane] -=",
+            "                for (intptr_t lane = 0; lane < n && !k; lane++)\n                    scale[(i * d + j) * n + lane] -=",
+        )
+    ],
+    "the evidence of Gaussian rows forgets their mean": [
+        ("increment[lane] -= 0.5 * (double) d * log1p(u[lane] / kappa[lane]);", "increment[lane] -= 0.0;")
+    ],
+    "a variance at its floor passes for one above": [
+        ("int is = trace[lane] * floor <= 1.0 &&", "int is = trace[lane] > 0.0 &&")
+    ],
+    "a Gaussian that is no density has a normalizer": [
+        ("if (!valid[lane]) normalizer[lane] = NAN;", "if (!valid[lane]) normalizer[lane] = 0.0;")
+    ],
     "the MAP penalty is of the other basis": [
         ("penalty[lane] += offset[cell] * natural[at]", "penalty[lane] += (offset[cell] - 1.0) * natural[at]")
     ],
