@@ -68,8 +68,8 @@ ERRORS = {
     ],
     "of means that share a precision one is in its scale": [
         (
-            "                for (intptr_t lane = 0; lane < n; lane++)\n                    scale[(i * d + j) * n + lane] -=",
-            "                for (intptr_t lane = 0; lane < n && !k; lane++)\n                    scale[(i * d + j) * n + lane] -=",
+            "scale[(i * d + j) * n + lane] -= mine[lane] * total[j * n + lane];",
+            "scale[(i * d + j) * n + lane] -= (k == 0) * mine[lane] * total[j * n + lane];",
         )
     ],
     "the evidence of Gaussian rows forgets their mean": [
