@@ -134,49 +134,99 @@ def _of_fractional_weights(inquiry: _Inquiry, n_draws: int) -> tuple[Evidence, l
     return evidence, [inquiry.name_of(evidence)]
 
 
-def _by_samplers(
-    inquiry: _Inquiry, n_draws: int, n_particles: int, max_particles: int
-) -> tuple[Evidence, list[str], list[str]]:
+_Answer = tuple[Evidence, list[str], list[str]]
+
+
+def _by_samplers(inquiry: _Inquiry, n_draws: int, n_particles: int, max_particles: int) -> _Answer:
     """A value, the names of the samplers that it is of, and what is to be doubted in it."""
-    n_completions = max(n_draws // _DRAWS_PER_COMPLETION, _DRAWS_PER_COMPLETION)
-    first = inquiry.importance(n_draws, n_completions)
-    assert first is not None
-    if _is_certain(first):
-        return first, [inquiry.name_of(first)], []
-    is_heavy = _has_no_variance(first)
-    if is_heavy:
-        n_completions *= _LONGER
-        first = inquiry.importance(n_draws, n_completions) or first
-        is_heavy = not are_nearly_equal(first)  # whatever the shape of their tail looks like this time
-    largest = max_particles if is_heavy else n_particles
-    population, is_hopeless = inquiry.population(min(n_particles, max_particles), largest, inquiry.error)
-    if population is not None:
-        if is_heavy and inquiry.is_answered_by(population, first):
-            return population, [inquiry.name_of(population)], []
-        if not is_heavy and _agree_undoubted(first, population, _NEAR):
-            return inquiry.refined([first], [population], n_completions)
-    if not _is_doubted(first) and is_hopeless:
-        second = inquiry.importance(n_draws, 2 * n_completions)
-        if second is not None and _agree_undoubted(first, second):
-            return inquiry.refined([first, second], [], n_completions)
-    is_largest = is_heavy and population is not None
-    if not is_hopeless and not is_largest and n_particles < max_particles:
-        wanted = inquiry.error if is_heavy or _is_doubted(first) else max(inquiry.error, _SHARP)
-        large, _ = inquiry.population(min(_LONGER * n_particles, max_particles), max_particles, wanted)
-        if large is not None and not _is_doubted(large) and _error(large) <= wanted:
-            if not is_heavy and _agree_undoubted(first, large):
-                return inquiry.refined([first], [large], n_completions)
-            if (is_heavy or _is_doubted(first)) and inquiry.is_answered_by(large, first):
-                return large, [inquiry.name_of(large)], []
-    inquiry.importance(_LONGER * n_draws, _LONGER * n_completions)
-    confirmed = inquiry.confirmed()
-    if confirmed is None or _error(confirmed[0]) > inquiry.error:
-        n_chains = max(n_draws // _DRAWS_PER_CHAIN, _FEWEST_CHAINS)
-        inquiry.ask(_CHAINS, anchored_ais, n_chains=n_chains, n_steps=_N_STEPS)
-        confirmed = inquiry.confirmed() or confirmed
-    if confirmed is not None:
-        return confirmed
+    case = _Case(inquiry, n_draws, n_particles, max_particles)
+    for step in (case.alone, case.by_population, case.by_second_run, case.by_large_population, case.by_longest_runs):
+        answer = step()
+        if answer is not None:
+            return answer
     return inquiry.unconfirmed()
+
+
+class _Case:
+    """One evidence, and what is known of it so far; each step says the answer, or None where it leads to none.
+
+    Parameters
+    ----------
+    inquiry : _Inquiry
+    n_draws, n_particles, max_particles : int
+        As of `auto`.
+    """
+
+    def __init__(self, inquiry: _Inquiry, n_draws: int, n_particles: int, max_particles: int):
+        self.inquiry, self.n_draws = inquiry, n_draws
+        self.n_particles, self.max_particles = min(n_particles, max_particles), max_particles
+        self.n_completions = max(n_draws // _DRAWS_PER_COMPLETION, _DRAWS_PER_COMPLETION)
+        first = inquiry.importance(n_draws, self.n_completions)
+        assert first is not None
+        self.first, self.is_heavy, self.is_hopeless, self.is_largest = first, False, False, False
+
+    def alone(self) -> _Answer | None:
+        """Importance sampling, where no error is left; else whether its weights have a heavy tail comes to light."""
+        if _is_certain(self.first):
+            return self.first, [self.inquiry.name_of(self.first)], []
+        if _has_no_variance(self.first):
+            self.n_completions *= _LONGER
+            self.first = self.inquiry.importance(self.n_draws, self.n_completions) or self.first
+            self.is_heavy = not are_nearly_equal(self.first)  # whatever the shape of their tail looks like this time
+        return None
+
+    def by_population(self) -> _Answer | None:
+        """Importance sampling that a small population confirms; a population of any size, where its tail is heavy."""
+        largest = self.max_particles if self.is_heavy else self.n_particles
+        population, self.is_hopeless = self.inquiry.population(self.n_particles, largest, self.inquiry.error)
+        if population is None:
+            return None
+        self.is_largest = self.is_heavy
+        if self.is_heavy:
+            return self._answered_by(population)
+        return self._confirmed_by(population, _NEAR)
+
+    def by_second_run(self) -> _Answer | None:
+        """Importance sampling that another run of it confirms, where no population of any affordable size would."""
+        if _is_doubted(self.first) or not self.is_hopeless:
+            return None
+        second = self.inquiry.importance(self.n_draws, 2 * self.n_completions)
+        if second is None or not _agree_undoubted(self.first, second):
+            return None
+        return self.inquiry.refined([self.first, second], [], self.n_completions)
+
+    def by_large_population(self) -> _Answer | None:
+        """What a larger population confirms, or says itself where importance sampling is not to be believed."""
+        if self.is_hopeless or self.is_largest or self.n_particles >= self.max_particles:
+            return None
+        is_believed = not (self.is_heavy or _is_doubted(self.first))
+        wanted = max(self.inquiry.error, _SHARP) if is_believed else self.inquiry.error
+        n_particles = min(_LONGER * self.n_particles, self.max_particles)
+        large, _ = self.inquiry.population(n_particles, self.max_particles, wanted)
+        if large is None or _is_doubted(large) or _error(large) > wanted:
+            return None
+        confirmed = None if self.is_heavy else self._confirmed_by(large)
+        return confirmed if confirmed is not None or is_believed else self._answered_by(large)
+
+    def by_longest_runs(self) -> _Answer | None:
+        """What two samplers without doubts agree on, once longer runs, and annealed chains, were asked."""
+        self.inquiry.importance(_LONGER * self.n_draws, _LONGER * self.n_completions)
+        confirmed = self.inquiry.confirmed()
+        if confirmed is None or _error(confirmed[0]) > self.inquiry.error:
+            n_chains = max(self.n_draws // _DRAWS_PER_CHAIN, _FEWEST_CHAINS)
+            self.inquiry.ask(_CHAINS, anchored_ais, n_chains=n_chains, n_steps=_N_STEPS)
+            confirmed = self.inquiry.confirmed() or confirmed
+        return confirmed
+
+    def _confirmed_by(self, population: Evidence, *near: float) -> _Answer | None:
+        if not _agree_undoubted(self.first, population, *near):
+            return None
+        return self.inquiry.refined([self.first], [population], self.n_completions)
+
+    def _answered_by(self, population: Evidence) -> _Answer | None:
+        if not self.inquiry.is_answered_by(population, self.first):
+            return None
+        return population, [self.inquiry.name_of(population)], []
 
 
 class _Inquiry:
@@ -236,9 +286,7 @@ class _Inquiry:
         """What samplers said that said anything."""
         return [each for each in self.asked.values() if each is not None]
 
-    def refined(
-        self, taken: list[Evidence], witnesses: list[Evidence], n_completions: int
-    ) -> tuple[Evidence, list[str], list[str]]:
+    def refined(self, taken: list[Evidence], witnesses: list[Evidence], n_completions: int) -> _Answer:
         """What importance sampling said and others confirmed, with more draws if its error is too large."""
         evidence = _pooled(taken)
         if _error(evidence) > self.error:
@@ -264,7 +312,7 @@ class _Inquiry:
         """Whether a sure answer lies so far above one that errors do not explain it."""
         return any(_is_above(each, evidence) for each in self.sure)
 
-    def confirmed(self) -> tuple[Evidence, list[str], list[str]] | None:
+    def confirmed(self) -> _Answer | None:
         """The surest of the answers that another kind of sampler, or a run of its own kind, confirms; None if none is.
 
         Answers that doubt themselves confirm nothing, and no undoubted one may lie far above.
@@ -275,7 +323,7 @@ class _Inquiry:
                 return _widened(evidence, backers), [self.name_of(evidence)], []
         return None
 
-    def unconfirmed(self) -> tuple[Evidence, list[str], list[str]]:
+    def unconfirmed(self) -> _Answer:
         """The highest of the answers, as uncertain as they are far apart, and a doubt that says so."""
         evidence = max(self.sure or self.answers, key=lambda each: each.value)
         spread = float(np.std([each.value for each in self.answers]))

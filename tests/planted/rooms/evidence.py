@@ -57,11 +57,14 @@ ERRORS = {
         ("spread)), [self.name_of(evidence)], [doubt]", "spread)), [self.name_of(evidence)], []")
     ],
     "the value of a sampler in doubt is taken": [
-        ("return large, [inquiry.name_of(large)], []", "return first, [inquiry.name_of(first)], []")
+        (
+            "return population, [self.inquiry.name_of(population)], []",
+            "return self.first, [self.inquiry.name_of(self.first)], []",
+        )
     ],
     "a witness that knows nothing confirms": [("return error < _VAGUE and abs(", "return abs(")],
     "a tail that looks light once is taken for light": [
-        ("is_heavy = not are_nearly_equal(first)", "is_heavy = _has_no_variance(first)")
+        ("is_heavy = not are_nearly_equal(self.first)", "is_heavy = _has_no_variance(self.first)")
     ],
     "weights of a heavy tail are taken before what is surer": [
         ("key=lambda each: (_has_no_variance(each), _error(each))", "key=lambda each: (False, _error(each))")
