@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -121,6 +122,10 @@ def blur_of(form: Form) -> float:
     return 0.0 if form.prior_share else _BLUR
 
 
+# What comes first among ends: that they count, and their objective.
+_RANK = itemgetter(0, 1)
+
+
 class _End(NamedTuple):
     """What tells a contender from others, and its place among them."""
 
@@ -133,7 +138,7 @@ class _End(NamedTuple):
 def _ends_of(contenders: Sequence[Contender]) -> list[_End]:
     """The ends of contenders, the best first."""
     ends = [_End(each.counts, each.objective, each.to_come, k) for k, each in enumerate(contenders)]
-    return sorted(ends, key=lambda end: end[:2], reverse=True)
+    return sorted(ends, key=_RANK, reverse=True)
 
 
 def _may_meet(one: Contender | _End, better: Contender | _End) -> bool:
@@ -174,8 +179,8 @@ def contenders_of(
         *(result.n_iter.tolist(), result.converged.tolist(), which),
     )
     return [
-        Contender(result.statistics[:, lane].copy(), last.start, last.moves, *end)
-        for lane, (last, *end) in enumerate(each)
+        Contender(column.copy(), last.start, last.moves, *end)
+        for column, (last, *end) in zip(result.statistics.T, each)
     ]
 
 

@@ -51,7 +51,9 @@ def _content(value) -> str:
     if isinstance(value, Mapping):
         return f"{{{','.join(sorted(f'{content(name)}={content(item)}' for name, item in value.items()))}}}"
     if isinstance(value, DAG):
-        return f"DAG{content((frozenset(value.nodes), frozenset(value.edges)))}"
+        of = {node: content(node) for node in value.nodes}
+        edges = sorted(f"[{of[parent]},{of[child]}]" for parent, child in value.edges)
+        return f"DAG[{{{','.join(sorted(of.values()))}}},{{{','.join(edges)}}}]"
     if isinstance(value, (type, BuiltinFunctionType)):
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, FunctionType):

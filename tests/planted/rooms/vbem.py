@@ -11,7 +11,7 @@ ERRORS = {
         ("            if value[lane] >= at_second[lane]:\n", "            if value[lane] == value[lane]:\n")
     ],
     "the bound of one start is reported for another's tables": [
-        ("Contender(result.statistics[:, lane].copy(), ", "Contender(result.statistics[:, lane - 1].copy(), ")
+        ("in zip(result.statistics.T, each)", "in zip(np.roll(result.statistics.T, 1, axis=0), each)")
     ],
     "what starts reach on distinct rows is raced again on repeats": [
         ('if getattr(fewer, "is_sample", False):', "if True:")
