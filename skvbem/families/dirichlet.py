@@ -155,8 +155,11 @@ class Dirichlet(ConjugateFamily):
 
     def most_likely(self, statistics: np.ndarray) -> np.ndarray:
         """Relative frequencies of the counts, of their shape; uniform in rows without any."""
-        total = self.per_cell(self.row_sums(statistics))
+        total = self.row_sums(statistics)
+        if (total > 0).all():
+            return statistics / self.per_cell(total)
         uniform = self.per_cell(1.0 / self.row_sums(np.ones(np.shape(statistics))))
+        total = self.per_cell(total)
         return np.divide(statistics, total, out=uniform, where=total > 0)
 
     def with_exact_zeros(self, point: np.ndarray) -> np.ndarray:

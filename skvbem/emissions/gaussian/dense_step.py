@@ -234,11 +234,17 @@ class DenseStep(Step):
         else:
             cells = by_lane(natural, 2 + d + d * (d + 1) // 2)
             at_origin, linear, products = cells[..., 0] + cells[..., 1], cells[..., 2 : 2 + d], cells[..., 2 + d :]
-        precision = unpack_symmetric(-2 * products / pairings(d), d)
-        self.precision, self.constant, self.linear, self.products = precision, at_origin + log_volume, linear, products
-        far = (np.abs(precision) @ reach * reach).sum(axis=-1).max(initial=0.0)
+        self.constant, self.linear, self.products = at_origin + log_volume, linear, products
+        squares = pack_symmetric(reach[:, None] * reach)
+        far = 2 * (np.abs(products) @ squares).max(initial=0.0)  # of |precision|, which products are minus half of
         self.expanded = d <= MAX_EXPANDED_COLUMNS and far <= MAX_EXPANDED_SQUARE
         self.shape, self.n_components = linear.shape, linear.shape[1]
+
+    @cached_property
+    def precision(self) -> np.ndarray:
+        """Precision matrices, (n_lanes, n_precisions, d, d)."""
+        d = self.shape[2]
+        return unpack_symmetric(-2 * self.products / pairings(d), d)
 
     @cached_property
     def quadratic(self) -> Quadratic:

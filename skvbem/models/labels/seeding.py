@@ -86,12 +86,15 @@ def seeds_among(
             away = nearest
     if not spread:
         return chosen
+    weighted, last = weight * np.ascontiguousarray(coordinates.T), None
     for _ in range(_N_MOVES):
         nearest_seed = squares_to(chosen, coordinates).argmin(axis=1)
         if labels is not None:
             nearest_seed = np.where(labels >= 0, labels, nearest_seed)
-        total = np.bincount(nearest_seed, weight, n)
-        sums = [np.bincount(nearest_seed, weight * column, n) for column in coordinates.T]
+        if last is not None and np.array_equal(nearest_seed, last):
+            break
+        last, total = nearest_seed, np.bincount(nearest_seed, weight, n)
+        sums = [np.bincount(nearest_seed, column, n) for column in weighted]
         chosen = np.where(total[:, None] > 0, np.stack(sums, axis=1) / np.where(total > 0, total, 1.0)[:, None], chosen)
     return chosen
 
