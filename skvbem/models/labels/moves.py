@@ -13,6 +13,8 @@ that of the rows with the label.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -171,17 +173,28 @@ class Recombinations:
 
         Two rows lie apart. The rows near one are as near as another is, any one: they may be few.
         """
-        coordinates = self.rows.coordinates
         one, other = (draws(self.rows.hashes, seed) for seed in seeds)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             near = np.argmin(one / sets, axis=1)
-            away = _squares(coordinates[near], coordinates)
-            weight = sets if is_ball else sets * away
-            far = np.argmin(np.nan_to_num(other / weight, nan=np.inf), axis=1)
-        limit = away[np.arange(len(sets)), far][:, None] if is_ball else _squares(coordinates[far], coordinates)
+            away = self._squares_from(near)
+            share = other / (sets if is_ball else sets * away)
+            share[np.isnan(share)] = np.inf
+            far = np.argmin(share, axis=1)
+        limit = away[np.arange(len(sets)), far][:, None] if is_ball else self._squares_from(far)
         first = away <= limit
         fraction = (1 - _ELSEWHERE) * np.stack([first, ~first]) + _ELSEWHERE / 2
         return fraction * sets
+
+    @cached_property
+    def _norms(self) -> np.ndarray:
+        """Squared distances of rows from the origin, (n_rows,)."""
+        return (self.rows.coordinates**2).sum(axis=1)
+
+    def _squares_from(self, some: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Squared distances of all rows from some, (n_some, n_rows)."""
+        squares = self._norms[some][:, None] - 2 * self.rows.coordinates[some] @ self.rows.coordinates.T
+        squares += self._norms
+        return np.maximum(squares, 0.0, out=squares)
 
     # Room for a half ------------------------------------------------------------------------------------------------
 
@@ -302,15 +315,15 @@ class Recombinations:
             Distinct rows that such a component has at least; a quarter of them at most.
         rng : numpy.random.Generator
         """
-        coordinates, joins = self.rows.coordinates, self.joins()[:_N_ROOMS]
+        n_rows, joins = len(self.rows), self.joins()[:_N_ROOMS]
         if not joins:
             return np.empty((0, *self.expected_rows.shape))
-        fewest = min(fewest, len(coordinates))
-        most = max(len(coordinates) // 4, fewest + 1)
+        fewest = min(fewest, n_rows)
+        most = max(n_rows // 4, fewest + 1)
         expected_rows = np.repeat(self.expected_rows[None], n, axis=0)
         for each in expected_rows:
-            row = np.argmin(draws(self.rows.hashes, rng.integers(2**63, dtype=np.uint64)))
-            away = _squares(coordinates[[row]], coordinates)[0]
+            row = int(np.argmin(draws(self.rows.hashes, rng.integers(2**63, dtype=np.uint64))))
+            away = self._squares_from([row])[0]
             n_near = int(np.exp(rng.uniform(np.log(fewest), np.log(most))))
             near = away <= np.partition(away, n_near - 1)[n_near - 1]
             _, gone, into = joins[int(rng.integers(len(joins)))]
@@ -358,12 +371,6 @@ class Recombinations:
             expected_rows = (1 - self.blur) * expected_rows + self.blur / self.n
         of_labels = self.model.shared_out(self.statistics, expected_rows)
         return np.concatenate([of_labels, of_emission + self.of_hyperparameters])
-
-
-def _squares(points: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Squared distances (n_points, n_rows)."""
-    squares = (points**2).sum(axis=1)[:, None] - 2 * points @ coordinates.T + (coordinates**2).sum(axis=1)
-    return np.maximum(squares, 0.0)
 
 
 def _entropy(expected_rows: np.ndarray) -> np.ndarray:
