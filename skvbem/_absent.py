@@ -31,11 +31,13 @@ def absent(estimator: Any, name: str, is_fitted: bool) -> AttributeError:
     owner, state = type(estimator).__name__, vars(estimator)
     told = f"{owner!r} object has no attribute {name!r}"
     if not name.endswith("_"):
-        return _error(AttributeError, f"{told}.{did_you_mean(name, _public(estimator))}", name, estimator)
+        return _Absent(told, name, estimator)
     if not is_fitted:
         hint = _ELSEWHERE.get(name, "")
         told = f"This {owner} instance is not fitted yet, so that it has no {name!r}. Call 'fit' first."
-        return _error(NotFittedError, f"{told} {hint}".rstrip(), name, estimator)
+        error = NotFittedError(f"{told} {hint}".rstrip())
+        error.name, error.obj = name, estimator  # as Python's own has them
+        return error
     reached = [each for each in (*_OBJECTIVES, *(f"{each}bound_" for each in _OBJECTIVES[1:])) if each in state]
     if name in _OBJECTIVES and reached:
         method = state["_fitted_"].form.name
@@ -43,8 +45,8 @@ def absent(estimator: Any, name: str, is_fitted: bool) -> AttributeError:
     elif name in _ELSEWHERE:
         hint = f" {_ELSEWHERE[name]}"
     else:
-        hint = did_you_mean(name, _public(estimator))
-    return _error(AttributeError, f"{told}.{hint}", name, estimator)
+        return _Absent(told, name, estimator)
+    return AttributeError(f"{told}.{hint}", name=name, obj=estimator)
 
 
 def _public(estimator: Any) -> list[str]:
@@ -52,7 +54,18 @@ def _public(estimator: Any) -> list[str]:
     return [each for each in {**dict.fromkeys(dir(type(estimator))), **vars(estimator)} if not each.startswith("_")]
 
 
-def _error(kind: type[AttributeError], text: str, name: str, estimator: Any) -> AttributeError:
-    error = kind(text)
-    error.name, error.obj = name, estimator  # as Python's own has them
-    return error
+class _Absent(AttributeError):
+    """Looks for what was meant only where its text is read: many ask whether an attribute is there, `hasattr` first."""
+
+    def __init__(self, told: str, name: str, estimator: Any):
+        super().__init__(told, name=name, obj=estimator)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}.{did_you_mean(self.name, _public(self.obj))}"
+
+    def __reduce__(self):
+        return AttributeError, (str(self),)
+
+
+_Absent.__name__ = _Absent.__qualname__ = "AttributeError"  # as which it is shown
+_Absent.__module__ = "builtins"

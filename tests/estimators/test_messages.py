@@ -1,5 +1,7 @@
 """Natural mistakes of newcomers: each message says whose what is wrong, what was expected, what came and what to do."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -619,3 +621,20 @@ def test_signatures_and_reasons_stay():
     assert not hasattr(VBFactorAnalysis(), "fit_predict")  # which depends on another attribute that is not there
     assert "transform" in dir(VBFactorAnalysis())
     assert getattr(VBMixture(), "anything", None) is None
+
+
+def test_what_was_meant_is_looked_for_where_it_is_read(monkeypatch):
+    """`hasattr` asks for many attributes, of scikit-learn's as of ours, and reads no message."""
+    model = VBMixture().fit(load_faithful().data)
+    with pytest.raises(AttributeError) as caught:
+        model.weight_  # noqa: B018
+    sent = pickle.loads(pickle.dumps(caught.value))
+    assert type(sent) is AttributeError
+    assert str(sent) == str(caught.value) == "'VBMixture' object has no attribute 'weight_'. Did you mean 'weights_'?"
+
+    def refused(*names):
+        raise AssertionError("Nobody reads this.")
+
+    monkeypatch.setattr("skvbem._absent.did_you_mean", refused)
+    assert not hasattr(model, "weight_")
+    assert getattr(model, "predict_probs", None) is None
