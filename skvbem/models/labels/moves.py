@@ -190,9 +190,9 @@ class Recombinations:
         """Squared distances of rows from the origin, (n_rows,)."""
         return (self.rows.coordinates**2).sum(axis=1)
 
-    def _squares_from(self, some: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Squared distances of all rows from some, (n_some, n_rows)."""
-        squares = self._norms[some][:, None] - 2 * self.rows.coordinates[some] @ self.rows.coordinates.T
+    def _squares_from(self, places: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Squared distances of all rows from those at some places, (n_places, n_rows)."""
+        squares = self._norms[places][:, None] - 2 * self.rows.coordinates[places] @ self.rows.coordinates.T
         squares += self._norms
         return np.maximum(squares, 0.0, out=squares)
 
