@@ -146,7 +146,7 @@ class NormalWishart(FlatFamily):
     def is_valid(self) -> np.ndarray:
         """Whether weights are positive, degrees of freedom enough and scales definite; of the shape of the batch."""
         if self._is_small:
-            return self._expected[2]
+            return self._expected[2].copy()
         kappa, dof, _, _ = self._split(self.coordinates)
         enough = (kappa > 0).all(axis=-1) & (dof > self.n_features - 1).all(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -166,7 +166,7 @@ class NormalWishart(FlatFamily):
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over components; NaN where the coordinates are not those of a density."""
         if self._is_small:
-            return self._expected[1]
+            return self._expected[1].copy()
         (kappa, dof, _, _), d = self._moments, self.n_features
         of_precisions = self._log_gamma(dof) - dof / 2 * (d * np.log(np.pi) + self._log_det_scale)
         return of_precisions.sum(axis=-1) + d / 2 * (_LOG_2PI - np.log(kappa)).sum(axis=-1)
@@ -193,7 +193,7 @@ class NormalWishart(FlatFamily):
     def expected_natural(self) -> np.ndarray:
         """Expectations of the natural parameters, of the shape of the coordinates."""
         if self._is_small:
-            return self._expected[0]
+            return self._expected[0].copy()
         kappa, _, mean, _ = self._moments
         precision, d = self._expected_precision, self.n_features
         weighted = (precision @ mean[..., None])[..., 0]

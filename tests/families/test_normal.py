@@ -261,6 +261,15 @@ def test_one_member_of_a_batch_that_is_no_density_says_so(shared, rng):
     assert np.isnan(removed).all()
 
 
+def test_what_is_kept_is_nobody_elses(rng):
+    family, _ = _of_many(2, 2, (3,), False, rng)
+    natural, log_normalizer = family.expected_natural(), family.log_normalizer()
+    natural += 1.0
+    log_normalizer += 1.0
+    assert family.expected_natural() == approx(natural - 1.0)
+    assert family.log_normalizer() == approx(log_normalizer - 1.0)
+
+
 def test_a_variance_at_the_floor_is_seen(rng):
     """Where one is near the floor, eigenvalues decide."""
     family, statistics = _of_many(2, 2, (3,), False, rng)
