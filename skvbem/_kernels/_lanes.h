@@ -88,6 +88,29 @@ SKVBEM_INLINE double skvbem_log_rising(double a, double n, double log_gamma_a, d
     return (a - 0.5) * log1p(n / a) + n * log(a + n) - n + (skvbem_stirling_tail(a + n) - skvbem_stirling_tail(a));
 }
 
+/* The same for n of any sign. */
+SKVBEM_INLINE double skvbem_log_growth(double a, double n, double log_gamma_a, double log_gamma_sum) {
+    if (n == 0.0) return 0.0;
+    if (n == INFINITY) return INFINITY;
+    if (n < 0.0) return -skvbem_log_rising(a + n, -n, log_gamma_sum, log_gamma_a);
+    return skvbem_log_rising(a, n, log_gamma_a, log_gamma_sum);
+}
+
+/* ln det(I + A) of a symmetric matrix, destroyed, whose cells stand `stride` apart: from its lower triangle, by pivots less
+ * 1; NaN where one is not > 0. */
+static double skvbem_log_det_one_plus(intptr_t d, intptr_t stride, double *a) {
+    double total = 0.0;
+    for (intptr_t k = 0; k < d; k++) {
+        const double pivot = a[(k * d + k) * stride];
+        total += log1p(pivot);
+        for (intptr_t i = k + 1; i < d; i++) {
+            const double share = a[(i * d + k) * stride] / (1.0 + pivot);
+            for (intptr_t j = k + 1; j <= i; j++) a[(i * d + j) * stride] -= share * a[(j * d + k) * stride];
+        }
+    }
+    return total;
+}
+
 /* natural = max(natural - of_row, lowest), exp_natural = e^natural */
 SKVBEM_CLONES
 static void skvbem_normalize_row(intptr_t n_cells, intptr_t n_lanes, const double *restrict of_row, double lowest,

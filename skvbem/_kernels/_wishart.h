@@ -145,6 +145,24 @@ static void skvbem_wishart_natural(intptr_t d, intptr_t n, const double *restric
         }
 }
 
+/* Means, the lower factor of the scale and its inverse, and ln det of the scale, of one precision. */
+static void skvbem_wishart_factored(intptr_t d, intptr_t n, const double *restrict cells, const skvbem_wishart_places *at,
+                                    double *restrict mean, double *restrict factor, double *restrict inverse,
+                                    double *restrict log_det) {
+    skvbem_wishart_moments(d, n, cells, at, mean, factor);
+    skvbem_small_cholesky(d, n, factor);
+    skvbem_small_inverse(d, n, factor, inverse);
+    skvbem_log_det(d, n, factor, log_det);
+}
+
+/* The inverse of a scale times `times` (n,), packed, from the inverse of its lower factor. */
+static void skvbem_wishart_precision(intptr_t d, intptr_t n, const double *restrict inverse, const double *restrict times,
+                                     double *restrict packed) {
+    skvbem_small_gram(d, n, inverse, packed);
+    for (intptr_t i = 0; i < d * (d + 1) / 2; i++)
+        for (intptr_t lane = 0; lane < n; lane++) packed[i * n + lane] *= times[lane];
+}
+
 /* Expected natural parameters (of the shape of the cells), the log normalizer A and validity of each lane; A is NaN where no
  * density is. Returns 0 where there is no memory. */
 static int skvbem_wishart_expected(intptr_t d, intptr_t n, intptr_t n_components, int shared, const double *restrict cells,
@@ -161,13 +179,9 @@ static int skvbem_wishart_expected(intptr_t d, intptr_t n, intptr_t n_components
     for (intptr_t j = 0; j < n_precisions; j++) {
         const skvbem_wishart_places at = skvbem_wishart_at(d, n_components, shared, j);
         const double *degrees = cells + at.degrees * n;
-        double *packed = natural + at.square * n;
-        skvbem_wishart_moments(d, n, cells, &at, mean, factor);
-        skvbem_small_cholesky(d, n, factor);
+        skvbem_wishart_factored(d, n, cells, &at, mean, factor, inverse, log_det);
         skvbem_wishart_valid(d, n, cells, &at, factor, valid);
-        skvbem_small_inverse(d, n, factor, inverse);
-        skvbem_small_gram(d, n, inverse, packed);
-        skvbem_log_det(d, n, factor, log_det);
+        skvbem_wishart_precision(d, n, inverse, degrees, natural + at.square * n);
         for (intptr_t i = 0; i < d; i++)
             for (intptr_t lane = 0; lane < n; lane++) halves[i * n + lane] = 0.5 * (degrees[lane] - (double) i);
         skvbem_log_gamma_digamma(d * n, halves, log_gamma, digamma);
@@ -183,8 +197,6 @@ static int skvbem_wishart_expected(intptr_t d, intptr_t n, intptr_t n_components
         for (intptr_t k = 0; k < at.n_means; k++)
             for (intptr_t lane = 0; lane < n; lane++)
                 normalizer[lane] += 0.5 * (double) d * (SKVBEM_LN_2PI - log(cells[(at.kappa + k * at.step) * n + lane]));
-        for (intptr_t i = 0; i < d * (d + 1) / 2; i++)
-            for (intptr_t lane = 0; lane < n; lane++) packed[i * n + lane] *= degrees[lane];
         skvbem_wishart_natural(d, n, cells, mean, &at, (double) d, natural);
     }
     for (intptr_t lane = 0; lane < n; lane++)
@@ -208,17 +220,12 @@ static int skvbem_wishart_most_likely(intptr_t d, intptr_t n, intptr_t n_compone
         const skvbem_wishart_places at = skvbem_wishart_at(d, n_components, shared, j);
         const double *weight = statistics + at.degrees * n;
         double *packed = natural + at.square * n;
-        skvbem_wishart_moments(d, n, statistics, &at, mean, factor);
-        skvbem_small_cholesky(d, n, factor);
-        skvbem_small_inverse(d, n, factor, inverse);
-        skvbem_small_gram(d, n, inverse, packed);
-        skvbem_log_det(d, n, factor, log_det);
+        skvbem_wishart_factored(d, n, statistics, &at, mean, factor, inverse, log_det);
+        skvbem_wishart_precision(d, n, inverse, weight, packed);
         for (intptr_t lane = 0; lane < n; lane++) {
             trace[lane] = 0.0;
             natural[at.degrees * n + lane] = 0.5 * ((double) d * (log(weight[lane]) - SKVBEM_LN_2PI) - log_det[lane]);
         }
-        for (intptr_t i = 0; i < d * (d + 1) / 2; i++)
-            for (intptr_t lane = 0; lane < n; lane++) packed[i * n + lane] *= weight[lane];
         for (intptr_t i = 0; i < d; i++)
             for (intptr_t lane = 0; lane < n; lane++) trace[lane] += packed[skvbem_packed(d, i, i) * n + lane];
         for (intptr_t lane = 0; lane < n; lane++) {
@@ -230,13 +237,6 @@ static int skvbem_wishart_most_likely(intptr_t d, intptr_t n, intptr_t n_compone
     }
     free(scratch);
     return 1;
-}
-
-/* ln Gamma(a + u) - ln Gamma(a) of a > 0 and a + u > 0, given ln Gamma of both. */
-SKVBEM_INLINE double skvbem_log_gamma_growth(double a, double u, double of_a, double of_sum) {
-    if (u == 0.0) return 0.0;
-    if (u < 0.0) return -skvbem_log_rising(a + u, -u, of_sum, of_a);
-    return isinf(u) ? u : skvbem_log_rising(a, u, of_a, of_sum);
 }
 
 /* A(cells + statistics) - A(cells) of each lane, without cancellation; NaN where either is no normalizer of a density.
@@ -253,10 +253,7 @@ static int skvbem_wishart_increment(intptr_t d, intptr_t n, intptr_t n_component
     for (intptr_t j = 0; j < n_precisions; j++) {
         const skvbem_wishart_places at = skvbem_wishart_at(d, n_components, shared, j);
         const double *degrees = cells + at.degrees * n, *more = statistics + at.degrees * n;
-        skvbem_wishart_moments(d, n, cells, &at, mean, factor);
-        skvbem_small_cholesky(d, n, factor);
-        skvbem_small_inverse(d, n, factor, inverse);
-        skvbem_log_det(d, n, factor, log_det);
+        skvbem_wishart_factored(d, n, cells, &at, mean, factor, inverse, log_det);
         for (intptr_t i = 0; i < d; i++)
             for (intptr_t l = 0; l <= i; l++)
                 memcpy(added + (i * d + l) * n, statistics + (at.square + skvbem_packed(d, l, i)) * n, n * sizeof(double));
@@ -303,17 +300,11 @@ static int skvbem_wishart_increment(intptr_t d, intptr_t n, intptr_t n_component
             }
         skvbem_log_gamma_digamma(2 * d * n, halves, of_gamma, unused);
         for (intptr_t lane = 0; lane < n; lane++) {
-            double growth = 0.0, lifted = 0.0;
-            for (intptr_t k = 0; k < d; k++) {  /* ln det(I + added), by pivots less 1 */
-                const double pivot = added[(k * d + k) * n + lane];
-                growth += log1p(pivot);
-                for (intptr_t i = k + 1; i < d; i++) {
-                    const double share = added[(i * d + k) * n + lane] / (1.0 + pivot);
-                    for (intptr_t l = k + 1; l <= i; l++) added[(i * d + l) * n + lane] -= share * added[(l * d + k) * n + lane];
-                }
-                lifted += skvbem_log_gamma_growth(halves[k * n + lane], 0.5 * more[lane], of_gamma[k * n + lane],
-                                                  of_gamma[(d + k) * n + lane]);
-            }
+            const double growth = skvbem_log_det_one_plus(d, n, added + lane);
+            double lifted = 0.0;
+            for (intptr_t k = 0; k < d; k++)
+                lifted += skvbem_log_growth(halves[k * n + lane], 0.5 * more[lane], of_gamma[k * n + lane],
+                                            of_gamma[(d + k) * n + lane]);
             increment[lane] += lifted - 0.5 * more[lane] * ((double) d * SKVBEM_LN_PI + log_det[lane])
                                - 0.5 * (degrees[lane] + more[lane]) * growth;
         }

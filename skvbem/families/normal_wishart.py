@@ -232,14 +232,19 @@ class NormalWishart(FlatFamily):
 
         Variances in all directions are 1e-6 at least, a constraint under which the likelihood has its maximum here.
         """
-        n_mean, n, total, square = self._split(statistics)
-        mean = np.divide(total, n_mean[..., None], out=np.zeros(total.shape), where=n_mean[..., None] > 0)
-        scatter = unpack_symmetric(square, self.n_features) - _shared(_outer(mean, total), self.shared, axis=-3)
+        _, n, mean, scatter = self._moments_of(statistics)
         identity = np.broadcast_to(np.eye(self.n_features), scatter.shape).copy()
         covariance = np.divide(scatter, n[..., None, None], out=identity, where=n[..., None, None] > 0)
         variance, axes = np.linalg.eigh(covariance)
         turned = axes / np.sqrt(np.maximum(variance, VARIANCE_FLOOR))[..., None, :]
         return _trail(mean, turned @ turned.swapaxes(-1, -2))
+
+    def _moments_of(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Weights of the means and of the precisions of data, their means, 0 of none, and scatter about these."""
+        n_mean, n, total, square = self._split(statistics)
+        mean = np.divide(total, n_mean[..., None], out=np.zeros(total.shape), where=n_mean[..., None] > 0)
+        scatter = unpack_symmetric(square, self.n_features) - _shared(_outer(mean, total), self.shared, axis=-3)
+        return n_mean, n, mean, scatter
 
     def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
         """Natural parameters of the most likely point, of the shape of the statistics."""
@@ -260,11 +265,10 @@ class NormalWishart(FlatFamily):
 
         With one precision for all it is all of them or none.
         """
-        n_mean, n, total, square = self._split(statistics)
+        n_mean, n, *_ = self._split(statistics)
         flat, floor = np.zeros(n.shape, dtype=bool), VARIANCE_FLOOR / 0.999
         if not self._above(floor, statistics)[1]:
-            mean = np.divide(total, n_mean[..., None], out=np.zeros(total.shape), where=n_mean[..., None] > 0)
-            scatter = unpack_symmetric(square, self.n_features) - _shared(_outer(mean, total), self.shared, axis=-3)
+            scatter = self._moments_of(statistics)[3]
             flat = np.linalg.eigvalsh(scatter)[..., 0] < floor * n
         few = n <= self.n_features if not self.shared else np.zeros(n.shape, dtype=bool)
         return last_axes_first(np.broadcast_to(flat | few, n_mean.shape))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from skvbem._numerics import times_log
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, Score, get_score
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.testing.cases import ModelCase
+from skvbem.testing.cases import ModelCase, ModelInstance
 from skvbem.testing.laws import agree, needs, refuses, require
 from skvbem.vbem import posteriors
 
@@ -98,16 +99,24 @@ def closed_forms_are_in_their_order(case: ModelCase, rng: np.random.Generator) -
         agree("n of BIC", bic.n_samples, data.total_weight, rel=0.0, abs=0.0)
 
 
+def _beyond_terms(
+    instance: ModelInstance, data: Any, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two lanes of natural parameters, expected statistics there, and ln Z less the products of both."""
+    natural = instance.natural(data, rng, 2)
+    expectation = instance.model.expect(natural, data)
+    beyond = expectation.log_normalizer - times_log(expectation.statistics, natural).sum(axis=0)
+    return natural, expectation.statistics, beyond
+
+
 @needs("complete_evidence", "complete", "exact")
 def evidence_of_complete_data_is_the_definition(case: ModelCase, rng: np.random.Generator) -> None:
     """Where nothing is hidden, ln p(y) is the evidence of the statistics and what no parameter touches [CH (8)]."""
     for k in range(case.n_complete):
         instance = case.complete(rng, k)
         data = instance.compile()
-        natural = instance.natural(data, rng, 2)
-        expected = instance.model.expect(natural, data)
-        untouched = expected.log_normalizer - times_log(expected.statistics, natural).sum(axis=0)
-        computed = untouched + instance.capabilities.complete_evidence(expected.statistics)
+        _, statistics, untouched = _beyond_terms(instance, data, rng)
+        computed = untouched + instance.capabilities.complete_evidence(statistics)
         agree(f"Instance {k}: the evidence", computed, np.full(2, instance.log_evidence()), rel=1e-9, abs=1e-8)
 
 
@@ -117,11 +126,7 @@ def entropy_is_the_log_normalizer_less_expected_terms(case: ModelCase, rng: np.r
     for k in range(case.n_ordered):
         instance = case.tiny(rng, k)
         data = instance.compile()
-        natural = instance.natural(data, rng, 2)
-        expectation = instance.model.expect(natural, data)
-        with np.errstate(invalid="ignore"):
-            terms = np.where(expectation.statistics == 0, 0.0, expectation.statistics * natural).sum(axis=0)
-        wanted = expectation.log_normalizer - terms
+        natural, _, wanted = _beyond_terms(instance, data, rng)
         computed = [instance.capabilities.entropy(np.ascontiguousarray(lane), data) for lane in natural.T]
         size = instance.model.magnitude(data)
         agree(
