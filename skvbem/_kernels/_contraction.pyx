@@ -26,7 +26,8 @@ import numpy as np
 cdef extern from "_lanes.h" nogil:
     void skvbem_products(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor,
                          const double* parameters, double* table)
-    bint skvbem_all_within(intptr_t n_tables, intptr_t n_cells, intptr_t n_lanes, const double* table, double least)
+    bint skvbem_all_within(intptr_t n_tables, intptr_t n_cells, intptr_t n_lanes, const double* table, double least,
+                          double* largest)
     void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double* table, double* largest)
     void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor, const double* table,
                        double* counts)
@@ -166,7 +167,7 @@ cdef class Contraction:
                 table = tables + self.slot_table[slot] * n_lanes
                 skvbem_products(self.slot_codes[slot] * n_cells, self.slot_arity[slot], n_lanes,
                                 &self.factors[self.slot_factor[slot]], exp_natural, table)
-                if skvbem_all_within(self.slot_codes[slot], n_cells, n_lanes, table, unscaled):
+                if skvbem_all_within(self.slot_codes[slot], n_cells, n_lanes, table, unscaled, largest):
                     continue
                 for value in range(self.slot_codes[slot]):
                     table = tables + (self.slot_table[slot] + value * n_cells) * n_lanes

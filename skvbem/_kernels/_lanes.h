@@ -19,6 +19,13 @@
 SKVBEM_INLINE double skvbem_from_bits(uint64_t bits) { double x; memcpy(&x, &bits, 8); return x; }
 SKVBEM_INLINE uint64_t skvbem_to_bits(double x) { uint64_t bits; memcpy(&bits, &x, 8); return bits; }
 
+/* The larger of two numbers, `lowest` where x is NaN. Chosen by masks: compilers make branches of conditions in longer
+ * loops, which keep these from being of vectors. */
+SKVBEM_INLINE double skvbem_at_least(double x, double lowest) {
+    uint64_t above = -(uint64_t) (x > lowest);
+    return skvbem_from_bits((skvbem_to_bits(x) & above) | (skvbem_to_bits(lowest) & ~above));
+}
+
 /* ln x for normal x > 0: x = 2^k m with m in [sqrt(1/2), sqrt(2)), ln m = 2 artanh((m - 1) / (m + 1)). */
 SKVBEM_INLINE double skvbem_log(double x) {
     uint64_t bits = skvbem_to_bits(x);
@@ -33,8 +40,7 @@ SKVBEM_INLINE double skvbem_log(double x) {
     return k * 6.93147180369123816490e-01 - ((half - (s * (half + r) + k * 1.90821492927058770002e-10)) - f);
 }
 
-/* e^x for x <= 0; 0 below -708, where doubles lose bits. Chosen by masks: compilers make branches of conditions, which keep
- * loops from being of vectors. */
+/* e^x for x <= 0; 0 below -708, where doubles lose bits. Chosen by masks, as `skvbem_at_least`. */
 SKVBEM_INLINE double skvbem_exp(double x) {
     uint64_t low = -(uint64_t) (x < -708.0);
     double y = skvbem_from_bits((skvbem_to_bits(x) & ~low) | (skvbem_to_bits(-708.0) & low));
@@ -117,8 +123,7 @@ static void skvbem_normalize_row(intptr_t n_cells, intptr_t n_lanes, const doubl
                                  double *restrict natural, double *restrict exp_natural) {
     for (intptr_t cell = 0; cell < n_cells; cell++)
         for (intptr_t lane = 0; lane < n_lanes; lane++) {
-            double value = natural[cell * n_lanes + lane] - of_row[lane];
-            value = value > lowest ? value : lowest;
+            const double value = skvbem_at_least(natural[cell * n_lanes + lane] - of_row[lane], lowest);
             natural[cell * n_lanes + lane] = value;
             exp_natural[cell * n_lanes + lane] = skvbem_exp(value);
         }
@@ -129,8 +134,7 @@ SKVBEM_CLONES
 static void skvbem_mix(intptr_t n, double t, const double *restrict anchor, const double *restrict log_point,
                        double *restrict natural, double *restrict exp_natural) {
     for (intptr_t i = 0; i < n; i++) {
-        double value = (1.0 - t) * anchor[i] + t * log_point[i];
-        value = value > -1e300 ? value : -1e300;
+        const double value = skvbem_at_least((1.0 - t) * anchor[i] + t * log_point[i], -1e300);
         natural[i] = value;
         exp_natural[i] = skvbem_exp(value);
     }
@@ -204,20 +208,19 @@ static void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double *res
         }
 }
 
-/* Whether the largest entry of every table lies in [least, 1), in every lane. */
+/* Whether the largest entry of every table lies in [least, 1), in every lane. `largest`, (n_lanes,), is scratch. */
 SKVBEM_CLONES
 static int skvbem_all_within(intptr_t n_tables, intptr_t n_cells, intptr_t n_lanes, const double *restrict table,
-                             double least) {
-    int outside = 0;
-    for (intptr_t t = 0; t < n_tables && !outside; t++, table += n_cells * n_lanes)
-        for (intptr_t lane = 0; lane < n_lanes; lane++) {
-            double largest = table[lane];
-            for (intptr_t cell = 1; cell < n_cells; cell++) {
-                const double x = table[cell * n_lanes + lane];
-                largest = x > largest ? x : largest;
-            }
-            outside |= !((largest >= least) & (largest < 1.0));
-        }
+                             double least, double *restrict largest) {
+    uint64_t outside = 0;
+    for (intptr_t t = 0; t < n_tables && !outside; t++, table += n_cells * n_lanes) {
+        for (intptr_t lane = 0; lane < n_lanes; lane++) largest[lane] = table[lane];
+        for (intptr_t cell = 1; cell < n_cells; cell++)
+            for (intptr_t lane = 0; lane < n_lanes; lane++)
+                largest[lane] = skvbem_at_least(table[cell * n_lanes + lane], largest[lane]);
+        for (intptr_t lane = 0; lane < n_lanes; lane++)
+            outside |= (uint64_t) !(largest[lane] >= least) | (uint64_t) !(largest[lane] < 1.0);
+    }
     return !outside;
 }
 
@@ -255,6 +258,7 @@ SKVBEM_INLINE intptr_t skvbem_run_lanes(skvbem_star *run, intptr_t first, intptr
     const intptr_t n_slots = run->n_slots, m = run->n_cells * n_lanes;
     double *restrict psi = run->psi, *restrict normalizer = run->normalizer, *restrict share = run->share;
     double *restrict product = run->product;
+    const double smallest = run->smallest, largest = run->largest;
     for (intptr_t context = first; context < last; context++) {
         const double weight = run->weight[context];
         if (weight != run->last_weight) {
@@ -288,14 +292,13 @@ SKVBEM_INLINE intptr_t skvbem_run_lanes(skvbem_star *run, intptr_t first, intptr
             for (intptr_t cell = 1; cell < run->n_cells; cell++)
                 for (intptr_t lane = 0; lane < n_lanes; lane++) normalizer[lane] += psi[cell * n_lanes + lane];
         }
-        int unsafe = 0;
+        uint64_t unsafe = 0, flush = 0;
         for (intptr_t lane = 0; lane < n_lanes; lane++)
-            unsafe |= !((normalizer[lane] >= run->smallest) & (normalizer[lane] <= run->largest));
+            unsafe |= (uint64_t) !(normalizer[lane] >= smallest) | (uint64_t) !(normalizer[lane] <= largest);
         if (unsafe) return context;
-        int flush = 0;
         for (intptr_t lane = 0; lane < n_lanes; lane++) {
             product[lane] *= normalizer[lane];
-            flush |= !((product[lane] > 1e-200) & (product[lane] < 1e200));
+            flush |= (uint64_t) !(product[lane] > 1e-200) | (uint64_t) !(product[lane] < 1e200);
         }
         if (flush)
             for (intptr_t lane = 0; lane < n_lanes; lane++)

@@ -212,6 +212,25 @@ SKVBEM_INLINE void skvbem_multinomials(uint64_t *restrict streams, double n, int
     }
     double *restrict draw = scratch, *restrict reached = scratch + n_lanes;
     const intptr_t last = (n_cells - 1) * n_lanes;
+    if (n == 1.0) {  /* most contexts: one pass over the cells */
+        double *restrict above = reached + n_lanes; /* whether the draw is not below `reached` */
+        skvbem_uniforms(streams, n_lanes, draw);
+        for (intptr_t lane = 0; lane < n_lanes; lane++) {
+            draw[lane] *= total[lane];
+            reached[lane] = p[lane];
+            above[lane] = draw[lane] >= reached[lane] ? 1.0 : 0.0;
+            p[lane] = 1.0 - above[lane];
+        }
+        for (intptr_t cell = n_lanes; cell < last; cell += n_lanes)
+            for (intptr_t lane = 0; lane < n_lanes; lane++) {
+                reached[lane] += p[cell + lane];
+                const double still = draw[lane] >= reached[lane] ? 1.0 : 0.0;
+                p[cell + lane] = above[lane] - still;
+                above[lane] = still;
+            }
+        memcpy(p + last, above, (size_t) n_lanes * sizeof(double));
+        return;
+    }
     memcpy(reached, p, (size_t) n_lanes * sizeof(double));
     for (intptr_t i = n_lanes; i < last; i++) reached[i] = reached[i - n_lanes] + p[i];
     memset(p, 0, (size_t) last * sizeof(double)); /* now draws that are not below `reached` */
