@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skvbem._kernels import _block_chain
-from skvbem._numerics import pack_symmetric, pairings
+from skvbem._kernels import _block_chain, _residuals
 from skvbem.families.regression_rows import summed_over
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.first_states import FirstStates
@@ -172,9 +171,7 @@ class Smoother:
     def log_normalizers(self, expected: Expected) -> np.ndarray:
         """ln Z of each sequence, nats, (n_sequences,), from its residuals at the means of its states."""
         data, total = self.data, np.zeros(self.data.n_sequences)
-        terms = np.empty(len(data))
-        for rows in data.chunks:
-            terms[rows] = self._terms(expected.regressors, rows)
+        terms = self._terms(expected.regressors)
         first, x = data.first_rows, expected.regressors[:, : self.potentials.n_states]
         away = x[first] - self.first.mean
         terms[first] -= 0.5 * np.einsum("ti,ti->t", away @ self.first.precision, away)
@@ -184,31 +181,23 @@ class Smoother:
             total[data.ends > data.starts[:-1]] = np.add.reduceat(terms, first)
         return total - 0.5 * expected.log_det
 
-    def _terms(self, r: np.ndarray, rows: slice) -> np.ndarray:
-        """What some rows add to ln Z, but for first states, (n,), at means of regressors (n_rows, k + r)."""
-        potentials, data, here = self.potentials, self.data, r[rows]
-        left = here @ -potentials.output.T
-        left += data.measured[rows]
-        np.square(left, out=left)
-        spread = potentials.output_spread
-        if data.group_mask is None:
-            terms = left @ (-0.5 * potentials.precision)
-            terms -= 0.5 * np.einsum("ti,ti->t", here @ spread.sum(axis=0), here)
-            terms += potentials.constant.sum()
-        else:
-            group, first = data.groups
-            left *= -0.5 * potentials.precision
-            left += potentials.constant
-            of_groups = left @ (group[:, None] == np.arange(len(first)))
-            spread = summed_over(np.moveaxis(spread, 0, -1), group, len(first))
-            of_groups -= 0.5 * products(here, here) @ (pairings(len(spread)) * pack_symmetric(spread.T)).T
-            terms = np.einsum("tg,tg->t", of_groups, data.group_mask[rows])
-        follows, z, later = transitions(data, r[:, : potentials.n_states], rows)
-        left = later - z @ potentials.transition.T
-        steps = np.einsum("ti,ti->t", left, left) + np.einsum("ti,ti->t", z @ potentials.transition_spread, z)
-        if data.follows is not None:
-            steps *= data.follows[follows]
-        terms[len(terms) - len(steps) :] -= 0.5 * steps
+    def _terms(self, r: np.ndarray) -> np.ndarray:
+        """What rows add to ln Z, but for first states, (n_rows,), at means of regressors (n_rows, k + r)."""
+        potentials, data, terms = self.potentials, self.data, np.empty(len(r))
+        group, first = data.groups
+        observed = np.empty((0, len(first))) if data.group_mask is None else data.group_mask
+        spread = np.moveaxis(summed_over(np.moveaxis(potentials.output_spread, 0, -1), group, len(first)), -1, 0)
+        of_columns = potentials.output, potentials.precision, potentials.constant
+        of_states = potentials.transition, potentials.transition_spread
+        _residuals.terms_of_rows(
+            *map(np.ascontiguousarray, (*of_columns, group, spread, *of_states)),
+            data.measured,
+            observed,
+            r,
+            data.inputs,
+            np.empty(0) if data.follows is None else data.follows,
+            terms,
+        )
         return terms
 
 
