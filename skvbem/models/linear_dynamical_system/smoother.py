@@ -86,14 +86,18 @@ class Smoother:
     def linear(self) -> np.ndarray:
         """h in the place of states of regressors (x, v), (n_rows, k + r)."""
         potentials, data, k = self.potentials, self.data, self.potentials.n_states
-        r = np.empty((len(data), k + data.output_inputs.shape[1]))
-        r[:, k:] = data.output_inputs
+        n_inputs, crossed = data.output_inputs.shape[1], self.blocks[:, :k, k:]
+        # products are of whole rows: one that is written into a part of each takes four times as long
+        of_columns = np.zeros((len(potentials.output), k + n_inputs))
+        of_columns[:, :k] = potentials.precision[:, None] * potentials.output[:, :k]
+        r = data.measured @ of_columns
+        if n_inputs:
+            of_inputs = np.eye(n_inputs, k + n_inputs, k)
+            if len(crossed) == 1:
+                of_inputs[:, :k] = -crossed[0].T
+            r += data.output_inputs @ of_inputs
         linear = r[:, :k]
-        np.matmul(data.measured, potentials.precision[:, None] * potentials.output[:, :k], out=linear)
-        crossed = self.blocks[:, :k, k:]
-        if len(crossed) == 1 and data.output_inputs.shape[1]:
-            linear -= data.output_inputs @ crossed[0].T
-        else:
+        if len(crossed) > 1:
             for j, v in enumerate(data.output_inputs.T):
                 linear -= crossed[:, :, j][data.pattern] * v[:, None]
         if data.inputs.shape[1] and len(data) > 1:
