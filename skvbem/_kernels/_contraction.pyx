@@ -27,7 +27,7 @@ cdef extern from "_lanes.h" nogil:
     void skvbem_products(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor,
                          const double* parameters, double* table)
     bint skvbem_all_within(intptr_t n_tables, intptr_t n_cells, intptr_t n_lanes, const double* table, double least,
-                          double* largest)
+                           double* largest)
     void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double* table, double* largest)
     void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor, const double* table,
                        double* counts)

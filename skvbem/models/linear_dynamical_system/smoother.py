@@ -191,10 +191,14 @@ class Smoother:
         group, first = data.groups
         observed = np.empty((0, len(first))) if data.group_mask is None else data.group_mask
         spread = np.moveaxis(summed_over(np.moveaxis(potentials.output_spread, 0, -1), group, len(first)), -1, 0)
-        of_columns = potentials.output, potentials.precision, potentials.constant
-        of_states = potentials.transition, potentials.transition_spread
         _residuals.terms_of_rows(
-            *map(np.ascontiguousarray, (*of_columns, group, spread, *of_states)),
+            np.ascontiguousarray(potentials.output),
+            np.ascontiguousarray(potentials.precision),
+            np.ascontiguousarray(potentials.constant),
+            group,
+            np.ascontiguousarray(spread),
+            np.ascontiguousarray(potentials.transition),
+            np.ascontiguousarray(potentials.transition_spread),
             data.measured,
             observed,
             r,

@@ -3,6 +3,13 @@
 TESTS = ("kernels", "families", "models", "vbem", "laws", "evidence", "estimators/**/test_vb_hmm.py")
 
 ERRORS = {
+    "a step into a row is counted where a sequence begins": [
+        ("first + b == 0 ? 0.0 : run->follows ? run->follows[first + b] : 1.0;", "first + b == 0 ? 0.0 : 1.0;")
+    ],
+    "groups of columns count where they are missing": [
+        ("run->observed ? run->observed[(first + b) * run->n_groups + g] * sum[b] : sum[b]", "sum[b]")
+    ],
+    "a draw of weight one may fall beside all cells": [("p[lane] = 1.0 - above[lane];", "p[lane] = above[lane];")],
     "a row that counts many times has one component drawn": [
         ("row[i] = times[i] > 1.0 ? row[i] : hit;", "row[i] = hit;")
     ],
