@@ -117,6 +117,15 @@ static double skvbem_log_det_one_plus(intptr_t d, intptr_t stride, double *a) {
     return total;
 }
 
+/* The largest cell of each lane. */
+SKVBEM_INLINE void skvbem_largest_cells(intptr_t n_cells, intptr_t n_lanes, const double *restrict cells,
+                                        double *restrict largest) {
+    for (intptr_t lane = 0; lane < n_lanes; lane++) largest[lane] = cells[lane];
+    for (intptr_t cell = 1; cell < n_cells; cell++)
+        for (intptr_t lane = 0; lane < n_lanes; lane++)
+            largest[lane] = skvbem_at_least(cells[cell * n_lanes + lane], largest[lane]);
+}
+
 /* natural = max(natural - of_row, lowest), exp_natural = e^natural */
 SKVBEM_CLONES
 static void skvbem_normalize_row(intptr_t n_cells, intptr_t n_lanes, const double *restrict of_row, double lowest,
@@ -146,15 +155,8 @@ SKVBEM_CLONES
 static void skvbem_log_shares(intptr_t n_cells, intptr_t n_lanes, const double *restrict gamma, double *restrict log_point,
                               double *restrict largest, double *restrict total) {
     for (intptr_t i = 0; i < n_cells * n_lanes; i++) log_point[i] += skvbem_log(gamma[i]);
-    for (intptr_t lane = 0; lane < n_lanes; lane++) {
-        largest[lane] = log_point[lane];
-        total[lane] = 0.0;
-    }
-    for (intptr_t cell = 1; cell < n_cells; cell++)
-        for (intptr_t lane = 0; lane < n_lanes; lane++) {
-            const double x = log_point[cell * n_lanes + lane];
-            largest[lane] = x > largest[lane] ? x : largest[lane];
-        }
+    skvbem_largest_cells(n_cells, n_lanes, log_point, largest);
+    for (intptr_t lane = 0; lane < n_lanes; lane++) total[lane] = 0.0;
     for (intptr_t cell = 0; cell < n_cells; cell++)
         for (intptr_t lane = 0; lane < n_lanes; lane++)
             total[lane] += skvbem_exp(log_point[cell * n_lanes + lane] - largest[lane]);
@@ -200,12 +202,7 @@ static void skvbem_products(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, 
 /* largest[lane] = largest entry of a table */
 SKVBEM_CLONES
 static void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double *restrict table, double *restrict largest) {
-    for (intptr_t lane = 0; lane < n_lanes; lane++) largest[lane] = table[lane];
-    for (intptr_t cell = 1; cell < n_cells; cell++)
-        for (intptr_t lane = 0; lane < n_lanes; lane++) {
-            const double x = table[cell * n_lanes + lane];
-            largest[lane] = x > largest[lane] ? x : largest[lane];
-        }
+    skvbem_largest_cells(n_cells, n_lanes, table, largest);
 }
 
 /* Whether the largest entry of every table lies in [least, 1), in every lane. `largest`, (n_lanes,), is scratch. */
@@ -214,10 +211,7 @@ static int skvbem_all_within(intptr_t n_tables, intptr_t n_cells, intptr_t n_lan
                              double least, double *restrict largest) {
     uint64_t outside = 0;
     for (intptr_t t = 0; t < n_tables && !outside; t++, table += n_cells * n_lanes) {
-        for (intptr_t lane = 0; lane < n_lanes; lane++) largest[lane] = table[lane];
-        for (intptr_t cell = 1; cell < n_cells; cell++)
-            for (intptr_t lane = 0; lane < n_lanes; lane++)
-                largest[lane] = skvbem_at_least(table[cell * n_lanes + lane], largest[lane]);
+        skvbem_largest_cells(n_cells, n_lanes, table, largest);
         for (intptr_t lane = 0; lane < n_lanes; lane++)
             outside |= (uint64_t) !(largest[lane] >= least) | (uint64_t) !(largest[lane] < 1.0);
     }

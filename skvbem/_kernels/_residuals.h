@@ -20,10 +20,10 @@ typedef struct {
     const double *measured, *observed;           /* (n_rows, n_columns); (n_rows, n_groups), or NULL: all are */
     const double *regressors, *inputs;           /* (n_rows, d); (n_rows, n_inputs) */
     const double *follows;                       /* (n_rows,): 0 where a sequence begins; or NULL: at row 0 alone */
-} skvbem_residuals;
+} skvbem_residual_rows;
 
 /* Doubles of scratch. */
-SKVBEM_INLINE intptr_t skvbem_residual_scratch(const skvbem_residuals *run) {
+SKVBEM_INLINE intptr_t skvbem_residual_scratch(const skvbem_residual_rows *run) {
     return SKVBEM_RESIDUAL_ROWS * (2 * run->n_states + run->n_output_inputs + run->n_inputs + run->n_groups + 1);
 }
 
@@ -59,7 +59,7 @@ SKVBEM_INLINE void skvbem_less_form(intptr_t d, double factor, const double *res
 
 /* Of n rows, no more than SKVBEM_RESIDUAL_ROWS, from row `first`: ln p(y, x | x before, inputs) but for ln 2 pi of x. */
 SKVBEM_CLONES
-static void skvbem_some_terms(const skvbem_residuals *run, intptr_t first, intptr_t n, double *restrict scratch,
+static void skvbem_some_terms(const skvbem_residual_rows *run, intptr_t first, intptr_t n, double *restrict scratch,
                               double *restrict terms) {
     enum { B = SKVBEM_RESIDUAL_ROWS };
     const intptr_t k = run->n_states, d = k + run->n_output_inputs, q = run->n_inputs, e = k + q;

@@ -7,7 +7,7 @@ from libc.stdlib cimport free, malloc
 cdef extern from "_residuals.h" nogil:
     enum:
         SKVBEM_RESIDUAL_ROWS
-    ctypedef struct skvbem_residuals:
+    ctypedef struct skvbem_residual_rows:
         intptr_t n_columns, n_groups, n_states, n_output_inputs, n_inputs
         const double* output
         const double* precision
@@ -21,8 +21,8 @@ cdef extern from "_residuals.h" nogil:
         const double* regressors
         const double* inputs
         const double* follows
-    intptr_t skvbem_residual_scratch(const skvbem_residuals* run)
-    void skvbem_some_terms(const skvbem_residuals* run, intptr_t first, intptr_t n, double* scratch, double* terms)
+    intptr_t skvbem_residual_scratch(const skvbem_residual_rows* run)
+    void skvbem_some_terms(const skvbem_residual_rows* run, intptr_t first, intptr_t n, double* scratch, double* terms)
 
 
 def terms_of_rows(const double[:, ::1] output, const double[::1] precision, const double[::1] constant,
@@ -51,7 +51,7 @@ def terms_of_rows(const double[:, ::1] output, const double[::1] precision, cons
         A row where a sequence begins has the measurements' part alone.
     """
     cdef Py_ssize_t first, n, n_rows = regressors.shape[0]
-    cdef skvbem_residuals run
+    cdef skvbem_residual_rows run
     cdef double* scratch
     cdef double nothing = 0.0
     if n_rows == 0:
