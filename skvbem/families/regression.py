@@ -33,9 +33,7 @@ import numpy as np
 
 from skvbem._kernels import _factors
 from skvbem._numerics import (
-    digamma,
     log_det_one_plus,
-    log_gamma,
     log_rising,
     pairings,
     pseudo_inverse,
@@ -211,11 +209,7 @@ class Regression(FlatFamily):
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over rows; NaN where the coordinates are not those of a density."""
-        a, b = self._gamma
-        of_rows = 0.5 * (self.n_regressors * self.n_rows * _LOG_2PI - self._log_det @ self._rows.n_sharing)
-        if self.noise_of is None:
-            return of_rows + 0.5 * self._solved[1].sum(axis=-1)
-        return of_rows + (log_gamma(a) - a * (np.log(b) + _LOG_2PI)).sum(axis=-1)
+        return self._expected[1]
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats; NaN where either is not the normalizer of a density."""
@@ -240,12 +234,7 @@ class Regression(FlatFamily):
 
     def expected_natural(self) -> np.ndarray:
         """Expectations of the natural parameters, of the shape of the coordinates."""
-        a, b = self._gamma
-        rho = a / b
-        of_rows = self._of_rows(rho)
-        n_sharing = self._rows.n_sharing[:, None, None]
-        products = self._rows.by_precision(of_rows, self._mean) + n_sharing * self._covariance
-        return natural_cells(products, of_rows[..., None] * self._mean, digamma(a) - np.log(b), rho)
+        return self._expected[0]
 
     def natural(self, point: RegressionPoint) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
@@ -414,6 +403,11 @@ class Regression(FlatFamily):
     def _matrices(self) -> tuple[np.ndarray, np.ndarray]:
         """Precision matrices and covariances, each (..., n_precisions, D, D)."""
         return unpack_symmetric(self._parts[0], self.n_regressors), self._covariance
+
+    @cached_property
+    def _expected(self) -> tuple[np.ndarray, np.ndarray]:
+        """Expected natural parameters and log normalizers."""
+        return self._rows.expect(self.coordinates)
 
     @cached_property
     def _solved(self) -> tuple[np.ndarray, np.ndarray]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
 
+from skvbem._kernels import _regressions
 from skvbem._numerics import pack_symmetric, pairings
 
 
@@ -34,8 +36,9 @@ class RegressionRows:
         Whether each matrix serves as many rows, one after the other.
     has_own_noises : bool
         Whether each row has a noise of its own, in their order.
-    precision_of : ndarray of int, shape (n_rows,)
-        Which precision matrix each row has.
+    n_regressors : int
+    precision_of, noise_of : ndarray of int, shape (n_rows,)
+        Which precision matrix and which noise each row has; no noises where these are known.
     """
 
     n_precisions: int
@@ -45,7 +48,9 @@ class RegressionRows:
     n_coefficients: np.ndarray
     has_equal_blocks: bool
     has_own_noises: bool
+    n_regressors: int
     precision_of: np.ndarray
+    noise_of: np.ndarray
 
     @classmethod
     def of(cls, n_regressors: int, precision_of: np.ndarray, noise_of: np.ndarray | None) -> Self:
@@ -59,7 +64,22 @@ class RegressionRows:
         equal = not rest and bool(np.all(precision_of == np.arange(n_rows) // each))
         alone = noise_of is not None and np.array_equal(noise_of, np.arange(n_rows))
         ends = first, second, second + n_noises
-        return cls(n_precisions, n_noises, ends, n_sharing, on_noise, equal, alone, precision_of)
+        owner = np.ascontiguousarray(precision_of, dtype=np.int64)
+        noise = np.ascontiguousarray([] if noise_of is None else noise_of, dtype=np.int64)
+        return cls(n_precisions, n_noises, ends, n_sharing, on_noise, equal, alone, n_regressors, owner, noise)
+
+    def expect(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Expected natural parameters of densities with coordinates (n_cells, ...), of their shape; log normalizers."""
+        batch = coordinates.shape[1:]
+        lanes = np.ascontiguousarray(coordinates.reshape(len(coordinates), -1).T)
+        natural, log_normalizer = np.empty(lanes.shape), np.empty(len(lanes))
+        shared = self.n_regressors, self.precision_of, self.noise_of, self._n_sharing, self.n_noises
+        _regressions.expect(*shared, lanes, natural, log_normalizer)
+        return natural.T.reshape(coordinates.shape), log_normalizer.reshape(batch)
+
+    @cached_property
+    def _n_sharing(self) -> np.ndarray:
+        return self.n_sharing.astype(float)
 
     def solution(self, matrices: np.ndarray, inverses: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         r"""Solutions :math:`\Lambda^{-1} h` for rows h (..., n_rows, D), and the squares :math:`h^\top \Lambda^{-1} h`.
@@ -67,11 +87,14 @@ class RegressionRows:
         Where regressors are nearly collinear, an inverse holds fewer digits than its matrix. What a product with it
         leaves of a row mends both, and an error enters the squares no more than in its square.
         """
-        solution = self.products(inverses, rows)
-        left = rows - self.products(matrices, solution)
-        mended = self.products(inverses, left)
-        squares = (solution * (rows + left)).sum(axis=-1) + (left * mended).sum(axis=-1)
-        return solution + mended, squares
+        d, batch = rows.shape[-1], rows.shape[:-2]
+        of_lanes = [
+            np.ascontiguousarray(np.broadcast_to(x, (*batch, *x.shape[-n:]))).reshape(-1, *x.shape[-n:])
+            for x, n in ((matrices, 3), (inverses, 3), (rows, 2))
+        ]
+        solutions, squares = np.empty(of_lanes[2].shape), np.empty(of_lanes[2].shape[:2])
+        _regressions.solve(self.precision_of, of_lanes[0], of_lanes[1], of_lanes[2], solutions, squares)
+        return solutions.reshape(*batch, -1, d), squares.reshape(*batch, -1)
 
     def products(self, matrices: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Matrices (..., n_precisions, D, D) times each row (..., n_rows, D) that has them."""
