@@ -14,6 +14,7 @@
 
 /* Rows looked at together. */
 #define SKVBEM_REGRESSION_ROWS 16
+#define SKVBEM_LOG_2PI 1.8378770664093454836
 
 typedef struct {
     intptr_t d, n_rows, n_precisions, n_noises; /* no noises: all are known to have precision 1 */
@@ -101,12 +102,43 @@ SKVBEM_INLINE void skvbem_add_squares(intptr_t d, const intptr_t m, const double
             for (intptr_t b = 0; b < m; b++) to[b] += weighted[i * m + b] * c[j * m + b];
 }
 
+/* Numbers of scratch for `skvbem_matrices`. */
+SKVBEM_INLINE intptr_t skvbem_matrices_scratch(const skvbem_regressions *of) {
+    const intptr_t d = of->d, width = d * (d + 1) / 2, g = of->n_precisions;
+    return g * (3 * width + 1) + d * (d + 1) * SKVBEM_INVERTED;
+}
+
+/* Matrices and their inverses (n_precisions, d, d), and of the inverses' lower factors R where `roots` is not NULL, from
+ * packed matrices one after the other. The sum of ln det R, each as often as rows share it, is returned: NaN where a matrix
+ * is not positive. */
+SKVBEM_INLINE double skvbem_matrices(const skvbem_regressions *of, const double *restrict coordinates,
+                                     double *restrict matrices, double *restrict inverses, double *restrict roots,
+                                     double *restrict scratch) {
+    const intptr_t d = of->d, width = d * (d + 1) / 2, g = of->n_precisions;
+    double *restrict cells = scratch, *restrict packed = cells + g * width, *restrict root = packed + g * width;
+    double *restrict log_root = root + g * width, total = 0.0;
+    for (intptr_t k = 0; k < g; k++)
+        for (intptr_t cell = 0; cell < width; cell++) cells[cell * g + k] = coordinates[k * width + cell];
+    skvbem_invert(d, g, cells, roots ? root : NULL, packed, log_root, log_root + g);
+    for (intptr_t k = 0; k < g; k++) {
+        total += of->n_sharing[k] * log_root[k];
+        for (intptr_t i = 0, cell = 0; i < d; i++)
+            for (intptr_t j = i; j < d; j++, cell++) {
+                matrices[(k * d + i) * d + j] = matrices[(k * d + j) * d + i] = cells[cell * g + k];
+                inverses[(k * d + i) * d + j] = inverses[(k * d + j) * d + i] = packed[cell * g + k];
+                if (!roots) continue;
+                roots[(k * d + i) * d + j] = 0.0;
+                roots[(k * d + j) * d + i] = root[cell * g + k];
+            }
+    }
+    return total;
+}
+
 /* Numbers of scratch for `skvbem_expect_regressions`. */
 SKVBEM_INLINE intptr_t skvbem_expect_scratch(const skvbem_regressions *of) {
     const intptr_t d = of->d, width = d * (d + 1) / 2, g = of->n_precisions;
-    const intptr_t of_matrices = g * (2 * width + 1 + 2 * d * d) + d * (d + 1) * SKVBEM_INVERTED;
     const intptr_t of_rows = of->n_rows * (d + 2) + (4 * d + width) * SKVBEM_REGRESSION_ROWS;
-    return of_matrices + of_rows + 5 * of->n_noises;
+    return 2 * g * d * d + skvbem_matrices_scratch(of) + of_rows + 5 * of->n_noises;
 }
 
 /* Natural parameters (n_cells,) expected under a density with these coordinates (n_cells,): packed matrices one after the
@@ -115,29 +147,18 @@ SKVBEM_INLINE intptr_t skvbem_expect_scratch(const skvbem_regressions *of) {
 SKVBEM_CLONES
 static double skvbem_expect_regressions(const skvbem_regressions *of, const double *restrict coordinates,
                                         double *restrict natural, double *restrict scratch) {
-    const double log_2pi = 1.8378770664093454836;
+    const double log_2pi = SKVBEM_LOG_2PI;
     const intptr_t d = of->d, width = d * (d + 1) / 2, n_rows = of->n_rows, g = of->n_precisions, whole = SKVBEM_REGRESSION_ROWS;
     const double *restrict total = coordinates + g * width, *restrict count = total + n_rows * d;
     const double *restrict square = count + of->n_noises;
-    double *restrict cells = scratch, *restrict packed = cells + g * width, *restrict log_root = packed + g * width;
-    double *restrict matrices = log_root + g, *restrict inverses = matrices + g * d * d;
+    double *restrict matrices = scratch, *restrict inverses = matrices + g * d * d;
     double *restrict mean = inverses + g * d * d, *restrict squares = mean + n_rows * d;
     double *restrict weight = squares + n_rows, *restrict a = weight + n_rows, *restrict rate = a + of->n_noises;
     double *restrict rho = rate + of->n_noises, *restrict log_gamma = rho + of->n_noises;
     double *restrict digamma = log_gamma + of->n_noises, *restrict rest = digamma + of->n_noises;
 
-    for (intptr_t k = 0; k < g; k++)
-        for (intptr_t cell = 0; cell < width; cell++) cells[cell * g + k] = coordinates[k * width + cell];
-    skvbem_invert(d, g, cells, NULL, packed, log_root, rest);
     double log_normalizer = 0.5 * (double) (n_rows * d) * log_2pi;
-    for (intptr_t k = 0; k < g; k++) {
-        log_normalizer += of->n_sharing[k] * log_root[k];
-        for (intptr_t i = 0, cell = 0; i < d; i++)
-            for (intptr_t j = i; j < d; j++, cell++) {
-                matrices[(k * d + i) * d + j] = matrices[(k * d + j) * d + i] = cells[cell * g + k];
-                inverses[(k * d + i) * d + j] = inverses[(k * d + j) * d + i] = packed[cell * g + k];
-            }
-    }
+    log_normalizer += skvbem_matrices(of, coordinates, matrices, inverses, NULL, rest);
     skvbem_solve(of, matrices, inverses, total, mean, squares, rest);
 
     for (intptr_t s = 0; s < n_rows; s++) weight[s] = 1.0;
@@ -168,7 +189,8 @@ static double skvbem_expect_regressions(const skvbem_regressions *of, const doub
 
     double *restrict turned = rest, *restrict weighted = rest + 2 * d * whole, *restrict sums = rest + 4 * d * whole;
     for (intptr_t k = 0; k < g; k++)
-        for (intptr_t cell = 0; cell < width; cell++) natural[k * width + cell] = of->n_sharing[k] * packed[cell * g + k];
+        for (intptr_t i = 0, cell = k * width; i < d; i++)
+            for (intptr_t j = i; j < d; j++, cell++) natural[cell] = of->n_sharing[k] * inverses[(k * d + i) * d + j];
     for (intptr_t s = 0, m = 0; s < n_rows; s += m) {
         const intptr_t k = of->precision_of[s];
         m = skvbem_rows_together(of, s);
@@ -189,6 +211,90 @@ static double skvbem_expect_regressions(const skvbem_regressions *of, const doub
         for (intptr_t i = 0, cell = k * width; i < d; i++)
             for (intptr_t j = i; j < d; j++, cell++) natural[cell] *= i == j ? -0.5 : -1.0;
     return log_normalizer;
+}
+
+/* Numbers of scratch for `skvbem_regressions_growth`. */
+SKVBEM_INLINE intptr_t skvbem_growth_scratch(const skvbem_regressions *of) {
+    const intptr_t d = of->d, width = d * (d + 1) / 2, g = of->n_precisions;
+    const intptr_t of_matrices = g * (4 * d * d + width) + 2 * d * d + skvbem_matrices_scratch(of);
+    return of_matrices + of->n_rows * (2 * d + 3) + 7 * of->n_noises + skvbem_solve_scratch(d);
+}
+
+/* By how much the log normalizer of a density grows with statistics (n_cells,), nats, in terms that are small where these
+ * are; NaN where either has none. */
+SKVBEM_CLONES
+static double skvbem_regressions_growth(const skvbem_regressions *of, const double *restrict coordinates,
+                                        const double *restrict statistics, double *restrict scratch) {
+    const intptr_t d = of->d, width = d * (d + 1) / 2, n_rows = of->n_rows, g = of->n_precisions, n_noises = of->n_noises;
+    const intptr_t first = g * width, second = first + n_rows * d, third = second + n_noises, size = g * d * d;
+    double *restrict matrices = scratch, *restrict inverses = matrices + size, *restrict roots = inverses + size;
+    double *restrict added = roots + size, *restrict part = added + size, *restrict grown = part + d * d;
+    double *restrict mean = grown + d * d, *restrict left = mean + n_rows * d, *restrict squares = left + n_rows * d;
+    double *restrict explained = squares + n_rows, *restrict gained = explained + n_rows;
+    double *restrict of_noises = gained + n_rows, *restrict rest = of_noises + 7 * n_noises;
+    double total = 0.0;
+
+    skvbem_matrices(of, coordinates, matrices, inverses, roots, rest);
+    skvbem_solve(of, matrices, inverses, coordinates + first, mean, squares, rest);
+    for (intptr_t k = 0; k < g; k++) {  /* ln det(I + R S R') of what is added, S */
+        double *restrict s = added + k * d * d, *restrict r = roots + k * d * d;
+        for (intptr_t i = 0, cell = k * width; i < d; i++)
+            for (intptr_t j = i; j < d; j++, cell++) s[i * d + j] = s[j * d + i] = statistics[cell];
+        for (intptr_t i = 0; i < d; i++)
+            for (intptr_t j = 0; j < d; j++) {
+                double sum = 0.0;
+                for (intptr_t h = 0; h <= i; h++) sum += r[i * d + h] * s[h * d + j];
+                part[i * d + j] = sum;
+            }
+        for (intptr_t i = 0; i < d; i++)
+            for (intptr_t j = 0; j < d; j++) {
+                double sum = 0.0;
+                for (intptr_t h = 0; h <= j; h++) sum += part[i * d + h] * r[j * d + h];
+                grown[i * d + j] = sum;
+            }
+        total -= 0.5 * of->n_sharing[k] * skvbem_log_det_one_plus(d, 1, grown);
+    }
+    for (intptr_t b = 0; b < n_rows; b++) {  /* what the mean leaves of the sums, and what it explains */
+        const double *restrict s = added + of->precision_of[b] * d * d, *restrict c = mean + b * d;
+        explained[b] = 0.0;
+        for (intptr_t i = 0; i < d; i++) {
+            const double sum = statistics[first + b * d + i];
+            double rests = sum;
+            for (intptr_t j = 0; j < d; j++) rests -= s[i * d + j] * c[j];
+            left[b * d + i] = rests;
+            explained[b] += c[i] * (sum + rests);
+        }
+    }
+    for (intptr_t i = 0; i < first; i++) rest[i] = coordinates[i] + statistics[i];
+    skvbem_matrices(of, rest, matrices, inverses, NULL, rest + first);
+    skvbem_solve(of, matrices, inverses, left, mean, gained, rest);
+    for (intptr_t b = 0; b < n_rows; b++) gained[b] += explained[b];
+    if (!n_noises) {
+        for (intptr_t b = 0; b < n_rows; b++) total += 0.5 * gained[b];
+        return total;
+    }
+    double *restrict rate = of_noises, *restrict lifted = rate + n_noises, *restrict a = lifted + n_noises;
+    double *restrict sum = a + n_noises, *restrict log_gamma = sum + n_noises;
+    double *restrict log_gamma_sum = log_gamma + n_noises, *restrict digamma = log_gamma_sum + n_noises;
+    for (intptr_t k = 0; k < n_noises; k++) {
+        a[k] = 0.5 * coordinates[second + k];
+        sum[k] = a[k] + 0.5 * statistics[second + k];
+        rate[k] = coordinates[third + k];
+        lifted[k] = statistics[third + k];
+    }
+    for (intptr_t b = 0; b < n_rows; b++) {
+        rate[of->noise_of[b]] -= squares[b];
+        lifted[of->noise_of[b]] -= gained[b];
+    }
+    skvbem_log_gamma_digamma(n_noises, a, log_gamma, digamma);
+    skvbem_log_gamma_digamma(n_noises, sum, log_gamma_sum, digamma);
+    for (intptr_t k = 0; k < n_noises; k++) {
+        const double half = 0.5 * statistics[second + k], of_prior = 0.5 * rate[k];
+        if (!(a[k] > 0.0) || !(sum[k] > 0.0) || !(of_prior > 0.0)) return NAN;
+        total += skvbem_log_growth(a[k], half, log_gamma[k], log_gamma_sum[k]);
+        total -= half * (log(of_prior) + SKVBEM_LOG_2PI) + sum[k] * log1p(0.5 * lifted[k] / of_prior);
+    }
+    return total;
 }
 
 #endif

@@ -18,3 +18,13 @@ def expect(
     natural: NDArray,
     log_normalizer: NDArray,
 ) -> None: ...
+def growth(
+    n_regressors: int,
+    precision_of: NDArray,
+    noise_of: NDArray,
+    n_sharing: NDArray,
+    n_noises: int,
+    coordinates: NDArray,
+    statistics: NDArray,
+    grown: NDArray,
+) -> None: ...

@@ -16,6 +16,20 @@ cdef extern from "_regressions.h" nogil:
     intptr_t skvbem_expect_scratch(const skvbem_regressions* of)
     double skvbem_expect_regressions(const skvbem_regressions* of, const double* coordinates, double* natural,
                                      double* scratch)
+    intptr_t skvbem_growth_scratch(const skvbem_regressions* of)
+    double skvbem_regressions_growth(const skvbem_regressions* of, const double* coordinates, const double* statistics,
+                                     double* scratch)
+
+
+cdef skvbem_regressions _regressions(intptr_t n_regressors, const long long[::1] precision_of,
+                                     const long long[::1] noise_of, const double[::1] n_sharing,
+                                     intptr_t n_noises) noexcept:
+    cdef skvbem_regressions of
+    of.d, of.n_rows = n_regressors, precision_of.shape[0]
+    of.n_precisions, of.n_noises = n_sharing.shape[0], n_noises
+    of.precision_of, of.n_sharing = &precision_of[0], &n_sharing[0]
+    of.noise_of = &noise_of[0] if n_noises else NULL
+    return of
 
 
 def solve(const long long[::1] precision_of, const double[:, :, :, ::1] matrices, const double[:, :, :, ::1] inverses,
@@ -71,16 +85,36 @@ def expect(Py_ssize_t n_regressors, const long long[::1] precision_of, const lon
         NaN, as some natural parameters are, where coordinates are those of no density.
     """
     cdef Py_ssize_t lane
-    cdef skvbem_regressions run
-    cdef double* scratch
-    run.d, run.n_rows = n_regressors, precision_of.shape[0]
-    run.n_precisions, run.n_noises = n_sharing.shape[0], n_noises
-    run.precision_of, run.n_sharing = &precision_of[0], &n_sharing[0]
-    run.noise_of = &noise_of[0] if n_noises else NULL
-    scratch = <double*> malloc(skvbem_expect_scratch(&run) * sizeof(double))
+    cdef skvbem_regressions run = _regressions(n_regressors, precision_of, noise_of, n_sharing, n_noises)
+    cdef double* scratch = <double*> malloc(skvbem_expect_scratch(&run) * sizeof(double))
     if scratch == NULL:
         raise MemoryError
     with nogil:
         for lane in range(coordinates.shape[0]):
             log_normalizer[lane] = skvbem_expect_regressions(&run, &coordinates[lane, 0], &natural[lane, 0], scratch)
+        free(scratch)
+
+
+def growth(Py_ssize_t n_regressors, const long long[::1] precision_of, const long long[::1] noise_of,
+           const double[::1] n_sharing, Py_ssize_t n_noises, const double[:, ::1] coordinates,
+           const double[:, ::1] statistics, double[::1] grown):
+    """Fill by how much log normalizers of densities grow with statistics, nats, without cancellation.
+
+    Parameters
+    ----------
+    n_regressors, precision_of, noise_of, n_sharing, n_noises
+        As of `expect`.
+    coordinates : (n_lanes, n_cells) or (1, n_cells) IN
+    statistics : (n_lanes, n_cells) IN
+    grown : (n_lanes,) OUT
+        NaN where either has no density.
+    """
+    cdef Py_ssize_t lane, each = 1 if coordinates.shape[0] > 1 else 0
+    cdef skvbem_regressions run = _regressions(n_regressors, precision_of, noise_of, n_sharing, n_noises)
+    cdef double* scratch = <double*> malloc(skvbem_growth_scratch(&run) * sizeof(double))
+    if scratch == NULL:
+        raise MemoryError
+    with nogil:
+        for lane in range(statistics.shape[0]):
+            grown[lane] = skvbem_regressions_growth(&run, &coordinates[lane * each, 0], &statistics[lane, 0], scratch)
         free(scratch)

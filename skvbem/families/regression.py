@@ -33,8 +33,6 @@ import numpy as np
 
 from skvbem._kernels import _factors
 from skvbem._numerics import (
-    log_det_one_plus,
-    log_rising,
     pairings,
     pseudo_inverse,
     unpack_symmetric,
@@ -195,10 +193,8 @@ class Regression(FlatFamily):
     @property
     def is_valid(self) -> np.ndarray:
         """Whether precision matrices are definite, shapes and rates positive; of the shape of the batch."""
-        a, b = self._gamma
-        with np.errstate(divide="ignore", invalid="ignore"):
-            definite = np.isfinite(self._log_det).all(axis=-1) & np.isfinite(self._mean).all(axis=(-2, -1))
-            return np.asarray(definite & (a > 0).all(axis=-1) & (b > 0).all(axis=-1))
+        natural, log_normalizer = self._expected
+        return np.asarray(np.isfinite(log_normalizer) & np.isfinite(natural).all(axis=0))
 
     @property
     def signed(self) -> np.ndarray:
@@ -213,28 +209,15 @@ class Regression(FlatFamily):
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats; NaN where either is not the normalizer of a density."""
-        products, total, n, square = self.split(statistics)
-        products = unpack_symmetric(products, self.n_regressors)
-        posterior = self + statistics
-        explained = self._rows.products(products, self._mean)
-        residual = total - explained
-        # what rows add to h' Lambda^-1 h, in terms that are about the prior mean
-        added = (self._mean * (total + residual)).sum(axis=-1)
-        added = added + self._rows.solution(*posterior._matrices, residual)[1]
-        growth = log_det_one_plus(self._inverse_factor @ products @ self._inverse_factor.swapaxes(-1, -2))
-        of_rows = -0.5 * growth @ self._rows.n_sharing
-        if self.noise_of is None:
-            return of_rows + 0.5 * added.sum(axis=-1)
-        a, b = self._gamma
-        half = 0.5 * n
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lifted = np.log1p(0.5 * (square - self.by_noise(added)) / b)
-        of_noises = log_rising(a, half) - half * (np.log(b) + _LOG_2PI) - (a + half) * lifted
-        return of_rows + of_noises.sum(axis=-1)
+        return self._rows.growth(self.coordinates, statistics)
 
     def expected_natural(self) -> np.ndarray:
         """Expectations of the natural parameters, of the shape of the coordinates."""
         return self._expected[0]
+
+    def expectation_at(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`expected_natural` and `log_normalizer` of the density with other coordinates (n_cells, ...)."""
+        return self._rows.expect(coordinates)
 
     def natural(self, point: RegressionPoint) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
@@ -373,13 +356,13 @@ class Regression(FlatFamily):
         return self.split(self.coordinates)
 
     @cached_property
-    def _inverted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of precision matrices (..., n_precisions) packed roots and covariances, (cells, n), and ln det of roots."""
+    def _inverted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of precision matrices (..., n_precisions) packed roots and covariances, (cells, n)."""
         packed = self._parts[0]
         cells = np.ascontiguousarray(packed.reshape(-1, packed.shape[-1]).T)[None]
-        root, covariance, log_root = np.empty(cells.shape), np.empty(cells.shape), np.empty((1, cells.shape[-1]))
-        _factors.invert(cells, root, covariance, log_root)
-        return root[0], covariance[0], log_root.reshape(packed.shape[:-1])
+        root, covariance = np.empty(cells.shape), np.empty(cells.shape)
+        _factors.invert(cells, root, covariance, np.empty((1, cells.shape[-1])))
+        return root[0], covariance[0]
 
     @cached_property
     def _inverse_factor(self) -> np.ndarray:
@@ -394,10 +377,6 @@ class Regression(FlatFamily):
         return unpack_symmetric(cells.T, self.n_regressors).reshape(
             *self._parts[0].shape[:-1], *[self.n_regressors] * 2
         )
-
-    @property
-    def _log_det(self) -> np.ndarray:
-        return -2 * self._inverted[2]
 
     @property
     def _matrices(self) -> tuple[np.ndarray, np.ndarray]:

@@ -70,16 +70,25 @@ class RegressionRows:
 
     def expect(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Expected natural parameters of densities with coordinates (n_cells, ...), of their shape; log normalizers."""
-        batch = coordinates.shape[1:]
-        lanes = np.ascontiguousarray(coordinates.reshape(len(coordinates), -1).T)
+        lanes = _lanes(coordinates)
         natural, log_normalizer = np.empty(lanes.shape), np.empty(len(lanes))
-        shared = self.n_regressors, self.precision_of, self.noise_of, self._n_sharing, self.n_noises
-        _regressions.expect(*shared, lanes, natural, log_normalizer)
-        return natural.T.reshape(coordinates.shape), log_normalizer.reshape(batch)
+        _regressions.expect(*self._shared, lanes, natural, log_normalizer)
+        return natural.T.reshape(coordinates.shape), log_normalizer.reshape(coordinates.shape[1:])
+
+    def growth(self, coordinates: np.ndarray, statistics: np.ndarray) -> np.ndarray:
+        """By how much log normalizers of densities (n_cells, ...) grow with statistics, (...), nats."""
+        batch = np.broadcast_shapes(coordinates.shape[1:], statistics.shape[1:])
+        if statistics.shape[1:] != batch:
+            statistics = np.broadcast_to(
+                statistics.reshape(len(statistics), *(1,) * len(batch)), (len(statistics), *batch)
+            )
+        grown = np.empty(int(np.prod(batch)))
+        _regressions.growth(*self._shared, _lanes(coordinates), _lanes(statistics), grown)
+        return grown.reshape(batch)
 
     @cached_property
-    def _n_sharing(self) -> np.ndarray:
-        return self.n_sharing.astype(float)
+    def _shared(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, int]:
+        return self.n_regressors, self.precision_of, self.noise_of, self.n_sharing.astype(float), self.n_noises
 
     def solution(self, matrices: np.ndarray, inverses: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         r"""Solutions :math:`\Lambda^{-1} h` for rows h (..., n_rows, D), and the squares :math:`h^\top \Lambda^{-1} h`.
@@ -89,9 +98,10 @@ class RegressionRows:
         """
         d, batch = rows.shape[-1], rows.shape[:-2]
         of_lanes = [
-            np.ascontiguousarray(np.broadcast_to(x, (*batch, *x.shape[-n:]))).reshape(-1, *x.shape[-n:])
+            np.ascontiguousarray(x if x.shape[:-n] == batch else np.broadcast_to(x, (*batch, *x.shape[-n:])))
             for x, n in ((matrices, 3), (inverses, 3), (rows, 2))
         ]
+        of_lanes = [x.reshape(-1, *x.shape[len(batch) :]) for x in of_lanes]
         solutions, squares = np.empty(of_lanes[2].shape), np.empty(of_lanes[2].shape[:2])
         _regressions.solve(self.precision_of, of_lanes[0], of_lanes[1], of_lanes[2], solutions, squares)
         return solutions.reshape(*batch, -1, d), squares.reshape(*batch, -1)
@@ -112,6 +122,11 @@ class RegressionRows:
             return weighted.reshape(shape).swapaxes(-1, -2) @ rows.reshape(shape)
         squares = np.moveaxis(weighted[..., :, None] * rows[..., None, :], -3, -1)
         return np.moveaxis(summed_over(squares, self.precision_of, self.n_precisions), -1, -3)
+
+
+def _lanes(cells: np.ndarray) -> np.ndarray:
+    """Cells (n_cells, ...) of each lane after those of the lane before."""
+    return np.ascontiguousarray(cells.reshape(len(cells), -1).T)
 
 
 def joined_cells(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:

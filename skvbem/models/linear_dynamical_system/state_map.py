@@ -23,7 +23,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric, pairings, pseudo_inverse, unpack_symmetric
+from skvbem._kernels import _state_map
+from skvbem._numerics import pairings, pseudo_inverse, unpack_symmetric
 from skvbem.families import Product, Regression
 from skvbem.models.linear_dynamical_system.first_states import FirstStates, FirstStateSums, expected
 
@@ -115,8 +116,11 @@ class StateBasis:
         self.r = len(moments.after) - self.k
         learned: Any = prior.blocks[-1]
         self.first = FirstStateSums(learned, moments.first) if first is None else first
-        self.parts = [_matrices(block, u) for block, u in zip(layouts, prior.split(statistics))]
-        self.of_prior = [_matrices(block, u) for block, u in zip(layouts, prior.split(prior.coordinates))]
+        self.unmoved = np.ascontiguousarray(statistics)
+        self.of_dynamics, of_emission, *_ = prior.split(self.unmoved)
+        products, total, *_ = layouts[1].split(of_emission)
+        self._sums = moments.packed(), np.ascontiguousarray(products), np.ascontiguousarray(total)
+        self._ends = len(self.of_dynamics), len(self.of_dynamics) + products.size + total.size
 
     @property
     def unit(self) -> np.ndarray:
@@ -125,12 +129,12 @@ class StateBasis:
 
     def statistics(self, map: np.ndarray) -> np.ndarray:
         """Statistics (n_cells,) of states after a map (k, k + r)."""
-        of_z, of_r = self._extended(map)
-        (before, crossed, *_), (g, c, *rest) = self.moments, self.parts[1]
-        of_dynamics = pack_symmetric((of_z @ before @ of_z.T)[None]).ravel(), (map @ crossed @ of_z.T).ravel()
-        of_emission = pack_symmetric(of_r @ g @ of_r.T).ravel(), (c @ of_r.T).ravel()
-        of_first = [self.first.cells(map)] if isinstance(self.first, FirstStateSums) else []
-        return np.concatenate([*of_dynamics, *of_emission, *rest, *of_first])
+        moved = self.unmoved.copy()
+        _state_map.map_states(*self._sums, np.ascontiguousarray(map), moved)
+        if isinstance(self.first, FirstStateSums):
+            cells = self.first.cells(map)
+            moved[len(moved) - len(cells) :] = cells
+        return moved
 
     def value(self, map: np.ndarray) -> tuple[float, np.ndarray]:
         """f at a map [R M], (k, k + r), nats, and its derivatives; -inf where R is singular or reflects."""
@@ -138,27 +142,18 @@ class StateBasis:
         return value, slope
 
     def _evaluated(self, map: np.ndarray) -> tuple[float, np.ndarray, tuple]:
-        """f at a map, its derivatives, and natural parameters of both blocks after an M step."""
-        k, r = self.k, self.r
-        sign, log_det = np.linalg.slogdet(map[:, :k])
-        if sign <= 0:
+        """f at a map, its derivatives, what first states are asked for, and natural parameters after an M step."""
+        slope, counts_first = np.empty(map.shape), isinstance(self.first, FirstStates)
+        of_complete, first, dynamics, emission = self._of_complete(map)
+        n_own = self._ends[1] - self._ends[0]
+        at_first = np.ascontiguousarray(first.precision), first.precision @ first.mean, counts_first
+        of_map = _state_map.slope_of_map(
+            *self._sums, np.ascontiguousarray(map), dynamics, emission[:n_own], *at_first, slope
+        )
+        value = of_map + of_complete
+        if np.isnan(value):
             return -np.inf, np.zeros(map.shape), ()
-        of_z, of_r = self._extended(map)
-        (before, crossed, after, first, n), (g, c, *_) = self.moments, self.parts[1]
-        of_complete, at_first, *naturals = self._of_complete(map, of_z, of_r)
-        (phi_w, phi_s), (phi_g, phi_c) = naturals
-        pulled = np.outer(at_first.precision @ at_first.mean, first[-1, :-1])
-        of_first = at_first.precision @ map @ first[:-1, :-1] - pulled
-        of_later = map @ after
-        squares, pull = of_first + of_later, 0.5 * np.vdot(pulled, map)
-        if isinstance(self.first, FirstStateSums):  # first states are in what is complete
-            squares, pull = of_later, 0.0
-        value = n * log_det - 0.5 * np.vdot(squares, map) + pull + of_complete
-        slope = phi_s @ of_z @ crossed.T - of_first - of_later
-        slope[:, :k] += n * np.linalg.inv(map[:, :k]).T
-        slope += (2 * phi_w.sum(axis=0) @ of_z @ before + phi_s.T @ map @ crossed)[:k, : k + r]
-        slope += (2 * phi_g @ of_r @ g).sum(axis=0)[:k] + (phi_c.T @ c)[:k]
-        return float(value), slope, (at_first, *naturals)
+        return float(value), slope, (first, dynamics, emission)
 
     def best(self) -> np.ndarray | None:
         """The map (k, k + r) found by a few steps from the identity; None where the bound does not rise by it.
@@ -183,14 +178,16 @@ class StateBasis:
 
     def _shift_scales(self, naturals: tuple) -> np.ndarray:
         """Inverse curvatures of f by the columns of M, (r, k, k), where coefficients undo M and others stay."""
-        k, at_first, (phi_w, phi_s), (phi_g, _) = self.k, *naturals
-        of_first = self.moments.first
+        k, (at_first, dynamics, emission), of_first = self.k, naturals, self.moments.first
+        phi_w, phi_s = _naturals(self.layouts[0], dynamics)
+        phi_g, _ = _naturals(self.layouts[1], emission)
         squares, link = -2 * phi_w.sum(axis=0)[:k, :k], phi_s[:, :k]
         scales, owner = np.empty((self.r, k, k)), self.layouts[1].precision_of
         n_sharing = np.bincount(owner)
+        of_precisions = _matrices(self.layouts[1], self.prior.split(self.prior.coordinates)[1])
         for j in range(self.r):
             at = k + j
-            of_prior = self.of_prior[1][0][:, at, at] if self.form.prior_share else np.zeros(len(n_sharing))
+            of_prior = of_precisions[:, at, at] if self.form.prior_share else np.zeros(len(n_sharing))
             n_first = of_first[at, at]
             if isinstance(self.first, FirstStateSums):  # a learned mean follows, but for what its prior holds
                 n_first = n_first - of_first[at, -1] ** 2 / self.first.n
@@ -201,14 +198,6 @@ class StateBasis:
             scales[j] = pseudo_inverse(curvature)
         return scales
 
-    def _extended(self, map: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A map of states as one of z from (x, v, u) before a step, and as one of (x, v)."""
-        k, r, dz = self.k, self.r, len(self.moments.before)
-        of_z, of_r = np.zeros((dz - r, dz)), np.eye(k + r)
-        of_z[:k, : k + r] = of_r[:k] = map
-        of_z[k:, k + r :] = np.eye(dz - k - r)
-        return of_z, of_r
-
     def whitening(self) -> tuple[np.ndarray | None, float]:
         r"""The map that is best for the likelihood, :math:`R^\top R = n_x (X_2 - S^\top W^{-1} S + I_1 / v_0)^{-1}`.
 
@@ -218,7 +207,8 @@ class StateBasis:
         The symmetric one of those that differ by turns; None unless first states have mean 0 and one variance, or a
         distribution that is learned and follows: then they count in neither :math:`n_x` nor the sum.
         """
-        (w, s, *_), k, n = self.parts[0], self.k, self.moments.n
+        k, n, block = self.k, self.moments.n, self.layouts[0]
+        w, s = _matrices(block, self.of_dynamics), block.split(self.of_dynamics)[1]
         left = self.moments.after[:k, :k] - s @ pseudo_inverse(w[0]) @ s.T
         if isinstance(self.first, FirstStateSums):
             n = n - self.moments.first[-1, -1]
@@ -232,54 +222,22 @@ class StateBasis:
         rise = 0.5 * float((n * np.log(n / variances) - n + variances).sum())
         return np.concatenate([(axes * np.sqrt(n / variances)) @ axes.T, self.unit[:, k:]], axis=1), rise
 
-    def _of_complete(self, map: np.ndarray, of_z: np.ndarray, of_r: np.ndarray) -> tuple[float, Any, Any, Any]:
+    def _of_complete(self, map: np.ndarray) -> tuple[float, Any, np.ndarray, np.ndarray]:
         """The objective of complete data in another basis, first states, and natural parameters of both blocks."""
+        statistics = self.statistics(map)
         if self.form.density:
-            (before, crossed, *_), (g, c, *_) = self.moments, self.parts[1]
-            one, *of_dynamics = self._evidence(0, (of_z @ before @ of_z.T)[None], map @ crossed @ of_z.T)
-            two, *of_emission = self._evidence(1, of_r @ g @ of_r.T, c @ of_r.T)
-            if not isinstance(self.first, FirstStateSums):
-                return one + two, self.first, of_dynamics, of_emission
+            of_blocks = self.prior.split(self.prior.coordinates + statistics)
+            dynamics, of_dynamics = self.layouts[0].expectation_at(of_blocks[0])
+            emission, of_emission = self.layouts[1].expectation_at(of_blocks[1])
+            value = float(of_dynamics + of_emission)
+            if isinstance(self.first, FirstStates):
+                return value, self.first, dynamics, emission
             of_first, first = self.first.evaluated(map)
-            return one + two + of_first, first, of_dynamics, of_emission
-        statistics = self.statistics(map)[:, None]
-        natural, _ = self.form.of(self.prior, statistics)
-        cells = self.prior.split(natural[:, 0])
-        parts = [_naturals(block, part)[:2] for block, part in zip(self.layouts, cells)]
-        first = self.first if isinstance(self.first, FirstStates) else expected(cells[2], self.k)
-        return float(self.form.of_complete(self.prior, statistics)[0]), first, parts[0], parts[1]
-
-    def _evidence(self, number: int, products: np.ndarray, sums: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """The log normalizer of a block after an M step, but for a constant, and its natural parameters."""
-        block, prior = self.layouts[number], self.of_prior[number]
-        precision, total = prior[0] + products, prior[1] + sums
-        inverse, owner = np.linalg.inv(precision), block.precision_of
-        log_det = np.linalg.slogdet(precision)[1]
-        if len(precision) == 1:
-            mean, n_sharing = total @ inverse[0], np.array([len(total)])
-            fitted = mean @ precision[0]
-        else:
-            mean, n_sharing = (inverse[owner] @ total[:, :, None])[:, :, 0], np.bincount(owner)
-            fitted = (precision[owner] @ mean[:, :, None])[:, :, 0]
-        # what is explained is most at the exact mean: an error of the inverse enters in its square alone
-        explained, value = np.einsum("sd,sd->s", mean, 2 * total - fitted), -0.5 * float(n_sharing @ log_det)
-        weighted = mean
-        if block.noise_of is None:
-            value += 0.5 * float(explained.sum())
-        else:
-            *_, count, square = self.parts[number]
-            rate = (prior[3] + square - block.by_noise(explained)) / 2
-            shape = (prior[2] + count) / 2
-            if not np.all(rate > 0):
-                return -np.inf, -inverse, mean
-            value -= float(shape @ np.log(rate))
-            weighted = (shape / rate)[block.noise_of][:, None] * mean
-        if len(precision) == 1:
-            squares = (weighted.T @ mean)[None]
-        else:
-            squares = np.zeros(precision.shape)
-            np.add.at(squares, owner, weighted[:, :, None] * mean[:, None, :])
-        return value, -0.5 * (squares + n_sharing[:, None, None] * inverse), weighted
+            return value + of_first, first, dynamics, emission
+        natural, _ = self.form.of(self.prior, statistics[:, None])
+        dynamics, emission, *naturals = self.prior.split(np.ascontiguousarray(natural[:, 0]))
+        first = self.first if isinstance(self.first, FirstStates) else expected(naturals[0], self.k)
+        return float(self.form.of_complete(self.prior, statistics[:, None])[0]), first, dynamics, emission
 
 
 def _ascended(
@@ -323,13 +281,12 @@ def _ascended(
     return value, map
 
 
-def _matrices(block: Regression, cells: np.ndarray) -> list[np.ndarray]:
-    """Cells as symmetric matrices (n, d, d), sums (n_rows, d), counts and squares."""
-    packed, total, *rest = block.split(cells)
-    return [unpack_symmetric(packed, block.n_regressors), total, *rest]
+def _matrices(block: Regression, cells: np.ndarray) -> np.ndarray:
+    """Cells of precision matrices as symmetric matrices (n, d, d)."""
+    return unpack_symmetric(block.split(cells)[0], block.n_regressors)
 
 
-def _naturals(block: Regression, cells: np.ndarray) -> list[np.ndarray]:
+def _naturals(block: Regression, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Natural parameters as symmetric matrices, both halves of which count, and sums."""
-    packed, total, *rest = block.split(cells)
-    return [unpack_symmetric(packed / pairings(block.n_regressors), block.n_regressors), total, *rest]
+    packed, total, *_ = block.split(cells)
+    return unpack_symmetric(packed / pairings(block.n_regressors), block.n_regressors), total
