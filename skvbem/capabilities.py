@@ -102,6 +102,8 @@ class AnnealingPlan(NamedTuple):
         Of the uncertain expected counts of a VB fit, how much the densities keep that chains start from.
     bend : float, default=-1.5
         Of the schedule of inverse temperatures; see `skvbem.evidence.chains.nonlinear_schedule`.
+    n_steps : int, default=128
+        Inverse temperatures after 0.
     moves_labels : bool, default=False
         Whether chains change labels by moves of their own while densities still differ by them, so that each meets
         all relabelings by the end.
@@ -109,6 +111,7 @@ class AnnealingPlan(NamedTuple):
 
     fractions: tuple[float, ...] = (0.5, 0.0)
     bend: float = -1.5
+    n_steps: int = 128
     moves_labels: bool = False
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.capabilities import AnnealingPlan
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, run_tasks, summary
 from skvbem.evidence.cluster_ais import ais_by_clusters
@@ -37,7 +38,7 @@ def anchored_ais(
     evaluation: Evaluation,
     *,
     n_chains: int = 48,
-    n_steps: int = 128,
+    n_steps: int | None = None,
     fractions: Sequence[float] | None = None,
     n_fits: int = 8,
     bend: float | None = None,
@@ -56,8 +57,9 @@ def anchored_ais(
     evaluation : Evaluation
     n_chains : int, default=48
         Dealt out to the starts; starts that would get fewer than four are left out.
-    n_steps : int, default=128
-        Inverse temperatures after 0; with one of them the weights are those of importance sampling from the starts.
+    n_steps : int, optional
+        Inverse temperatures after 0; with one of them the weights are those of importance sampling from the starts. By
+        default 128, and 256 for linear dynamical systems.
     fractions : sequence of float, optional
         Of the uncertain expected counts of a VB fit, how much q(theta) keeps, 0 to 1. By default as the model's chains
         are best run: all of it for linear dynamical systems, half of it for others and none of it for one start more.
@@ -85,10 +87,12 @@ def anchored_ais(
         If rows have weights that are no whole numbers.
     """
     if not evaluation.is_exact:
+        n_steps = AnnealingPlan().n_steps if n_steps is None else n_steps
         refused = {"fractions": fractions, "conditional_ess": conditional_ess}
         lengths: dict[str, Any] = {"n_chains": n_chains, "n_steps": n_steps, "bend": bend}
         return ais_by_clusters(evaluation, **lengths, time_budget=time_budget, progress=progress, refused=refused)
     annealing, points = evaluation.capability("annealing"), evaluation.capability("points")
+    n_steps = annealing.plan.n_steps if n_steps is None else n_steps
     fractions = annealing.plan.fractions if fractions is None else fractions
     kind = "ais" if np.any(fractions) else "ais_prior"
     check_whole_weights(evaluation, kind)

@@ -5,8 +5,9 @@ mean; where they may have no variance its proposal is made of more Gibbs draws. 
 that neither fits nor Gibbs chains have met. A population over growing data begins at the prior and knows of no fit.
 Where both are sure and agree, the first is believed. Where weights vary much even about more Gibbs draws, their tail is
 heavy: runs that did not meet the largest of them look sure, are too low, and so small a standard error that others
-contradict them is asked of a population, which then is the answer. Where all that leads nowhere, longer runs, and
-annealed importance sampling, are asked until two that do not doubt themselves agree.
+contradict them is asked of a population, which then is the answer. Where a small population is lost on its way,
+annealed importance sampling is asked, and a larger population, which may then be less exact, to confirm it. Where all
+that leads nowhere, longer runs are asked until two that do not doubt themselves agree.
 
 All of them estimate the evidence itself without bias, so that by Markov's inequality
 
@@ -140,7 +141,8 @@ _Answer = tuple[Evidence, list[str], list[str]]
 def _by_samplers(inquiry: _Inquiry, n_draws: int, n_particles: int, max_particles: int) -> _Answer:
     """A value, the names of the samplers that it is of, and what is to be doubted in it."""
     case = _Case(inquiry, n_draws, n_particles, max_particles)
-    for step in (case.alone, case.by_population, case.by_second_run, case.by_large_population, case.by_longest_runs):
+    at_first = case.alone, case.by_population, case.by_second_run
+    for step in (*at_first, case.by_chains, case.by_large_population, case.by_longest_runs):
         answer = step()
         if answer is not None:
             return answer
@@ -195,11 +197,27 @@ class _Case:
             return None
         return self.inquiry.refined([self.first, second], [], self.n_completions)
 
+    def by_chains(self) -> _Answer | None:
+        """Annealed chains that a population confirms, where Gibbs draws lead nowhere and a small population gave up."""
+        gave_up = self.inquiry.asked.get(_POPULATION, self.first) is None
+        if not gave_up or self._is_believed or self.n_particles >= self.max_particles:
+            return None
+        chains = self.inquiry.chains(self.n_draws, _N_STEPS)
+        if chains is not None and (_is_doubted(chains) or _error(chains) > self.inquiry.error):
+            chains = self.inquiry.chains(self.n_draws, _LONGER * _N_STEPS)
+        if chains is None or _is_doubted(chains) or _error(chains) > max(self.inquiry.error, _SHARP):
+            return None
+        n_particles = min(_LONGER * self.n_particles, self.max_particles)
+        witness, _ = self.inquiry.population(n_particles, n_particles, self.inquiry.error)
+        if witness is None or not _agree_undoubted(chains, witness):
+            return None
+        return _widened(chains, [witness]), [self.inquiry.name_of(chains)], []
+
     def by_large_population(self) -> _Answer | None:
         """What a larger population confirms, or says itself where importance sampling is not to be believed."""
-        if self.is_hopeless or self.is_largest or self.n_particles >= self.max_particles:
+        if self._asks_no_larger:
             return None
-        is_believed = not (self.is_heavy or _is_doubted(self.first))
+        is_believed = self._is_believed
         wanted = max(self.inquiry.error, _SHARP) if is_believed else self.inquiry.error
         n_particles = min(_LONGER * self.n_particles, self.max_particles)
         large, _ = self.inquiry.population(n_particles, self.max_particles, wanted)
@@ -213,10 +231,20 @@ class _Case:
         self.inquiry.importance(_LONGER * self.n_draws, _LONGER * self.n_completions)
         confirmed = self.inquiry.confirmed()
         if confirmed is None or _error(confirmed[0]) > self.inquiry.error:
-            n_chains = max(self.n_draws // _DRAWS_PER_CHAIN, _FEWEST_CHAINS)
-            self.inquiry.ask(_CHAINS, anchored_ais, n_chains=n_chains, n_steps=_N_STEPS)
+            if _CHAINS not in self.inquiry.asked:
+                self.inquiry.chains(self.n_draws, _N_STEPS)
             confirmed = self.inquiry.confirmed() or confirmed
         return confirmed
+
+    @property
+    def _is_believed(self) -> bool:
+        """Whether importance sampling is, if others confirm it."""
+        return not (self.is_heavy or _is_doubted(self.first))
+
+    @property
+    def _asks_no_larger(self) -> bool:
+        """Whether no larger population than those asked is of any use."""
+        return self.is_hopeless or self.is_largest or self.n_particles >= self.max_particles
 
     def _confirmed_by(self, population: Evidence, *near: float) -> _Answer | None:
         if not _agree_undoubted(self.first, population, *near):
@@ -280,6 +308,11 @@ class _Inquiry:
         evidence = of_populations(self.evaluation, complete) if complete else None
         self.note(_POPULATION, evidence)
         return evidence, _is_hopeless(populations[-1])
+
+    def chains(self, n_draws: int, n_steps: int) -> Evidence | None:
+        """What annealed chains say; None if time is up."""
+        n_chains = max(n_draws // _DRAWS_PER_CHAIN, _FEWEST_CHAINS)
+        return self.ask(_CHAINS, anchored_ais, n_chains=n_chains, n_steps=n_steps)
 
     @property
     def answers(self) -> list[Evidence]:

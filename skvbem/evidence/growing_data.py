@@ -14,6 +14,10 @@ In place of N/(N - 1) multinomial resampling has a power of it, one more for eac
 taken here adds less chance than that; V is rather too large where weights were nearly equal.
 
 One large population is better than many small ones: what a small one misses few of its runs show.
+
+Where columns are measured far from what the prior expects, the first unit alone leaves few of the particles, and all
+later ones descend from these. There more are drawn from the prior than the population holds, as many as leave it worth
+enough after the first unit. A pilot population, which has no further part, says how many.
 """
 
 from __future__ import annotations
@@ -42,7 +46,9 @@ MIN_LINES = 20
 _GROWTH, _MAX_POPULATIONS = 8.0, 4
 # Log weights, of their size, that only rounding tells apart.
 _SAME = 1e-12
-_ORDER, _PARTICLES = 6, 7
+_ORDER, _PARTICLES, _PILOT = 6, 7, 10
+# The share of its number that the first unit may leave a population worth before more are drawn, and most of these.
+_FEW, _MOST_FIRST = 0.05, 2**16
 # Arrays of the size of all parameters that a population holds at once, and further numbers of a particle.
 _ARRAYS, _NUMBERS = 6, 16
 
@@ -154,8 +160,7 @@ def grown(
     fewest_lines : int, default=0
         A population that descends from fewer of its first particles is given up where it is, and is the last one.
     """
-    n_cells = len(evaluation.model.prior.coordinates)
-    per_particle = _ARRAYS * n_cells + _NUMBERS
+    per_particle = _per_particle(evaluation)
     of_units = 2.0 * evaluation.n_samples  # their order
     evaluation.check_memory(
         f"The score {KIND!r} with {n_particles:,} particles on data that count {evaluation.n_samples:,.0f}",
@@ -244,12 +249,13 @@ def _where_nothing_is_uncertain(evaluation: Evaluation, n_particles: int) -> Pop
 def _population(evaluation: Evaluation, n_particles: int, number: int, fewest_lines: int) -> Population:
     """One population, from the prior through all of the data, or until it has too few lines."""
     rng = evaluation.generator(_ORDER, number)
-    particles = _Particles(evaluation, n_particles, number)
-    order = particles.portions.order(evaluation.data, rng)
-    log_weights, log_evidence = np.full(n_particles, -np.log(n_particles)), particles.log_evidence_of_known
-    first_of, n_resamplings = np.arange(n_particles), 0
+    order = evaluation.capability("portions").order(evaluation.data, rng)
+    n_first = _n_first(evaluation, order, n_particles, number)
+    particles = _Particles(evaluation, n_first, evaluation.generator(_PARTICLES, number))
+    log_weights, log_evidence = np.full(n_first, -np.log(n_first)), particles.log_evidence_of_known
+    first_of, n_resamplings = np.arange(n_first), 0
     n_seen, n_more, trace = 0, 1, [(0, log_evidence)]
-    n_lines = n_particles
+    n_lines = n_first
     while n_seen < len(order) and n_lines >= fewest_lines:
         n_next, log_ratios = particles.next_portion(order, n_seen, n_more, log_weights)
         log_weights = log_weights + log_ratios
@@ -258,23 +264,42 @@ def _population(evaluation: Evaluation, n_particles: int, number: int, fewest_li
         log_evidence += log_mean_ratio
         n_seen, n_more = n_next, max(2 * (n_next - n_seen), 1)
         trace.append((n_seen, log_evidence))
-        if n_seen < len(order) and _worth(log_weights) < 2 * _MIN_WORTH * n_particles:
-            chosen = systematic(np.exp(log_weights), rng)
+        is_poor = n_seen < len(order) and _worth(log_weights) < 2 * _MIN_WORTH * n_particles
+        if is_poor or len(log_weights) > n_particles:
+            chosen = systematic(np.exp(log_weights), rng, n_particles)
             first_of, n_resamplings = first_of[chosen], n_resamplings + 1
             n_lines = len(np.unique(first_of))
             particles.resample(chosen)
             particles.sweep(order, n_seen)
-            log_weights[:] = -np.log(n_particles)
-    by_line = np.bincount(first_of, weights=np.exp(log_weights), minlength=n_particles)
+            log_weights = np.full(n_particles, -np.log(n_particles))
+    by_line = np.bincount(first_of, weights=np.exp(log_weights), minlength=n_first)
     return Population(
         log_evidence,
-        max(1.0 - n_particles / (n_particles - 1) * (1.0 - float(by_line @ by_line)), 0.0),
+        max(1.0 - n_first / (n_first - 1) * (1.0 - float(by_line @ by_line)), 0.0),
         n_resamplings,
         n_lines,
         np.array(trace),
         log_evidence + np.log(n_particles) + log_weights,
         n_seen / len(order) if len(order) else 1.0,
     )
+
+
+def _n_first(evaluation: Evaluation, order: np.ndarray, n_particles: int, number: int) -> int:
+    """How many particles see the first unit: those of the population, or more where it leaves few of a pilot."""
+    if len(order) < 2:
+        return n_particles
+    pilot = _Particles(evaluation, n_particles, evaluation.generator(_PILOT, number))
+    _, log_ratios = pilot.next_portion(order, 0, 1, np.zeros(n_particles))
+    share = _worth(log_ratios - log_sum_exp(log_ratios)) / n_particles
+    if share >= _FEW:
+        return n_particles
+    affordable = evaluation.max_memory / 8.0 / _per_particle(evaluation)
+    return int(max(min(np.ceil(n_particles / share), _MOST_FIRST, affordable), n_particles))
+
+
+def _per_particle(evaluation: Evaluation) -> int:
+    """How many numbers a population holds of each particle at once."""
+    return _ARRAYS * len(evaluation.model.prior.coordinates) + _NUMBERS
 
 
 def _worth(log_weights: np.ndarray) -> float:
@@ -285,12 +310,11 @@ def _worth(log_weights: np.ndarray) -> float:
 class _Particles:
     """Parameters of a population, side by side, and the log likelihoods of what they have seen."""
 
-    def __init__(self, evaluation: Evaluation, n: int, number: int):
+    def __init__(self, evaluation: Evaluation, n: int, rng: np.random.Generator):
         self.evaluation, self.data = evaluation, evaluation.data
         self.points, self.annealing = evaluation.capability("points"), evaluation.capability("annealing")
         self.portions = evaluation.capability("portions")
         known = self.portions.known(self.data)
-        rng = evaluation.generator(_PARTICLES, number)
         self.streams = rng.integers(0, 2**64, size=(4, n), dtype=np.uint64)
         statistics = np.repeat(known[:, None], n, axis=1)
         self.log_points = np.ascontiguousarray(self.points.draw_points(statistics, self.streams))
@@ -323,6 +347,7 @@ class _Particles:
         """Particles in place of others."""
         self.log_points = np.ascontiguousarray(self.log_points[:, chosen])
         self.log_likelihoods = self.log_likelihoods[chosen]
+        self.streams = np.ascontiguousarray(self.streams[:, : len(chosen)])
 
     def sweep(self, order: np.ndarray, n_units: int) -> None:
         """Move all particles by Gibbs sweeps on the first units of an order."""

@@ -144,18 +144,20 @@ def _populations(evaluation, starts, paths, which, schedule, seeds, n_particles,
     return trace, log_points, log_particle_weights.ravel()
 
 
-def systematic(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """As many indices as there are weights (which sum to one), each as often as its weight asks, rounded up or down.
+def systematic(weights: np.ndarray, rng: np.random.Generator, n_drawn: int | None = None) -> np.ndarray:
+    """Indices, each as often as its weight asks (they sum to one), rounded up or down.
 
     Parameters
     ----------
     weights : ndarray of shape (n,)
     rng : numpy.random.Generator
+    n_drawn : int, optional
+        How many; n by default.
 
     Returns
     -------
-    ndarray of int, shape (n,)
+    ndarray of int, shape (n_drawn,)
     """
-    n = len(weights)
+    n = len(weights) if n_drawn is None else n_drawn
     reached = np.cumsum(weights)
     return np.searchsorted(reached / reached[-1], (np.arange(n) + rng.random()) / n, side="right")

@@ -88,8 +88,30 @@ def test_a_sampler_in_doubt_is_not_believed(asked):
     doubted = [said(-101.0, 0.1, sure=False), said(-101.0, 0.08, sure=False)]
     found = asked(doubted, [population(-99.9, 0.08)])
     assert (found.value, found.details["taken"], found.doubts) == (-99.9, ("smc_data",), ())
-    found = asked(doubted, [population(-20.0, 0.5, complete=False), population(-99.9, 0.08)])
+    lost, chains = population(-20.0, 0.5, complete=False), said(-99.0, 0.05, sure=False, kind="ais")
+    found = asked(doubted, [lost, population(-99.9, 0.08)], [chains, chains])
     assert (found.value, found.details["taken"], found.doubts) == (-99.9, ("smc_data 2",), ())
+
+
+@pytest.mark.parametrize("hopeless", [False, True])
+def test_annealed_chains_are_asked_where_gibbs_draws_and_a_small_population_lead_nowhere(asked, hopeless):
+    """They are believed where a larger population confirms them, as far as it does, though it is less exact."""
+    doubted = [said(-107.0, 26.0, sure=False), said(-104.0, 60.0, sure=False)]
+    lost = population(-20.0, 0.5, complete=False, hopeless=hopeless)
+    found = asked(doubted, [lost, population(-99.8, 0.3)], [said(-100.0, 0.06, kind="ais")])
+    assert (found.value, found.standard_error, found.details["taken"]) == (-100.0, 0.06, ("ais",))
+    assert not found.doubts
+    in_doubt, vague = said(-101.0, 0.05, sure=False, kind="ais"), said(-101.0, 0.4, kind="ais")
+    for first in (in_doubt, vague):
+        found = asked(doubted, [lost, population(-99.8, 0.3)], [first, said(-100.0, 0.06, kind="ais")])
+        assert (found.value, found.details["taken"], found.doubts) == (-100.0, ("ais 2",), ())
+    witness = population(-100.6, 0.25)
+    found = asked(doubted, [lost, witness], [said(-100.0, 0.06, kind="ais")], error=0.2)
+    assert found.standard_error == pytest.approx(np.sqrt(0.3**2 - 0.25**2))
+    assert not found.doubts
+    far, none = population(-98.0, 0.25), said(-107.0, 26.0, sure=False)
+    found = asked([*doubted, none], [lost, far, far], [said(-100.0, 0.06, kind="ais")])
+    assert (found.value, len(found.doubts)) == (-98.0, 1)
 
 
 @pytest.mark.parametrize("shape_of_more", [0.49, 0.3])

@@ -132,7 +132,7 @@ class StateSampler(GibbsSampler):
     @property
     def plan(self) -> AnnealingPlan:
         """From VB fits as they are, with steps that grow small where states begin to turn."""
-        return AnnealingPlan(fractions=(1.0,), bend=-1.05, moves_labels=True)
+        return AnnealingPlan(fractions=(1.0,), bend=-1.05, n_steps=256, moves_labels=True)
 
     @cached_property
     def _turns(self) -> dict[str, bool]:
