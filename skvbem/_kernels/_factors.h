@@ -197,4 +197,77 @@ static void skvbem_add_factors(intptr_t q, intptr_t n, intptr_t n_patterns, cons
         }
 }
 
+/* Members whose squares are weighted together, and rows summed side by side. */
+#define SKVBEM_SQUARED_MEMBERS 4
+#define SKVBEM_SQUARED_ROWS 16
+
+/* Of m members; see `skvbem_weigh_squares`. */
+SKVBEM_INLINE void skvbem_weigh_some(intptr_t d, intptr_t n, intptr_t stride, const intptr_t m, const double *restrict y,
+                                     const double *restrict weight, double *restrict total) {
+    for (intptr_t first = 0; first < n; first += SKVBEM_FACTOR_ROWS) {
+        const intptr_t here = n - first < SKVBEM_FACTOR_ROWS ? n - first : SKVBEM_FACTOR_ROWS;
+        double sum[SKVBEM_SQUARED_MEMBERS][SKVBEM_FACTOR_ROWS], square[SKVBEM_FACTOR_ROWS];
+        memset(sum, 0, sizeof(sum));
+        memset(square, 0, sizeof(square));
+        for (intptr_t s = 0; s < d; s++) {
+            const double *restrict of_column = y + s * stride + first;
+            if (here == SKVBEM_FACTOR_ROWS)
+                for (intptr_t i = 0; i < SKVBEM_FACTOR_ROWS; i++) square[i] = of_column[i] * of_column[i];
+            else
+                for (intptr_t i = 0; i < here; i++) square[i] = of_column[i] * of_column[i];
+            for (intptr_t k = 0; k < m; k++) {
+                const double factor = weight[k * d + s];
+                for (intptr_t i = 0; i < SKVBEM_FACTOR_ROWS; i++) sum[k][i] += factor * square[i];
+            }
+        }
+        for (intptr_t k = 0; k < m; k++)
+            for (intptr_t i = 0; i < here; i++) total[k * n + first + i] = sum[k][i];
+    }
+}
+
+/* Of each member and row the sum over columns of weight (n_members, d) times squares of y (d, n), whose columns stand
+ * `stride` apart: total (n_members, n). */
+SKVBEM_CLONES
+static void skvbem_weigh_squares(intptr_t d, intptr_t n, intptr_t stride, intptr_t n_members, const double *restrict y,
+                                 const double *restrict weight, double *restrict total) {
+    intptr_t k = 0;
+    for (; k + SKVBEM_SQUARED_MEMBERS <= n_members; k += SKVBEM_SQUARED_MEMBERS)
+        skvbem_weigh_some(d, n, stride, SKVBEM_SQUARED_MEMBERS, y, weight + k * d, total + k * n);
+    for (; k < n_members; k++) skvbem_weigh_some(d, n, stride, 1, y, weight + k * d, total + k * n);
+}
+
+/* Of m members; see `skvbem_sum_squares`. */
+SKVBEM_INLINE void skvbem_sum_some(intptr_t d, intptr_t n, intptr_t stride, const intptr_t m, const double *restrict y,
+                                   const double *restrict weight, double *restrict total) {
+    for (intptr_t s = 0; s < d; s++) {
+        const double *restrict of_column = y + s * stride;
+        double sum[SKVBEM_SQUARED_MEMBERS][SKVBEM_SQUARED_ROWS], square[SKVBEM_SQUARED_ROWS];
+        intptr_t first = 0;
+        memset(sum, 0, sizeof(sum));
+        for (; first + SKVBEM_SQUARED_ROWS <= n; first += SKVBEM_SQUARED_ROWS) {
+            for (intptr_t i = 0; i < SKVBEM_SQUARED_ROWS; i++) square[i] = of_column[first + i] * of_column[first + i];
+            for (intptr_t k = 0; k < m; k++)
+                for (intptr_t i = 0; i < SKVBEM_SQUARED_ROWS; i++) sum[k][i] += weight[k * n + first + i] * square[i];
+        }
+        for (; first < n; first++)
+            for (intptr_t k = 0; k < m; k++)
+                sum[k][0] += weight[k * n + first] * (of_column[first] * of_column[first]);
+        for (intptr_t k = 0; k < m; k++) {
+            double whole = 0.0;
+            for (intptr_t i = 0; i < SKVBEM_SQUARED_ROWS; i++) whole += sum[k][i];
+            total[k * d + s] = whole;
+        }
+    }
+}
+
+/* Of each member and column the sum over rows of weight (n_members, n) times squares of y (d, n): total (n_members, d). */
+SKVBEM_CLONES
+static void skvbem_sum_squares(intptr_t d, intptr_t n, intptr_t stride, intptr_t n_members, const double *restrict y,
+                               const double *restrict weight, double *restrict total) {
+    intptr_t k = 0;
+    for (; k + SKVBEM_SQUARED_MEMBERS <= n_members; k += SKVBEM_SQUARED_MEMBERS)
+        skvbem_sum_some(d, n, stride, SKVBEM_SQUARED_MEMBERS, y, weight + k * n, total + k * d);
+    for (; k < n_members; k++) skvbem_sum_some(d, n, stride, 1, y, weight + k * n, total + k * d);
+}
+
 #endif

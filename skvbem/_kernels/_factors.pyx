@@ -20,6 +20,10 @@ cdef extern from "_factors.h" nogil:
                                 const double* noise, double* regressors)
     void skvbem_add_factors(intptr_t q, intptr_t n, intptr_t n_patterns, const int* pattern, int in_order,
                             const double* weight, const double* regressors, const double* covariance, double* total)
+    void skvbem_weigh_squares(intptr_t d, intptr_t n, intptr_t stride, intptr_t n_members, const double* y,
+                              const double* weight, double* total)
+    void skvbem_sum_squares(intptr_t d, intptr_t n, intptr_t stride, intptr_t n_members, const double* y,
+                            const double* weight, double* total)
 
 
 cdef const int* _first(const int[::1] pattern) noexcept nogil:
@@ -135,3 +139,45 @@ def add(const int[::1] pattern, const double[:, ::1] weight, const double[:, :, 
             skvbem_add_factors(q, n, total.shape[2], &pattern[0], in_order, &weight[member, 0],
                                &regressors[member, 0, 0], &covariance[member, 0, 0] if varies else NULL,
                                &total[member, 0, 0])
+
+
+def weigh_squares(const double[:, :] measured, const double[:, ::1] weight, double[:, ::1] total):
+    """Fill sums over columns of squares of measurements, so often as columns count for each member.
+
+    Parameters
+    ----------
+    measured : (d, n_rows) IN
+        Rows of a column stand side by side.
+    weight : (n_members, d) IN
+    total : (n_members, n_rows) OUT
+    """
+    cdef Py_ssize_t d = measured.shape[0], n = measured.shape[1]
+    if weight.shape[0] == 0 or n == 0:
+        return
+    if d == 0:
+        total[:] = 0.0
+        return
+    with nogil:
+        skvbem_weigh_squares(d, n, measured.strides[0] // sizeof(double), weight.shape[0], &measured[0, 0],
+                             &weight[0, 0], &total[0, 0])
+
+
+def sum_squares(const double[:, :] measured, const double[:, ::1] weight, double[:, ::1] total):
+    """Fill sums over rows of squares of measurements, so often as rows count for each member.
+
+    Parameters
+    ----------
+    measured : (d, n_rows) IN
+        Rows of a column stand side by side.
+    weight : (n_members, n_rows) IN
+    total : (n_members, d) OUT
+    """
+    cdef Py_ssize_t d = measured.shape[0], n = measured.shape[1]
+    if weight.shape[0] == 0 or d == 0:
+        return
+    if n == 0:
+        total[:] = 0.0
+        return
+    with nogil:
+        skvbem_sum_squares(d, n, measured.strides[0] // sizeof(double), weight.shape[0], &measured[0, 0], &weight[0, 0],
+                           &total[0, 0])

@@ -1,8 +1,8 @@
 """Linear maps of the states of a linear dynamical system: statistics after a map, and the slope of the bound by it.
 
-Both functions take sums over steps of products of the states x, of inputs v of the measurements and of inputs u of the
-states, as many as d = k + r + q together, one matrix after the other in `moments`: of (x, v, u) before a step (d, d); of
-(x, v) after it with these (k + r, d); of (x, v) after it (k + r, k + r); of (x, v, 1) of first steps
+Both functions take sums over steps of products of states x, of inputs v of the measurements and of inputs u of the
+states, as many as d = k + r + q together, one matrix after the other in `moments`: of (x, v, u) before a step (d, d);
+of (x, v) after it with these (k + r, d); of (x, v) after it (k + r, k + r); of (x, v, 1) of first steps
 (k + r + 1, k + r + 1); and the number of states.
 """
 

@@ -235,10 +235,10 @@ def test_weights_are_repeats_and_the_order_of_rows_is_none(rng):
     often = rng.integers(1, 4, size=60)
     fit = VBMixture(2, emission=AUTO, **SIMPLE).fit
     weighted = fit(X, sample_weight=often.astype(float))
-    bound, numbers = weighted.lower_bound_, weighted.n_factors_.tolist()
+    bound, numbers = weighted.lower_bound_, sorted(weighted.n_factors_)
     rows = np.repeat(X, often, axis=0)
     repeated = fit(rows[rng.permutation(len(rows))])
-    assert repeated.n_factors_.tolist() == numbers
+    assert sorted(repeated.n_factors_) == numbers  # of starts that end in one bound rounding takes the one or the other
     assert repeated.lower_bound_ == approx(bound, abs=1e-4)
 
 

@@ -49,6 +49,8 @@ from skvbem.families.turns import turning
 _N_DRAWS, _SEED = 64, 0
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
 _FLOOR = 0.005
+# Columns up to which a row of a block counts as wide as it is.
+_NARROW = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +145,11 @@ class FactorAnalyzer(Emission):
 
     @property
     def doubles_per_row(self) -> int:
-        """Doubles that a block holds for each row, whatever the number of components."""
-        return 2 * self.n_columns
+        """Doubles that a block holds for each row, whatever the number of components; wide rows count less.
+
+        Products with few rows of many columns take longer than what leaves the cache.
+        """
+        return min(self.n_columns, _NARROW + self.n_columns // 8)
 
     def block_rows(self, n_components: int, n_lanes: int = 1) -> int:
         """Rows of a block that stays in cache, with factors of each component, and matrices of each pattern of gaps."""

@@ -105,7 +105,7 @@ class FactorStep(Step):
             self.packed = self.packed * pack_symmetric(in_use[:, :, None] & in_use[:, None])[:, None]
             self.sums = self.sums * in_use[:, None]
         self.at_origin = count[..., layout.noise_of_row].reshape(-1, d) - np.log(unit)
-        self.square = square[..., layout.noise_of_row].reshape(-1, d)
+        self.square = np.ascontiguousarray(square[..., layout.noise_of_row].reshape(-1, d))
 
     @property
     def n_factors(self) -> int:
@@ -189,7 +189,8 @@ class FactorStep(Step):
         factors = self._factors_of(block, with_roots)
         shape = (self._n_members, self.layout.n_regressors, len(block))
         regressors = (self._of_regressors @ block.measured).reshape(shape)
-        log_likelihood = self.square @ block.squares
+        log_likelihood = np.empty((self._n_members, len(block)))
+        _factors.weigh_squares(block.measured, self.square, log_likelihood)
         _factors.locate(
             factors.pattern, factors.matrices, factors.covariance, factors.constant, regressors, log_likelihood
         )
@@ -239,7 +240,9 @@ class FactorStep(Step):
         flat[:, at : at + n_sums].reshape(n, d, -1)[:] += sums.swapaxes(-1, -2)
         at += n_sums
         flat[:, at : at + d] += products[:, 0] @ observed
-        flat[:, at + d : at + 2 * d] += weights @ block.squares.T
+        of_squares = np.empty((n, d))
+        _factors.sum_squares(block.measured, np.ascontiguousarray(weights), of_squares)
+        flat[:, at + d : at + 2 * d] += of_squares
         flat[:, at + 2 * d :] += of_matrices[..., -1]
 
     def _matrices_seen(self, observed: np.ndarray) -> np.ndarray:
@@ -288,7 +291,7 @@ class FactorStep(Step):
         noises = self.layout.noise_of_row[:d]  # those of the first component, as of any other
         groups = (noises[:, None] == np.unique(noises)).astype(float)
         of_noises = [
-            np.broadcast_to((each @ groups).T, (k, groups.shape[1], n)) for each in (observed, block.squares.T)
+            np.broadcast_to((each @ groups).T, (k, groups.shape[1], n)) for each in (observed, block.measured.T**2)
         ]
         parts = [part.reshape(k, -1, n) for part in (of_matrices, sums, *of_noises)]
         return np.moveaxis(np.concatenate(parts, axis=1), -1, 0)

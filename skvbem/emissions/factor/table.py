@@ -55,22 +55,15 @@ class FactorTable:
 
     @cached_property
     def measured(self) -> np.ndarray:
-        """Rows in the emission's units, (d, n_rows), 0 where missing."""
+        """Rows in the emission's units, (d, n_rows), 0 where missing; cells of a column stand side by side."""
         if "_part_of" in vars(self):
             whole, rows = vars(self)["_part_of"]
-            return whole.measured[:, rows]
+            part = whole.measured[:, rows]
+            return part if isinstance(rows, slice) and rows.step in (None, 1) else np.ascontiguousarray(part)
         measured = np.ascontiguousarray(self.in_units.T, dtype=float)
         if self.pattern is not None:
             np.nan_to_num(measured, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
         return measured
-
-    @cached_property
-    def squares(self) -> np.ndarray:
-        """Squares of the measured rows, (d, n_rows)."""
-        if "_part_of" in vars(self):
-            whole, rows = vars(self)["_part_of"]
-            return whole.squares[:, rows]
-        return self.measured**2
 
     @cached_property
     def distinct_patterns(self) -> tuple[np.ndarray, np.ndarray]:
