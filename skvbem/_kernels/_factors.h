@@ -12,7 +12,7 @@
 #include "_lanes.h"
 
 /* Matrices inverted, and rows looked at, together. */
-#define SKVBEM_INVERTED 16
+#define SKVBEM_INVERTED 32
 #define SKVBEM_FACTOR_ROWS 64
 
 /* Where (a, b), a <= b, stands in a packed matrix of q rows. */
@@ -117,21 +117,24 @@ SKVBEM_INLINE void skvbem_locate_some(intptr_t q, intptr_t n, intptr_t n_pattern
         for (intptr_t i = 0; i < m; i++) h[i] += 2.0 * shift[pattern ? pattern[first + i] : 0];
     }
     for (intptr_t a = 0; a < q; a++) {
-        double *restrict to = mean + a * at_once;
+        double *restrict to = mean + a * at_once, sum[SKVBEM_FACTOR_ROWS];  /* in registers, which memory is not */
         const double *restrict h_a = regressors + (1 + a) * n + first;
-        for (intptr_t i = 0; i < m; i++) to[i] = 0.0;
+        for (intptr_t i = 0; i < m; i++) sum[i] = 0.0;
         for (intptr_t b = 0; b < q; b++) {
             const intptr_t cell = a < b ? skvbem_packed(q, a, b) : skvbem_packed(q, b, a);
             const double *restrict h = regressors + (1 + b) * n + first;
             if (pattern) {
                 const double *restrict each = of_rows + cell * at_once;
-                for (intptr_t i = 0; i < m; i++) to[i] += each[i] * h[i];
+                for (intptr_t i = 0; i < m; i++) sum[i] += each[i] * h[i];
             } else {
                 const double same = covariance[cell];
-                for (intptr_t i = 0; i < m; i++) to[i] += same * h[i];
+                for (intptr_t i = 0; i < m; i++) sum[i] += same * h[i];
             }
         }
-        for (intptr_t i = 0; i < m; i++) log_z[i] += 0.5 * h_a[i] * to[i];
+        for (intptr_t i = 0; i < m; i++) {
+            to[i] = sum[i];
+            log_z[i] += 0.5 * h_a[i] * sum[i];
+        }
     }
     for (intptr_t a = 0; a < q; a++) {
         double *restrict x = regressors + (1 + a) * n + first;
@@ -198,7 +201,7 @@ static void skvbem_add_factors(intptr_t q, intptr_t n, intptr_t n_patterns, cons
 }
 
 /* Members whose squares are weighted together, and rows summed side by side. */
-#define SKVBEM_SQUARED_MEMBERS 4
+#define SKVBEM_SQUARED_MEMBERS 8
 #define SKVBEM_SQUARED_ROWS 16
 
 /* Of m members; see `skvbem_weigh_squares`. */
@@ -230,10 +233,13 @@ SKVBEM_INLINE void skvbem_weigh_some(intptr_t d, intptr_t n, intptr_t stride, co
 SKVBEM_CLONES
 static void skvbem_weigh_squares(intptr_t d, intptr_t n, intptr_t stride, intptr_t n_members, const double *restrict y,
                                  const double *restrict weight, double *restrict total) {
-    intptr_t k = 0;
-    for (; k + SKVBEM_SQUARED_MEMBERS <= n_members; k += SKVBEM_SQUARED_MEMBERS)
-        skvbem_weigh_some(d, n, stride, SKVBEM_SQUARED_MEMBERS, y, weight + k * d, total + k * n);
-    for (; k < n_members; k++) skvbem_weigh_some(d, n, stride, 1, y, weight + k * d, total + k * n);
+    for (intptr_t k = 0; k < n_members; k += SKVBEM_SQUARED_MEMBERS) {
+        const intptr_t left = n_members - k, m = left < SKVBEM_SQUARED_MEMBERS ? left : SKVBEM_SQUARED_MEMBERS;
+        if (m == 1)
+            skvbem_weigh_some(d, n, stride, 1, y, weight + k * d, total + k * n);
+        else
+            skvbem_weigh_some(d, n, stride, m, y, weight + k * d, total + k * n);
+    }
 }
 
 /* Of m members; see `skvbem_sum_squares`. */
@@ -264,10 +270,54 @@ SKVBEM_INLINE void skvbem_sum_some(intptr_t d, intptr_t n, intptr_t stride, cons
 SKVBEM_CLONES
 static void skvbem_sum_squares(intptr_t d, intptr_t n, intptr_t stride, intptr_t n_members, const double *restrict y,
                                const double *restrict weight, double *restrict total) {
-    intptr_t k = 0;
-    for (; k + SKVBEM_SQUARED_MEMBERS <= n_members; k += SKVBEM_SQUARED_MEMBERS)
-        skvbem_sum_some(d, n, stride, SKVBEM_SQUARED_MEMBERS, y, weight + k * n, total + k * d);
-    for (; k < n_members; k++) skvbem_sum_some(d, n, stride, 1, y, weight + k * n, total + k * d);
+    for (intptr_t k = 0; k < n_members; k += SKVBEM_SQUARED_MEMBERS) {
+        const intptr_t left = n_members - k, m = left < SKVBEM_SQUARED_MEMBERS ? left : SKVBEM_SQUARED_MEMBERS;
+        if (m == 1)
+            skvbem_sum_some(d, n, stride, 1, y, weight + k * n, total + k * d);
+        else
+            skvbem_sum_some(d, n, stride, m, y, weight + k * n, total + k * d);
+    }
+}
+
+/* Rows weighted at once, and of these as many side by side. */
+#define SKVBEM_WEIGHTED_ROWS 128
+#define SKVBEM_WEIGHTED_LANES 32
+
+/* Doubles of scratch for `skvbem_weigh_factors`. */
+SKVBEM_INLINE intptr_t skvbem_weigh_scratch(intptr_t n_regressors) {
+    return n_regressors * (n_regressors + 1) / 2 * SKVBEM_WEIGHTED_LANES;
+}
+
+/* Regressors (n_regressors, n) of rows as often as these count, and their packed products with the regressors, summed over
+ * rows. */
+SKVBEM_CLONES
+static void skvbem_weigh_factors(intptr_t n_regressors, intptr_t n, const double *restrict weight,
+                                 const double *restrict regressors, double *restrict weighted, double *restrict products,
+                                 double *restrict scratch) {
+    enum { B = SKVBEM_WEIGHTED_ROWS, L = SKVBEM_WEIGHTED_LANES };
+    const intptr_t width = n_regressors * (n_regressors + 1) / 2;
+    memset(scratch, 0, (size_t) (width * L) * sizeof(double));
+    for (intptr_t first = 0; first < n; first += B) {
+        const intptr_t here = n - first < B ? n - first : B, whole = here - here % L;
+        for (intptr_t a = 0; a < n_regressors; a++)
+            for (intptr_t i = first; i < first + here; i++) weighted[a * n + i] = weight[i] * regressors[a * n + i];
+        double *restrict to = scratch;
+        for (intptr_t a = 0; a < n_regressors; a++)
+            for (intptr_t b = a; b < n_regressors; b++, to += L) {
+                const double *restrict one = weighted + a * n + first, *restrict two = regressors + b * n + first;
+                double sum[L];
+                for (intptr_t l = 0; l < L; l++) sum[l] = to[l];
+                for (intptr_t i = 0; i < whole; i += L)
+                    for (intptr_t l = 0; l < L; l++) sum[l] += one[i + l] * two[i + l];
+                for (intptr_t i = whole; i < here; i++) sum[i - whole] += one[i] * two[i];
+                for (intptr_t l = 0; l < L; l++) to[l] = sum[l];
+            }
+    }
+    for (intptr_t cell = 0; cell < width; cell++) {
+        double whole = 0.0;
+        for (intptr_t l = 0; l < L; l++) whole += scratch[cell * L + l];
+        products[cell] = whole;
+    }
 }
 
 #endif

@@ -20,6 +20,9 @@ cdef extern from "_factors.h" nogil:
                                 const double* noise, double* regressors)
     void skvbem_add_factors(intptr_t q, intptr_t n, intptr_t n_patterns, const int* pattern, int in_order,
                             const double* weight, const double* regressors, const double* covariance, double* total)
+    intptr_t skvbem_weigh_scratch(intptr_t n_regressors)
+    void skvbem_weigh_factors(intptr_t n_regressors, intptr_t n, const double* weight, const double* regressors,
+                              double* weighted, double* products, double* scratch)
     void skvbem_weigh_squares(intptr_t d, intptr_t n, intptr_t stride, intptr_t n_members, const double* y,
                               const double* weight, double* total)
     void skvbem_sum_squares(intptr_t d, intptr_t n, intptr_t stride, intptr_t n_members, const double* y,
@@ -139,6 +142,32 @@ def add(const int[::1] pattern, const double[:, ::1] weight, const double[:, :, 
             skvbem_add_factors(q, n, total.shape[2], &pattern[0], in_order, &weight[member, 0],
                                &regressors[member, 0, 0], &covariance[member, 0, 0] if varies else NULL,
                                &total[member, 0, 0])
+
+
+def weigh(const double[:, ::1] weight, const double[:, :, ::1] regressors, double[:, :, ::1] weighted,
+          double[:, ::1] products):
+    """Fill regressors of rows as often as these count, and sums over rows of their products with the regressors.
+
+    Parameters
+    ----------
+    weight : (n_members, n_rows) IN
+    regressors : (n_members, 1 + q, n_rows) IN
+    weighted : (n_members, 1 + q, n_rows) OUT
+    products : (n_members, (1 + q) (2 + q) / 2) OUT
+        Packed.
+    """
+    cdef Py_ssize_t member, n_regressors = regressors.shape[1], n = regressors.shape[2]
+    if n == 0:
+        products[:] = 0.0
+        return
+    cdef double* scratch = <double*> malloc(skvbem_weigh_scratch(n_regressors) * sizeof(double))
+    if scratch == NULL:
+        raise MemoryError
+    with nogil:
+        for member in range(regressors.shape[0]):
+            skvbem_weigh_factors(n_regressors, n, &weight[member, 0], &regressors[member, 0, 0],
+                                 &weighted[member, 0, 0], &products[member, 0], scratch)
+        free(scratch)
 
 
 def weigh_squares(const double[:, :] measured, const double[:, ::1] weight, double[:, ::1] total):

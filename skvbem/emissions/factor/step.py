@@ -93,6 +93,7 @@ class FactorStep(Step):
     ):
         self.layout, self.single, self.shared = layout, natural.ndim == 1, shared
         self.group_of_matrix = group_of_matrix
+        self._own, self._whole = ~shared, None
         lanes, n_components, d = natural.reshape(len(natural), -1), layout.n_components, len(unit)
         packed, total, count, square = layout.split(lanes)
         self.n_lanes, self.n_components, self.n_columns = lanes.shape[1], n_components, d
@@ -131,16 +132,13 @@ class FactorStep(Step):
     def _factors_of(self, block: FactorTable, with_roots: bool) -> PatternFactors:
         """What the rows of each pattern of a block share."""
         if block.pattern is None:
+            if self._whole is None:
+                self._whole = self._of_patterns(block, with_roots=True)
             return self._whole
-        chosen, pattern = block.distinct_patterns
-        return self._of_patterns((~block.patterns[chosen]).astype(float), pattern, with_roots)
+        return self._of_patterns(block, with_roots)
 
-    @cached_property
-    def _whole(self) -> PatternFactors:
-        """What rows without missing cells share."""
-        return self._of_patterns(np.ones((1, self.n_columns)), np.empty(0, dtype=np.int32))
-
-    def _of_patterns(self, observed: np.ndarray, pattern: np.ndarray, with_roots: bool = True) -> PatternFactors:
+    def _of_patterns(self, block: FactorTable, with_roots: bool) -> PatternFactors:
+        observed, pattern = block.observed
         n, q, n_patterns = self._n_members, self.n_factors, len(observed)
         matrices = np.ascontiguousarray(self._matrices_of(observed))
         precision = -2.0 * matrices[:, 1 + q :]
@@ -153,14 +151,17 @@ class FactorStep(Step):
             used = pack_symmetric(self.in_use[:, 1:, None] & self.in_use[:, None, 1:])[..., None]
             for of_members in (root, covariance):
                 of_members *= np.tile(used, (len(of_members) // self.n_components, 1, 1))
-        seen = self._matrices_seen(observed)
+        seen = block.matrices_seen(self._sharing, self._own)
         return PatternFactors(pattern, observed, matrices, constant, root, covariance, seen)
 
     def _matrices_of(self, observed: np.ndarray) -> np.ndarray:
         """Natural parameters of the regressors of patterns, (n_members, (1 + q) (2 + q) / 2, n_patterns)."""
         packed = self.packed.reshape(self._n_members, self.n_matrices, -1)
         n_shared = len(self._sharing)
-        matrix = packed[:, n_shared:].swapaxes(-1, -2) @ observed[:, ~self.shared].T
+        own = observed if self._own.all() else observed[:, self._own]
+        matrix = packed[:, n_shared:].swapaxes(-1, -2) @ own.T
+        if not n_shared:
+            return matrix
         if observed[:, self.shared].all():
             return matrix + packed[:, :n_shared].sum(axis=1)[..., None]
         # of columns that share a matrix each has its mean by its sum and square, and the same covariance as all
@@ -224,15 +225,16 @@ class FactorStep(Step):
         """Add rows as often as they count, whose factors have these covariances about their means; none if known."""
         n, n_regressors, n_rows = regressors.shape
         d, observed = self.n_columns, factors.observed
-        weighted = weights[:, None] * regressors
+        weights, width = np.ascontiguousarray(weights), n_regressors * (n_regressors + 1) // 2
         if block.pattern is None:
-            products = pack_symmetric(weighted @ regressors.swapaxes(-1, -2))[..., None]
+            weighted, products = np.empty(regressors.shape), np.empty((n, width, 1))
+            _factors.weigh(weights, regressors, weighted, products[..., 0])
             if covariance.size:
                 products[:, n_regressors:] += products[:, :1] * covariance
         else:
-            products = np.zeros((n, n_regressors * (n_regressors + 1) // 2, len(observed)))
-            _factors.add(factors.pattern, np.ascontiguousarray(weights), regressors, covariance, products)
-        flat, width = total.reshape(n, -1), products.shape[1]
+            weighted, products = weights[:, None] * regressors, np.zeros((n, width, len(observed)))
+            _factors.add(factors.pattern, weights, regressors, covariance, products)
+        flat = total.reshape(n, -1)
         at, n_sums = self.n_matrices * width, d * n_regressors
         of_matrices = products @ factors.matrices_seen
         flat[:, :at] += of_matrices[..., :-1].swapaxes(-1, -2).reshape(n, -1)
@@ -241,14 +243,9 @@ class FactorStep(Step):
         at += n_sums
         flat[:, at : at + d] += products[:, 0] @ observed
         of_squares = np.empty((n, d))
-        _factors.sum_squares(block.measured, np.ascontiguousarray(weights), of_squares)
+        _factors.sum_squares(block.measured, weights, of_squares)
         flat[:, at + d : at + 2 * d] += of_squares
         flat[:, at + 2 * d :] += of_matrices[..., -1]
-
-    def _matrices_seen(self, observed: np.ndarray) -> np.ndarray:
-        """Which matrices each pattern has columns of, and whether it has any at all, (n_patterns, n_matrices + 1)."""
-        of_shared = [observed[:, columns].max(axis=1, keepdims=True) for columns in self._sharing]
-        return np.concatenate([*of_shared, observed[:, ~self.shared], observed.max(axis=1, keepdims=True)], axis=1)
 
     def expansion(self, total: np.ndarray) -> FactorExpansion | None:
         """Factors centered and turned such that they are white and the loadings orthogonal."""

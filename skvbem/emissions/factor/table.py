@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -40,13 +41,27 @@ class FactorTable:
         return len(self.values)
 
     def __getitem__(self, rows: slice) -> Self:
-        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
+        if not isinstance(rows, slice):
+            return self._part(rows)
+        first, last, step = rows.indices(len(self))
+        if (first, last, step) == (0, len(self), 1):
             return self  # whose measured values are kept from step to step
-        pattern = None if self.pattern is None else self.pattern[rows]
-        block = replace(self, values=self.values[rows], pattern=pattern)
-        if self.values.size <= _MAX_KEPT:  # what is measured once serves all steps
-            vars(block)["_part_of"] = self, rows
+        if step != 1 or self.values.size > _MAX_KEPT:
+            return self._part(rows)
+        block = self._blocks.get((first, last))
+        if block is None:  # what is found of a block once serves all steps
+            if sum(map(len, list(self._blocks.values()))) >= len(self):  # blocks of another size
+                self._blocks.clear()
+            block = self._blocks[first, last] = self._part(rows)
+            vars(block)["measured"] = self.measured[:, rows]
         return block
+
+    def _part(self, rows: slice | np.ndarray) -> Self:
+        return replace(self, values=self.values[rows], pattern=None if self.pattern is None else self.pattern[rows])
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[int, int], Self]:
+        return {}
 
     @property
     def in_units(self) -> np.ndarray:
@@ -56,22 +71,37 @@ class FactorTable:
     @cached_property
     def measured(self) -> np.ndarray:
         """Rows in the emission's units, (d, n_rows), 0 where missing; cells of a column stand side by side."""
-        if "_part_of" in vars(self):
-            whole, rows = vars(self)["_part_of"]
-            part = whole.measured[:, rows]
-            return part if isinstance(rows, slice) and rows.step in (None, 1) else np.ascontiguousarray(part)
         measured = np.ascontiguousarray(self.in_units.T, dtype=float)
         if self.pattern is not None:
             np.nan_to_num(measured, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
         return measured
 
     @cached_property
-    def distinct_patterns(self) -> tuple[np.ndarray, np.ndarray]:
-        """The patterns that rows have, and which of these each row has."""
+    def observed(self) -> tuple[np.ndarray, np.ndarray]:
+        """The patterns that rows have, 1 where a cell is observed, (n_patterns, d), and which of these each row has."""
         if self.pattern is None:
-            return np.zeros(1, dtype=int), np.zeros(0, dtype=np.int32)
+            return np.ones((1, len(self.unit))), np.zeros(0, dtype=np.int32)
         chosen, pattern = np.unique(self.pattern, return_inverse=True)
-        return chosen, pattern.astype(np.int32).ravel()
+        return (~self.patterns[chosen]).astype(float), pattern.astype(np.int32).ravel()
+
+    def matrices_seen(self, sharing: Sequence[np.ndarray], own: np.ndarray) -> np.ndarray:
+        """1 for each matrix that observed columns of a pattern have, and where there are any, (n_patterns, n + 1).
+
+        Parameters
+        ----------
+        sharing : sequence of ndarray of int
+            The columns of each matrix that columns share, which come first.
+        own : ndarray of bool, shape (d,)
+            Columns that have a matrix of their own.
+        """
+        key = own.tobytes(), *(columns.tobytes() for columns in sharing)
+        kept = vars(self).get("_seen")
+        if kept is None or kept[0] != key:
+            observed, _ = self.observed
+            of_shared = [observed[:, columns].max(axis=1, keepdims=True) for columns in sharing]
+            seen = np.concatenate([*of_shared, observed[:, own], observed.max(axis=1, keepdims=True)], axis=1)
+            kept = vars(self)["_seen"] = key, seen
+        return kept[1]
 
     @cached_property
     def runs(self) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
