@@ -48,7 +48,7 @@ _GROWTH, _MAX_POPULATIONS = 8.0, 4
 _SAME = 1e-12
 _ORDER, _PARTICLES, _PILOT = 6, 7, 10
 # The share of its number that the first unit may leave a population worth before more are drawn, and most of these.
-_FEW, _MOST_FIRST = 0.05, 2**16
+_LOW_SHARE, _N_FIRST = 0.05, 2**16
 # Arrays of the size of all parameters that a population holds at once, and further numbers of a particle.
 _ARRAYS, _NUMBERS = 6, 16
 
@@ -234,6 +234,8 @@ def standard_error(populations: Sequence[Population]) -> float:
 
 def _where_nothing_is_uncertain(evaluation: Evaluation, n_particles: int) -> Population | None:
     """The evidence itself where the data leave no hidden variable uncertain: the weight of any point."""
+    if evaluation.model.prior.hyperprior is not None:  # these are hidden variables, too
+        return None
     points, rng = evaluation.capability("points"), evaluation.generator(_PARTICLES)
     certain = points.certain_statistics(evaluation.data, rng)
     streams = rng.integers(0, 2**64, size=(4, 2), dtype=np.uint64)
@@ -291,10 +293,10 @@ def _n_first(evaluation: Evaluation, order: np.ndarray, n_particles: int, number
     pilot = _Particles(evaluation, n_particles, evaluation.generator(_PILOT, number))
     _, log_ratios = pilot.next_portion(order, 0, 1, np.zeros(n_particles))
     share = _worth(log_ratios - log_sum_exp(log_ratios)) / n_particles
-    if share >= _FEW:
+    if share >= _LOW_SHARE:
         return n_particles
     affordable = evaluation.max_memory / 8.0 / _per_particle(evaluation)
-    return int(max(min(np.ceil(n_particles / share), _MOST_FIRST, affordable), n_particles))
+    return int(max(min(np.ceil(n_particles / share), _N_FIRST, affordable), n_particles))
 
 
 def _per_particle(evaluation: Evaluation) -> int:

@@ -246,7 +246,7 @@ def test_exact_sums_of_more_terms_than_floats_count_are_refused_with_their_numbe
     [
         ("ais", {"n_chains": "x"}),
         ("ais", {"n_chains": 2.5}),
-        ("ais", {"n_steps": None}),
+        ("ais", {"n_steps": 12.5}),
         ("ais", {"n_fits": True}),
         ("smc", {"n_runs": 0}),
         ("smc", {"n_particles": "x"}),

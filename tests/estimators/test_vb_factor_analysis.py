@@ -492,7 +492,7 @@ def test_rows_that_are_as_many_as_columns_are_rows():
 def test_memory_beside_rows_without_gaps_does_not_grow_with_them(rng):
     """A few rows with the same moments stand for all."""
     peaks, model = [], VBFactorAnalysis(2, max_iter=10, n_init=1, tol=1.0, random_state=0)
-    for n in (20_000, 80_000):
+    for n in (60_000, 160_000):  # of some blocks, and of many
         X = factors(rng, n, 12)
         model.fit(X[:100])  # what is imported late is imported now
         tracemalloc.start()

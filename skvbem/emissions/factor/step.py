@@ -93,7 +93,8 @@ class FactorStep(Step):
     ):
         self.layout, self.single, self.shared = layout, natural.ndim == 1, shared
         self.group_of_matrix = group_of_matrix
-        self._own, self._whole = ~shared, None
+        self._own = ~shared
+        self._whole: PatternFactors | None = None
         lanes, n_components, d = natural.reshape(len(natural), -1), layout.n_components, len(unit)
         packed, total, count, square = layout.split(lanes)
         self.n_lanes, self.n_components, self.n_columns = lanes.shape[1], n_components, d
@@ -158,8 +159,8 @@ class FactorStep(Step):
         """Natural parameters of the regressors of patterns, (n_members, (1 + q) (2 + q) / 2, n_patterns)."""
         packed = self.packed.reshape(self._n_members, self.n_matrices, -1)
         n_shared = len(self._sharing)
-        own = observed if self._own.all() else observed[:, self._own]
-        matrix = packed[:, n_shared:].swapaxes(-1, -2) @ own.T
+        of_own = observed if self._own.all() else observed[:, self._own]
+        matrix = packed[:, n_shared:].swapaxes(-1, -2) @ of_own.T
         if not n_shared:
             return matrix
         if observed[:, self.shared].all():

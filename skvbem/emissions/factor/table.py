@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Self
 
@@ -53,11 +53,15 @@ class FactorTable:
             if sum(map(len, list(self._blocks.values()))) >= len(self):  # blocks of another size
                 self._blocks.clear()
             block = self._blocks[first, last] = self._part(rows)
-            vars(block)["measured"] = self.measured[:, rows]
+            vars(block)["_part_of"] = self._whole, rows
         return block
 
     def _part(self, rows: slice | np.ndarray) -> Self:
         return replace(self, values=self.values[rows], pattern=None if self.pattern is None else self.pattern[rows])
+
+    def __getstate__(self) -> dict:
+        """What the table is made of; what was found of it is found again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def _blocks(self) -> dict[tuple[int, int], Self]:
@@ -71,10 +75,14 @@ class FactorTable:
     @cached_property
     def measured(self) -> np.ndarray:
         """Rows in the emission's units, (d, n_rows), 0 where missing; cells of a column stand side by side."""
-        measured = np.ascontiguousarray(self.in_units.T, dtype=float)
-        if self.pattern is not None:
-            np.nan_to_num(measured, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        return measured
+        if "_part_of" in vars(self):
+            whole, rows = vars(self)["_part_of"]
+            return whole.measured[:, rows]
+        return self._whole.measured
+
+    @cached_property
+    def _whole(self) -> _Measured:
+        return _Measured(self)
 
     @cached_property
     def observed(self) -> tuple[np.ndarray, np.ndarray]:
@@ -84,22 +92,22 @@ class FactorTable:
         chosen, pattern = np.unique(self.pattern, return_inverse=True)
         return (~self.patterns[chosen]).astype(float), pattern.astype(np.int32).ravel()
 
-    def matrices_seen(self, sharing: Sequence[np.ndarray], own: np.ndarray) -> np.ndarray:
+    def matrices_seen(self, sharing: Sequence[np.ndarray], alone: np.ndarray) -> np.ndarray:
         """1 for each matrix that observed columns of a pattern have, and where there are any, (n_patterns, n + 1).
 
         Parameters
         ----------
         sharing : sequence of ndarray of int
             The columns of each matrix that columns share, which come first.
-        own : ndarray of bool, shape (d,)
+        alone : ndarray of bool, shape (d,)
             Columns that have a matrix of their own.
         """
-        key = own.tobytes(), *(columns.tobytes() for columns in sharing)
+        key = alone.tobytes(), *(columns.tobytes() for columns in sharing)
         kept = vars(self).get("_seen")
         if kept is None or kept[0] != key:
             observed, _ = self.observed
             of_shared = [observed[:, columns].max(axis=1, keepdims=True) for columns in sharing]
-            seen = np.concatenate([*of_shared, observed[:, own], observed.max(axis=1, keepdims=True)], axis=1)
+            seen = np.concatenate([*of_shared, observed[:, alone], observed.max(axis=1, keepdims=True)], axis=1)
             kept = vars(self)["_seen"] = key, seen
         return kept[1]
 
@@ -107,3 +115,19 @@ class FactorTable:
     def runs(self) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
         """Rows with the same missing columns, and these columns."""
         return runs_of_patterns(self.pattern, self.patterns)
+
+
+class _Measured:
+    """What a table measured, which its blocks look into without holding the table."""
+
+    def __init__(self, table: FactorTable):
+        self._cells = table.values, table.origin, table.unit, table.pattern is not None
+
+    @cached_property
+    def measured(self) -> np.ndarray:
+        """Rows in the emission's units, (d, n_rows), 0 where missing."""
+        values, origin, unit, has_gaps = self._cells
+        measured = np.ascontiguousarray(((values - origin) / unit).T, dtype=float)
+        if has_gaps:
+            np.nan_to_num(measured, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return measured

@@ -50,6 +50,18 @@ ERRORS = {
     "particles forget which of the first they descend from": [
         ("first_of, n_resamplings = first_of[chosen], n_resamplings + 1", "n_resamplings += 1")
     ],
+    "more particles than the population holds see the first unit, and count as fewer": [
+        (
+            "log_weights, log_evidence = np.full(n_first, -np.log(n_first))",
+            "log_weights, log_evidence = np.zeros(n_first)",
+        )
+    ],
+    "hidden hyperparameters are certain where no row hides anything": [
+        ("if evaluation.model.prior.hyperprior is not None:  # these", "if False:  # these")
+    ],
+    "annealed chains are believed that no population confirms": [
+        ("if witness is None or not _agree_undoubted(chains, witness):", "if witness is None:")
+    ],
     "particles of growing data are not moved": [
         ("np.ones(_N_SWEEPS + 1), streams, points", "np.ones(1), streams, points")
     ],

@@ -14,13 +14,12 @@ TESTS = (
 ERRORS = {
     "the covariance of loadings and mean is forgotten, as older code forgets it": [
         (
-            "self._rows.by_precision(of_rows, self._mean) + n_sharing * self._covariance",
-            "self._rows.by_precision(of_rows, self._mean) + n_sharing * self._covariance"
-            " * np.equal.outer(*[np.arange(self.n_regressors) > 0] * 2)",
+            "natural[cell] = of->n_sharing[k] * inverses[(k * d + i) * d + j];",
+            "natural[cell] = i == 0 && j > 0 ? 0.0 : of->n_sharing[k] * inverses[(k * d + i) * d + j];",
         )
     ],
     "coefficients of regressions are taken for known": [
-        ("self._mean) + n_sharing * self._covariance", "self._mean) + 0.0 * n_sharing * self._covariance")
+        ("natural[cell] = of->n_sharing[k] * inverses[(k", "natural[cell] = 0.0 * inverses[(k")
     ],
     "factors of complete rows are taken for known": [
         ("+= products[:, :1] * covariance", "+= 0.0 * products[:, :1] * covariance")

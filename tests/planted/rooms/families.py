@@ -39,15 +39,15 @@ ERRORS = {
         )
     ],
     "rows of a regression that share a matrix count its inverse once": [
-        ("+ n_sharing * self._covariance", "+ self._covariance")
+        ("natural[cell] = of->n_sharing[k] * inverses[(k", "natural[cell] = inverses[(k")
     ],
     "what an inverse leaves of a row of nearly collinear regressors is lost": [
         (
-            "squares = (solution * (rows + left)).sum(axis=-1) + (left * mended).sum(axis=-1)",
-            "squares = (solution * rows).sum(axis=-1)",
+            "squares[b] += solution[i + b] * (h[i + b] + left[i + b]) + left[i + b] * mended[i + b];",
+            "squares[b] += solution[i + b] * h[i + b];",
         )
     ],
     "what a regression explains is taken about zero": [
-        ("(self._mean * (total + residual)).sum(axis=-1)", "(self._mean * total).sum(axis=-1)")
+        ("explained[b] += c[i] * (sum + rests);", "explained[b] += c[i] * sum;")
     ],
 }

@@ -49,7 +49,7 @@ ERRORS = {
         )
     ],
     "the determinants of precisions of coefficients are left out": [
-        ("- self._log_det @ self._rows.n_sharing)", "- 0.0 * self._log_det @ self._rows.n_sharing)"),
-        ("of_rows = -0.5 * growth @ self._rows.n_sharing", "of_rows = -0.0 * growth @ self._rows.n_sharing"),
+        ("total += of->n_sharing[k] * log_root[k];", "total += 0.0 * log_root[k];"),
+        ("total -= 0.5 * of->n_sharing[k] * skvbem_log", "total -= 0.0 * of->n_sharing[k] * skvbem_log"),
     ],
 }

@@ -42,12 +42,15 @@ ERRORS = {
     "the covariance of two successive states is turned around": [
         ("crossed[:k, :k] += covariances.crossed.T", "crossed[:k, :k] += covariances.crossed")
     ],
-    "the basis of states gains nothing in entropy": [("value = n * log_det - 0.5", "value = 0.0 * log_det - 0.5")],
+    "the basis of states gains nothing in entropy": [("double value = of->n * log_det;", "double value = 0.0;")],
     "states are put into a basis under which the bound falls": [
         ("return map if value > here + _NEGLIGIBLE * n else None", "return 2.0 * map if value > here else None")
     ],
     "states are shifted, and columns do not undo it": [
-        ("of_z[:k, : k + r] = of_r[:k] = map", "of_z[:k, : k + r] = map\n        of_r[:k, :k] = map[:, :k]")
+        (
+            "memcpy(whole, map, (size_t) (of->k * d) * sizeof(double));",
+            "for (intptr_t i = 0; i < of->k; i++) memcpy(whole + i * d, map + i * d, (size_t) of->k * sizeof(double));",
+        )
     ],
     "a hidden rate of noise has half of its statistics": [
         ("np.full(len(cells), 2.0), (rate_of, cells)", "np.full(len(cells), 1.0), (rate_of, cells)")
@@ -79,8 +82,11 @@ ERRORS = {
     "the covariance of first states is left out of the basis that is most likely": [
         ("left = left + self.first.precision[0, 0] * self.moments.first[:k, :k]", "left = left + 0.0")
     ],
-    "the noise of columns is taken at its prior in the basis of states": [
-        ("rate = (prior[3] + square - block", "rate = (prior[3] + square - 0.0 * block")
+    "what regressions explain is noise": [
+        ("rate[of->noise_of[s]] -= squares[s];", "rate[of->noise_of[s]] -= 0.0 * squares[s];")
+    ],
+    "the basis of states goes by half of what first states are asked for": [
+        ("slope[i * d + j] += pull - rest[i * d + j];", "slope[i * d + j] += 0.5 * (pull - rest[i * d + j]);")
     ],
     "a new basis of states of chains gains no volume": [
         (
