@@ -133,20 +133,21 @@ def wrong(off: np.ndarray, error: np.ndarray) -> np.ndarray:
 
 
 def table(lines: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """Rows of the table of the guide: problem, score, runs, bias, spread over stated error, doubts, wrong, seconds."""
+    """Rows of the table of the guide: problem, score, runs, those in doubt, and what holds of the others; seconds."""
     known = references(lines)
     for name, score in measured(lines):
         off, error, doubted = deviations(lines, name, score)
+        off, error = off[~doubted], error[~doubted]
         seconds = [line["seconds"] for line in lines if (line.get("run"), line.get("score")) == (name, score)]
         yield (
             f'"{name}"' if "," in name else name,
             score,
-            str(len(off)),
+            str(len(doubted)),
+            str(doubted.sum()),
             f"{off.mean():+.3f} ± {np.hypot(off.std(ddof=1) / np.sqrt(len(off)), known[name][1]):.3f}",
             f"{np.sqrt(np.mean(error**2)):.3f}",
             f"{off.std(ddof=1) / np.sqrt(np.mean(error**2)):.2f}",
-            str(doubted.sum()),
-            str((wrong(off, error) & ~doubted).sum()),
+            str(wrong(off, error).sum()),
             f"{np.median(seconds):.1f}",
         )
 

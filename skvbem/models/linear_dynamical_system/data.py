@@ -134,7 +134,7 @@ class LDSData:
     def before(self) -> np.ndarray:
         """Rows that another step follows, (n_transitions,)."""
         follows = np.ones(len(self), dtype=bool)
-        follows[self.ends[self.ends > self.starts[:-1]] - 1] = False
+        follows[self.last_rows] = False
         return np.flatnonzero(follows)
 
     @cached_property
@@ -147,9 +147,9 @@ class LDSData:
         return follows
 
     @cached_property
-    def step_weight(self) -> np.ndarray:
-        """How often the step into each row counts, (n_rows,)."""
-        return self.row_weight if self.follows is None else self.row_weight * self.follows
+    def last_rows(self) -> np.ndarray:
+        """Last rows of sequences that have any, (n,)."""
+        return self.ends[self.ends > self.starts[:-1]] - 1
 
     @cached_property
     def chunks(self) -> list[slice]:

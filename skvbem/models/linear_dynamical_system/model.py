@@ -39,8 +39,8 @@ from skvbem.models.linear_dynamical_system.smoother import (
     Covariances,
     Factored,
     Smoother,
+    before_rows,
     products,
-    transitions,
 )
 from skvbem.models.linear_dynamical_system.state_map import BasisMoments, StateMoments
 from skvbem.models.partial_sums import summed
@@ -318,7 +318,17 @@ class LinearDynamicalSystem(LatentModel):
         """Statistics and moments at means of regressors r (n_rows, k + n_output_inputs)."""
         k, d, begins = self.n_states, r.shape[1], data.first_rows
         sums = [self._products(data, r, rows) for rows in data.chunks or [slice(0, 0)]]
-        before, crossed, after, of_groups, total = (sum(part[1:], part[0]) for part in zip(*sums))
+        whole, crossed, of_inputs, of_groups, total = (sum(part[1:], part[0]) for part in zip(*sums))
+        # of all rows that follow each other, less where one sequence ends and another begins
+        ends, follows = data.last_rows, begins[begins > 0]
+        if len(follows):
+            weight, z = data.row_weight[follows, None], before_rows(data, r, follows)
+            crossed -= (r[follows] * weight).T @ z
+            of_inputs -= (data.inputs[follows] * weight).T @ z
+        before = np.zeros((d + data.inputs.shape[1],) * 2)
+        before[:d, :d] = whole - (r[ends] * data.row_weight[ends, None]).T @ r[ends]
+        before[d:], before[:d, d:] = of_inputs, of_inputs[:, :d].T
+        after = whole - (r[begins] * data.row_weight[begins, None]).T @ r[begins]
         before[:k, :k] += covariances.before
         crossed[:k, :k] += covariances.crossed.T
         after[:k, :k] += covariances.after
@@ -376,21 +386,19 @@ class LinearDynamicalSystem(LatentModel):
         return np.concatenate(flat, axis=-1)
 
     def _products(self, data: LDSData, r: np.ndarray, rows: slice) -> tuple[np.ndarray, ...]:
-        """Weighted sums of products over some rows: z z', z x', x x' after steps, r r' of columns, and y r'."""
-        here, (follows, z, later) = r[rows], transitions(data, r, rows)
-        weighted, weighted_later, weighted_z = here, later, z
-        if not data.is_unweighted:
-            weighted = here * data.row_weight[rows, None]
-        if not (data.is_unweighted and data.follows is None):
-            weight = data.step_weight[follows, None]
-            weighted_later, weighted_z = later * weight, z * weight
-        d = r.shape[1]
-        if data.group_mask is None:
-            of_groups = (weighted.T @ here)[None]
-        else:
+        """Weighted sums over rows as if all were of one sequence: r r', r z', u z', r r' of columns, and y r'."""
+        here, later = r[rows], slice(max(rows.start or 0, 1), rows.stop)
+        z, d = before_rows(data, r, later), r.shape[1]
+        weighted, weight = (here, None) if data.is_unweighted else (here * data.row_weight[rows, None], data.row_weight)
+        inputs = data.inputs[later]
+        if weight is not None:
+            inputs = inputs * weight[later, None]
+        whole = weighted.T @ here
+        of_groups = whole[None].copy()
+        if data.group_mask is not None:
             of_groups = unpack_symmetric(data.group_mask[rows].T @ products(weighted, here), d)
-        total = data.measured[rows].T @ weighted
-        return weighted_z.T @ z, weighted_later.T @ z, weighted_later.T @ later, of_groups, total
+        crossed = weighted[len(weighted) - len(z) :].T @ z
+        return whole, crossed, inputs.T @ z, of_groups, data.measured[rows].T @ weighted
 
     def statistics_of_start(self, data: LDSData, x: np.ndarray, variance: Any) -> np.ndarray:
         """Statistics (n_cells,) of independent states with means (n_rows, k) and a covariance, for a start.

@@ -209,16 +209,10 @@ class Smoother:
         return terms
 
 
-def transitions(data: LDSData, r: np.ndarray, rows: slice) -> tuple[slice, np.ndarray, np.ndarray]:
-    """Rows that steps of some rows lead into, not row 0; r before them with the inputs of the states, and r there.
-
-    Steps into first rows of other sequences are none: they have a weight of 0.
-    """
-    follows = slice(rows.start or 1, rows.stop)
-    before = r[follows.start - 1 : follows.stop - 1]
-    if data.inputs.shape[1]:
-        before = np.concatenate([before, data.inputs[follows]], axis=1)
-    return follows, before, r[follows]
+def before_rows(data: LDSData, r: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+    """Means of regressors r one row before each of some rows, not row 0, with the inputs of the states at these."""
+    before = r[rows.start - 1 : max(rows.stop - 1, rows.start - 1)] if isinstance(rows, slice) else r[rows - 1]
+    return np.concatenate([before, data.inputs[rows]], axis=1) if data.inputs.shape[1] else before
 
 
 def products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
