@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from skvbem._kernels import _hyperpriors
 from skvbem._numerics import (
     first_axes_last,
     last_axes_first,
@@ -105,9 +106,17 @@ class GammaHyperprior(Hyperprior):
 
     def expect(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Expected rates under their Gamma posteriors, as statistics, and ln Z of q(nu), nats."""
-        shape, rate = self.posterior(natural)
-        grown = shape * np.log(rate / self._like(self.rate, natural))
-        return self._by_cell @ (shape / rate), self._log_gain - grown.sum(axis=0)
+        lanes = np.ascontiguousarray(natural.reshape(len(natural), -1), dtype=float)
+        statistics, grown = np.zeros(lanes.shape), np.zeros(lanes.shape[1])
+        _hyperpriors.expect_rates(*self._below, self.rate, lanes, statistics, grown)
+        return statistics.reshape(natural.shape), self._log_gain - grown.reshape(natural.shape[1:])
+
+    @cached_property
+    def _below(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Where the cells of each rate begin, these, how often they count, and shapes of q(nu)."""
+        loadings = csr_array(self.loadings)
+        starts, cells = (np.asarray(x, dtype=np.int32) for x in (loadings.indptr, loadings.indices))
+        return starts, cells, np.asarray(loadings.data, dtype=float), self.shape + self.power
 
     @cached_property
     def _by_cell(self) -> Any:
