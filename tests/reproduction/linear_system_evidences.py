@@ -137,7 +137,8 @@ def table(lines: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     known = references(lines)
     for name, score in measured(lines):
         off, error, doubted = deviations(lines, name, score)
-        off, error = off[~doubted], error[~doubted]
+        if not doubted.all():
+            off, error = off[~doubted], error[~doubted]
         seconds = [line["seconds"] for line in lines if (line.get("run"), line.get("score")) == (name, score)]
         yield (
             f'"{name}"' if "," in name else name,

@@ -20,8 +20,8 @@ ERRORS = {
     ],
     "a hyperparameter's own divergence is forgotten": [
         (
-            "return self._by_cell @ (shape / rate), self._log_gain - grown.sum(axis=0)",
-            "return self._by_cell @ (shape / rate), self._by_cell @ (shape / rate) @ natural",
+            "return statistics.reshape(natural.shape), self._log_gain - grown.reshape(natural.shape[1:])",
+            "return statistics.reshape(natural.shape), (statistics * lanes).sum(axis=0).reshape(natural.shape[1:])",
         )
     ],
     "Laplace's Gaussian takes hyperparameters for known": [

@@ -77,7 +77,7 @@ ERRORS = {
         ("&gain[0, 0, 0], &cuts[piece, 1, 0, 0], &x[0, 0], stride)", "&gain[0, 0, 0], front.gain, &x[0, 0], stride)")
     ],
     "steps from one sequence into the next one count": [
-        ("self.row_weight if self.follows is None else self.row_weight * self.follows", "self.row_weight")
+        ("crossed -= (r[follows] * weight).T @ z", "crossed -= 0.0 * (r[follows] * weight).T @ z")
     ],
     "the covariance of first states is left out of the basis that is most likely": [
         ("left = left + self.first.precision[0, 0] * self.moments.first[:k, :k]", "left = left + 0.0")
