@@ -77,11 +77,12 @@ class RegressionRows:
 
     def growth(self, coordinates: np.ndarray, statistics: np.ndarray) -> np.ndarray:
         """By how much log normalizers of densities (n_cells, ...) grow with statistics, (...), nats."""
-        batch = np.broadcast_shapes(coordinates.shape[1:], statistics.shape[1:])
-        if statistics.shape[1:] != batch:
-            statistics = np.broadcast_to(
-                statistics.reshape(len(statistics), *(1,) * len(batch)), (len(statistics), *batch)
-            )
+        n_axes = max(coordinates.ndim, statistics.ndim)
+        one, other = (x.reshape(*x.shape, *(1,) * (n_axes - x.ndim)) for x in (coordinates, statistics))
+        batch = np.broadcast_shapes(one.shape[1:], other.shape[1:])
+        if coordinates.ndim > 1:  # else one density for all
+            coordinates = np.broadcast_to(one, (len(one), *batch))
+        statistics = np.broadcast_to(other, (len(other), *batch))
         grown = np.empty(int(np.prod(batch)))
         _regressions.growth(*self._shared, _lanes(coordinates), _lanes(statistics), grown)
         return grown.reshape(batch)
