@@ -176,18 +176,18 @@ def test_bound_and_chains_of_one_step_systems_beside_quadrature(rng):
     [(1, "ais"), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, "auto"), (2, "auto"), (2, "ais")))],
 )
 def test_sampled_evidence_is_that_of_draws_from_the_prior(k, kind, rng):
-    """The mean of the likelihood over forty thousand draws of the prior; sequences, gaps, an offset."""
+    """The mean of the likelihood over a hundred thousand draws of the prior; sequences, gaps, an offset."""
     y = np.array([[2.0], [1.4], [0.5], [2.6], [np.nan], [0.9], [1.5], [0.4]])
     case = problem(y, k, [1.0] * k + [1.0], 2.0, lengths=[3, 3, 2], v=np.ones((8, 1)), x=np.repeat(y, k, axis=1) * 0)
     model = learned(case)
     data, _ = compiled(model, case)
     starts = np.stack([model.statistics_of_start(data, rng.normal(size=(8, k)), 1.0) for _ in range(6)], axis=1)
     evaluation = evaluation_from(starts, LDSAscent, model, data, ("state",), seed=1, tol=1e-7)
-    points = model.prior.natural((model.prior + np.zeros((model.n_cells, 40_000))).sample(rng))
+    points = model.prior.natural((model.prior + np.zeros((model.n_cells, 100_000))).sample(rng))
     log_likelihoods = evaluation.capability("points").log_likelihoods(data, points)
-    wanted = logsumexp(log_likelihoods) - np.log(40_000)
+    wanted = logsumexp(log_likelihoods) - np.log(100_000)
     weight = np.exp(log_likelihoods - log_likelihoods.max())
-    error = weight.std() / weight.mean() / np.sqrt(40_000)
+    error = weight.std() / weight.mean() / np.sqrt(100_000)
     assert error < 0.04
     assert get_score("lower_bound")(evaluation).value < wanted
     found = get_score(kind)(evaluation)

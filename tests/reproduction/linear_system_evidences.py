@@ -40,6 +40,13 @@ SCORES = ("auto", "ais")
 N_TINY, N_REAL, N_STARTS = 60, 20, 3
 LONG_CHAINS = {"kind": "ais", "n_chains": 256, "n_steps": 256}
 LONG_POPULATION = {"kind": "smc_data", "n_particles": 8192, "max_particles": 16_384, "error": 0.03}
+# Where these are no surer than a run.
+LONGER = {
+    "air quality, two": (
+        {"kind": "ais", "n_chains": 256, "n_steps": 1024},
+        {"kind": "smc_data", "n_particles": 32_768, "max_particles": 32_768},
+    )
+}
 # Real series, each under one state and under two, and the prior of all of them.
 REAL = {f"{series}, {number}": k for k, number in enumerate(("one", "two"), 1) for series in ("nile", "air quality")}
 PRIOR = {
@@ -61,7 +68,8 @@ def real() -> Iterator[Problem]:
         X = series.get(name.split(", ")[0])
         if X is not None:
             model = VBLinearDynamicalSystem(k, **PRIOR)
-            yield Problem(name, "real", model, np.asarray(X), (LONG_CHAINS, LONG_POPULATION))
+            long_runs = LONGER.get(name, (LONG_CHAINS, LONG_POPULATION))
+            yield Problem(name, "real", model, np.asarray(X), long_runs)
 
 
 def of_tiny(name: str, score: str, seed: int) -> Evidence:
