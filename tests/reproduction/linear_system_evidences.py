@@ -145,7 +145,7 @@ def table(lines: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     known = references(lines)
     for name, score in measured(lines):
         off, error, doubted = deviations(lines, name, score)
-        if not doubted.all():
+        if np.sum(~doubted) > 1:
             off, error = off[~doubted], error[~doubted]
         seconds = [line["seconds"] for line in lines if (line.get("run"), line.get("score")) == (name, score)]
         yield (
@@ -156,7 +156,7 @@ def table(lines: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
             f"{off.mean():+.3f} ± {np.hypot(off.std(ddof=1) / np.sqrt(len(off)), known[name][1]):.3f}",
             f"{np.sqrt(np.mean(error**2)):.3f}",
             f"{off.std(ddof=1) / np.sqrt(np.mean(error**2)):.2f}",
-            str(wrong(off, error).sum()),
+            str(wrong(off, np.hypot(error, known[name][1])).sum()),
             f"{np.median(seconds):.1f}",
         )
 
