@@ -18,6 +18,12 @@
 /* Where (a, b), a <= b, stands in a packed matrix of q rows. */
 SKVBEM_INLINE intptr_t skvbem_packed(intptr_t q, intptr_t a, intptr_t b) { return a * (2 * q - a - 1) / 2 + b; }
 
+/* A packed symmetric matrix as a dense one, cells off the diagonal times `factor`. */
+SKVBEM_INLINE void skvbem_unpacked(intptr_t d, double factor, const double *restrict packed, double *restrict dense) {
+    for (intptr_t i = 0; i < d; i++)
+        for (intptr_t j = i; j < d; j++, packed++) dense[i * d + j] = dense[j * d + i] = i == j ? *packed : factor * *packed;
+}
+
 /* Of m matrices, as `skvbem_invert` takes them; m is known to the compiler where there are as many as are inverted
  * together. */
 SKVBEM_INLINE void skvbem_invert_some(intptr_t q, intptr_t n, intptr_t first, const intptr_t m,

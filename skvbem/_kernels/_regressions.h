@@ -238,8 +238,7 @@ static double skvbem_regressions_growth(const skvbem_regressions *of, const doub
     skvbem_solve(of, matrices, inverses, coordinates + first, mean, squares, rest);
     for (intptr_t k = 0; k < g; k++) {  /* ln det(I + R S R') of what is added, S */
         double *restrict s = added + k * d * d, *restrict r = roots + k * d * d;
-        for (intptr_t i = 0, cell = k * width; i < d; i++)
-            for (intptr_t j = i; j < d; j++, cell++) s[i * d + j] = s[j * d + i] = statistics[cell];
+        skvbem_unpacked(d, 1.0, statistics + k * width, s);
         for (intptr_t i = 0; i < d; i++)
             for (intptr_t j = 0; j < d; j++) {
                 double sum = 0.0;

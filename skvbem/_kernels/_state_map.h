@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "_lanes.h"
+#include "_factors.h"
 
 /* Sums of products of k states x, r inputs v of the measurements and q inputs u of the states, d = k + r + q: of (x, v, u)
  * before a step (d, d); of (x, v) after it with these (k + r, d); of (x, v) after it (k + r, k + r); of (x, v, 1) of first
@@ -41,12 +41,6 @@ SKVBEM_INLINE void skvbem_add_transposed(intptr_t n, intptr_t m, intptr_t l, con
             const double factor = a[i * m + j];
             for (intptr_t h = 0; h < l; h++) c[j * l + h] += factor * b[i * l + h];
         }
-}
-
-/* A packed symmetric matrix as a dense one, cells off the diagonal times `factor`. */
-SKVBEM_INLINE void skvbem_unpacked(intptr_t d, double factor, const double *restrict packed, double *restrict dense) {
-    for (intptr_t i = 0; i < d; i++)
-        for (intptr_t j = i; j < d; j++, packed++) dense[i * d + j] = dense[j * d + i] = i == j ? *packed : factor * *packed;
 }
 
 /* The map of (x, v) from the map (k, k + r) of states: v stay. */

@@ -79,7 +79,7 @@ def slope_of_map(const double[::1] moments, const double[:, ::1] of_precisions, 
     moments, of_precisions, of_columns, map
         As of `map_states`.
     dynamics, emission : (n_cells,) IN
-        Natural parameters after the M step that follows the map, but for those of noises.
+        Natural parameters after the M step that follows the map; those of noises, which come last, are not asked.
     precision, pulled : (k, k), (k,) IN
         Of first states, and it times their mean.
     counts_first : bool

@@ -120,7 +120,6 @@ class StateBasis:
         self.of_dynamics, of_emission, *_ = prior.split(self.unmoved)
         products, total, *_ = layouts[1].split(of_emission)
         self._sums = moments.packed(), np.ascontiguousarray(products), np.ascontiguousarray(total)
-        self._ends = len(self.of_dynamics), len(self.of_dynamics) + products.size + total.size
 
     @property
     def unit(self) -> np.ndarray:
@@ -145,11 +144,8 @@ class StateBasis:
         """f at a map, its derivatives, what first states are asked for, and natural parameters after an M step."""
         slope, counts_first = np.empty(map.shape), isinstance(self.first, FirstStates)
         of_complete, first, dynamics, emission = self._of_complete(map)
-        n_own = self._ends[1] - self._ends[0]
         at_first = np.ascontiguousarray(first.precision), first.precision @ first.mean, counts_first
-        of_map = _state_map.slope_of_map(
-            *self._sums, np.ascontiguousarray(map), dynamics, emission[:n_own], *at_first, slope
-        )
+        of_map = _state_map.slope_of_map(*self._sums, np.ascontiguousarray(map), dynamics, emission, *at_first, slope)
         value = of_map + of_complete
         if np.isnan(value):
             return -np.inf, np.zeros(map.shape), ()
