@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_dense.h"
 #include "_factors.h"
 
 /* Sums of products of k states x, r inputs v of the measurements and q inputs u of the states, d = k + r + q: of (x, v, u)
@@ -21,27 +22,6 @@ typedef struct {
     const double *of_columns;    /* (n_columns, k + r) */
     double n;                    /* number of states */
 } skvbem_state_sums;
-
-/* c += a b, for a (n, m), b (m, l) */
-SKVBEM_INLINE void skvbem_add_product(intptr_t n, intptr_t m, intptr_t l, const double *restrict a, const double *restrict b,
-                                      double *restrict c) {
-    for (intptr_t i = 0; i < n; i++)
-        for (intptr_t j = 0; j < m; j++) {
-            const double factor = a[i * m + j];
-            if (factor == 0.0) continue;
-            for (intptr_t h = 0; h < l; h++) c[i * l + h] += factor * b[j * l + h];
-        }
-}
-
-/* c += a' b, for a (n, m), b (n, l) */
-SKVBEM_INLINE void skvbem_add_transposed(intptr_t n, intptr_t m, intptr_t l, const double *restrict a,
-                                         const double *restrict b, double *restrict c) {
-    for (intptr_t i = 0; i < n; i++)
-        for (intptr_t j = 0; j < m; j++) {
-            const double factor = a[i * m + j];
-            for (intptr_t h = 0; h < l; h++) c[j * l + h] += factor * b[i * l + h];
-        }
-}
 
 /* The map of (x, v) from the map (k, k + r) of states: v stay. */
 SKVBEM_INLINE void skvbem_whole_map(const skvbem_state_sums *of, const double *restrict map, double *restrict whole) {
@@ -57,19 +37,6 @@ SKVBEM_INLINE void skvbem_step_map(const skvbem_state_sums *of, const double *re
     memset(step, 0, (size_t) ((k + of->q) * dz) * sizeof(double));
     for (intptr_t i = 0; i < k; i++) memcpy(step + i * dz, map + i * d, (size_t) d * sizeof(double));
     for (intptr_t i = 0; i < of->q; i++) step[(k + i) * dz + d + i] = 1.0;
-}
-
-/* Packed m s m' for a map m (n, d) and a symmetric matrix s (d, d); `turned` and `moved` hold n d and n n numbers. */
-SKVBEM_INLINE void skvbem_moved(intptr_t n, intptr_t d, const double *restrict m, const double *restrict s,
-                                double *restrict turned, double *restrict packed) {
-    memset(turned, 0, (size_t) (n * d) * sizeof(double));
-    skvbem_add_product(n, d, d, m, s, turned);
-    for (intptr_t i = 0; i < n; i++)
-        for (intptr_t j = i; j < n; j++, packed++) {
-            double sum = 0.0;
-            for (intptr_t h = 0; h < d; h++) sum += turned[i * d + h] * m[j * d + h];
-            *packed = sum;
-        }
 }
 
 /* Doubles of scratch of both functions below. */
@@ -110,41 +77,6 @@ static void skvbem_map_states(const skvbem_state_sums *of, const double *restric
         }
 }
 
-/* The inverse of R, the first k columns of a map, destroyed, by elimination with pivots; ln|det R| is returned, NaN where
- * R is singular or reflects. */
-SKVBEM_INLINE double skvbem_inverse_of_turn(intptr_t k, double *restrict a, double *restrict inverse) {
-    double log_det = 0.0;
-    int reflects = 0;
-    memset(inverse, 0, (size_t) (k * k) * sizeof(double));
-    for (intptr_t i = 0; i < k; i++) inverse[i * k + i] = 1.0;
-    for (intptr_t c = 0; c < k; c++) {
-        intptr_t best = c;
-        for (intptr_t i = c + 1; i < k; i++)
-            if (fabs(a[i * k + c]) > fabs(a[best * k + c])) best = i;
-        const double pivot = a[best * k + c];
-        if (!(fabs(pivot) > 0.0)) return NAN;
-        reflects ^= (best != c) ^ (pivot < 0.0);
-        log_det += log(fabs(pivot));
-        for (intptr_t j = 0; j < k; j++) {
-            double held = a[best * k + j];
-            a[best * k + j] = a[c * k + j];
-            a[c * k + j] = held / pivot;
-            held = inverse[best * k + j];
-            inverse[best * k + j] = inverse[c * k + j];
-            inverse[c * k + j] = held / pivot;
-        }
-        for (intptr_t i = 0; i < k; i++) {
-            const double factor = a[i * k + c];
-            if (i == c || factor == 0.0) continue;
-            for (intptr_t j = 0; j < k; j++) {
-                a[i * k + j] -= factor * a[c * k + j];
-                inverse[i * k + j] -= factor * inverse[c * k + j];
-            }
-        }
-    }
-    return reflects ? NAN : log_det;
-}
-
 /* n ln|det R| and minus half of the squares of states, nats, after a map [R M] (k, k + r), and the slope (k, k + r) of
  * the bound by it where coefficients follow. NaN where R is singular or reflects.
  *
@@ -161,8 +93,8 @@ static double skvbem_slope_of_map(const skvbem_state_sums *of, const double *res
     double *restrict dense = turned + size, *restrict sum = dense + size, *restrict rest = sum + size;
     const double *restrict link = dynamics + nz * (nz + 1) / 2, *restrict of_sums = emission + of->n_precisions * width;
     for (intptr_t i = 0; i < k; i++) memcpy(turned + i * k, map + i * d, (size_t) k * sizeof(double));
-    const double log_det = skvbem_inverse_of_turn(k, turned, dense);
-    if (isnan(log_det)) return NAN;
+    double log_det;
+    if (skvbem_inverse(k, turned, dense, &log_det) <= 0) return NAN;
     double value = of->n * log_det;
     memset(slope, 0, (size_t) (k * d) * sizeof(double));
 

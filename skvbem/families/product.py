@@ -48,6 +48,11 @@ class Product(ConjugateFamily):
         added = zip(self.blocks, self.split(statistics))
         return type(self)(tuple(block + of_block for block, of_block in added), self.n_cells)
 
+    def ending_with(self, last: ConjugateFamily, statistics: np.ndarray) -> Self:
+        """The product with statistics (n_cells, ...) added, of which it is known what the last block becomes."""
+        added = zip(self.blocks[:-1], self.split(statistics))
+        return type(self)((*(block + of_block for block, of_block in added), last), self.n_cells)
+
     def statistics_above(self, prior: Self) -> np.ndarray:
         """The sufficient statistics that were added to `prior`, (n_cells, ...)."""
         return np.concatenate([mine.statistics_above(other) for mine, other in zip(self.blocks, prior.blocks)])

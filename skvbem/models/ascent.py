@@ -47,38 +47,42 @@ class ModelAscent(Generic[_Model]):
         prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
         posterior = prior + statistics
         live = np.flatnonzero(posterior.is_valid)
+        known = posterior if len(live) == statistics.shape[1] else None
         for step in range(n_steps):
             if not len(live):
                 break
             at = statistics if len(live) == statistics.shape[1] else np.ascontiguousarray(statistics[:, live])
             try:
-                known = posterior if step == 0 and at is statistics else None
                 natural, penalty = self.form.of(prior, at, known)
-                expected, log_normalizer = self._expected(natural)
+                expected, known, log_normalizer = self._expected(natural)
             except (NoInteriorModeError, np.linalg.LinAlgError):  # rounding makes singular what is not
                 raise self.failure() from None
             trace[step, live] = log_normalizer + penalty
             statistics[:, live] = expected
         return trace
 
-    def _expected(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Expected statistics of rows and of hidden hyperparameters, which belong to no row, and ln Z of both, nats."""
+    def _expected(self, natural: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
+        """Expected statistics of rows and of hidden hyperparameters, which belong to no row.
+
+        With them the posterior at these statistics, if it is known, and ln Z of both, nats.
+        """
         expectation = self.model.expect(natural, self.data, self.n_threads)
-        of_rows, log_normalizer, expansion = expectation.statistics, expectation.log_normalizer, expectation.expansion
-        of_hidden = natural
-        if expansion is not None:
-            of_rows, of_hidden = self._expanded(of_rows, natural, expansion)
-        if self.hyperprior is None:
-            return of_rows, log_normalizer
-        statistics, of_hyperparameters = self.hyperprior.expect(natural)
-        if of_hidden is not natural:
-            statistics = self.hyperprior.expect(of_hidden)[0]
-        return of_rows + statistics, log_normalizer + of_hyperparameters
+        of_rows, log_normalizer = expectation.statistics, expectation.log_normalizer
+        hidden = np.zeros(natural.shape)
+        if self.hyperprior is not None:
+            hidden, of_hyperparameters = self.hyperprior.expect(natural)
+            log_normalizer = log_normalizer + of_hyperparameters
+        if expectation.expansion is not None:
+            return *self._expanded(of_rows, hidden, natural, expectation.expansion), log_normalizer
+        return of_rows + hidden, None, log_normalizer
 
     def _expanded(
-        self, statistics: np.ndarray, natural: np.ndarray, expansion: Expansion
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Statistics of rows, and natural parameters, in other coordinates of what rows hide, where the bound rises."""
+        self, statistics: np.ndarray, hidden: np.ndarray, natural: np.ndarray, expansion: Expansion
+    ) -> tuple[np.ndarray, Any]:
+        """Statistics of rows and of what is hidden, in coordinates in which the bound rises, and the posterior there.
+
+        Hidden hyperparameters are given in the coordinates that rows have. The posterior is None if it is not known.
+        """
         raise NotImplementedError
 
     def expect(self, natural: np.ndarray) -> np.ndarray:

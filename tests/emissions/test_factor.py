@@ -195,7 +195,8 @@ def test_modes_of_another_program(rows, spherical, log_posterior, log_likelihood
         tau = 1 / of_group["noise_variances"][0]
         np.testing.assert_allclose(tau, precision, atol=2e-6)
         assert shape / (1 + 0.5 * tau @ of_group["loadings"][0, :, 0] ** 2) == approx(relevance, abs=1e-6)
-        assert model.score_samples(Y).sum() == approx(log_likelihood, abs=1e-6)
+        # where the log posterior is flat to the digits that were printed, the likelihood alone is known to fewer
+        assert model.score_samples(Y).sum() == approx(log_likelihood, abs=2e-6)
 
 
 # Without factors, and with too many -----------------------------------------------------------------------------------
@@ -307,7 +308,7 @@ def test_the_map_of_factors_changes_no_optimum(rng):
     starts = starts_of(ascent, rng, 2)
     with_map = run(ascent, starts, tol=1e-8, max_iter=20_000)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MixtureAscent, "_expanded", lambda self, statistics, natural, expansion: (statistics, natural))
+        patch.setattr(MixtureAscent, "_expanded", lambda self, rows, hidden, natural, expansion: (rows + hidden, None))
         without = run(ascent, starts, tol=1e-8, max_iter=20_000)
     assert with_map.objective.max() == approx(without.objective.max(), abs=1e-5)
 

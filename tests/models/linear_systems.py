@@ -117,5 +117,5 @@ def random_problem(rng, *, gaps=True, whole=False):
 class PlainAscent(LDSAscent):
     """Full steps that leave states in their basis."""
 
-    def _expanded(self, statistics, natural, expansion):
-        return statistics, natural
+    def _expanded(self, statistics, hidden, natural, expansion):
+        return statistics + hidden, None

@@ -36,7 +36,7 @@ from skvbem.emissions.base import Emission
 from skvbem.emissions.factor.orders import turned_factors
 from skvbem.emissions.factor.second_moments import corners_of, principal_loadings, root_of
 from skvbem.emissions.factor.step import FactorStep
-from skvbem.emissions.factor.table import FactorTable
+from skvbem.emissions.factor.table import FactorTable, MatricesOfColumns
 from skvbem.emissions.gaussian.dense_step import missing_patterns
 from skvbem.emissions.moments import blocks_of_floats, weighted_moments
 from skvbem.emissions.symmetries import SignedPermutations
@@ -175,19 +175,9 @@ class FactorAnalyzer(Emission):
         return np.array(self.group_of or (0,) * self.n_columns)
 
     @cached_property
-    def matrix_of(self) -> np.ndarray:
-        """Which matrix of its component each column has, (d,): those of a group without gaps share one of the first."""
-        with_shared, shared = np.unique(self.groups[~self.has_gaps], return_inverse=True)
-        matrix_of = np.cumsum(self.has_gaps) - 1 + len(with_shared)
-        matrix_of[~self.has_gaps] = shared
-        return matrix_of
-
-    @cached_property
-    def group_of_matrix(self) -> np.ndarray:
-        """Which group each matrix of a component belongs to, (n_matrices,)."""
-        group_of_matrix = np.empty(int(self.matrix_of.max()) + 1, dtype=int)
-        group_of_matrix[self.matrix_of] = self.groups
-        return group_of_matrix
+    def matrices(self) -> MatricesOfColumns:
+        """Which matrix of its component each column has."""
+        return MatricesOfColumns(self.groups, self.has_gaps)
 
     def in_use(self, n_components: int) -> np.ndarray:
         """Which regressors each component has, (n_components, 1 + q): the constant, and its factors."""
@@ -204,10 +194,10 @@ class FactorAnalyzer(Emission):
         return {}
 
     def _laid_out(self, n_components: int) -> Regression:
-        d, n_matrices, k = self.n_columns, int(self.matrix_of.max()) + 1, np.arange(n_components)[:, None]
+        d, n_matrices, k = self.n_columns, len(self.matrices.groups), np.arange(n_components)[:, None]
         of_column = np.zeros(d, dtype=int) if self.spherical else np.arange(d)
         n_noises = int(of_column.max()) + 1
-        precision_of = (n_matrices * k + self.matrix_of).ravel()
+        precision_of = (n_matrices * k + self.matrices.of_columns).ravel()
         noise_of = (of_column + (0 if self.tied else n_noises * k)) + np.zeros((n_components, 1), dtype=int)
         n_regressors = 1 + self.n_factors
         n_all = n_noises if self.tied else n_noises * n_components
@@ -261,13 +251,13 @@ class FactorAnalyzer(Emission):
             return family(1.0)
         learned = np.repeat(self.in_use(n_components), n_groups := int(self.groups.max()) + 1, axis=0)
         learned[:, 0] = False
-        groups = n_groups * np.arange(n_components)[:, None] + self.group_of_matrix
+        groups = n_groups * np.arange(n_components)[:, None] + self.matrices.groups
         return with_learned_precisions(family(1.0), learned, *relevance_prior, groups.ravel())
 
     def relevance(self, prior: Regression) -> np.ndarray:
         """Precisions of loadings, (n_components, n_groups, q), of a prior in which they are known; NaN of no factor."""
-        packed = prior.split(prior.coordinates)[0].reshape(prior.n_components, len(self.group_of_matrix), -1)
-        first = np.unique(self.group_of_matrix, return_index=True)[1]
+        packed = prior.split(prior.coordinates)[0].reshape(prior.n_components, len(self.matrices.groups), -1)
+        first = np.unique(self.matrices.groups, return_index=True)[1]
         precisions = packed[:, first][..., diagonal_places(1 + self.n_factors)[1:]]
         return np.where(self.in_use(prior.n_components)[:, None, 1:], precisions, np.nan)
 
@@ -322,7 +312,8 @@ class FactorAnalyzer(Emission):
     def step(self, natural: np.ndarray, table: Any) -> FactorStep:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
         k = self.n_components(len(natural))
-        return FactorStep(self.layout(k), natural, self.unit, ~self.has_gaps, self.in_use(k), self.group_of_matrix)
+        in_use = self.in_use(k) if self.n_factors_of else None
+        return FactorStep(self.layout(k), natural, self.unit, self.matrices, in_use)
 
     def log_predictive(self, block: FactorTable, posterior: Regression) -> np.ndarray:
         """Log densities, nats, (n_rows, n_components): means over draws of the parameters, each of which is a density.
@@ -448,7 +439,7 @@ class FactorAnalyzer(Emission):
 
     def symmetries(self, component: int = 0) -> SignedPermutations:
         """All orders and signs of the factors that a component has."""
-        n_matrices = int(self.matrix_of.max()) + 1
+        n_matrices = len(self.matrices.groups)
         return turned_factors(self._n_used(component), self.n_factors, self.n_columns, n_matrices, self.own_cells)
 
     def turns(self, natural: np.ndarray) -> np.ndarray:

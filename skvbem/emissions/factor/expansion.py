@@ -6,17 +6,13 @@ from typing import Self
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
+from skvbem._kernels import _factor_map
 from skvbem.families import Regression
 
-# The least share of their variance, in some direction, that factors must have to be whitened.
-_MIN_VARIANCE_SHARE = 1e-10
 # Twice the shape and the rate of a prior of precisions of loadings.
 _OF_PRIOR = 2.0
 # The share of a sum that may be rounding.
 _ROUNDING = 1e-12
-# The share of the product of two second derivatives up to which what they leave of each other is none.
-_FLAT = 1e-9
 # Turns towards the common axes of several matrices, at most.
 _N_TURNS = 8
 
@@ -55,40 +51,23 @@ class FactorExpansion:
         loadings : ndarray of shape (n_lanes, n_components, n_groups, q, q)
         sizes : ndarray of int, shape (n_groups,)
         """
-        n = of_rows[..., 0, 0]
-        share = np.where(n > 0, n, 1.0)[..., None]
-        mean, second = of_rows[..., 0, 1:] / share, of_rows[..., 1:, 1:] / share[..., None]
-        scatter = second - mean[..., :, None] * mean[..., None, :]
-        variance, axes = np.linalg.eigh(scatter)
-        usable = (n > 0) & (variance[..., 0] > _MIN_VARIANCE_SHARE * variance[..., -1])
-        root = np.sqrt(np.where(usable[..., None], variance, 1.0))
-        half = (axes * root[..., None, :]) @ axes.swapaxes(-1, -2)
-        turn = common_axes(half[..., None, :, :] @ loadings @ half[..., None, :, :], sizes)
-        white = turn.swapaxes(-1, -2) @ (axes / root[..., None, :]) @ axes.swapaxes(-1, -2)
-        # of either sign of a factor, the one that keeps it: extrapolations go on from step to step
-        white *= np.where(np.diagonal(white, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[..., None]
-        q = mean.shape[-1]
-        map = np.zeros(of_rows.shape)
-        map[..., 0, 0] = 1.0
-        map[..., 1:, 1:] = np.where(usable[..., None, None], white, np.eye(q))
-        map[..., 1:, 0] = np.where(usable[..., None], -(white @ mean[..., None])[..., 0], 0.0)
-        # white factors have second moments I: ln|R| and what it does to minus half of them
-        gained = n * (-np.log(root).sum(axis=-1) - 0.5 * (q - np.trace(second, axis1=-2, axis2=-1)))
-        return cls(layout, map, np.where(usable, gained, 0.0).sum(axis=-1), of_rows)
+        batch, n_regressors = of_rows.shape[:-2], layout.n_regressors
+        members = np.ascontiguousarray(of_rows.reshape(-1, *of_rows.shape[-2:]))
+        loadings = np.ascontiguousarray(loadings.reshape(len(members), *loadings.shape[-3:]))
+        root, turned = np.empty((len(members), n_regressors - 1, n_regressors - 1)), np.empty(loadings.shape)
+        usable, map, gain = np.empty(len(members), dtype=np.uint8), np.empty(members.shape), np.empty(len(members))
+        _factor_map.roots(members, loadings, root, usable, turned)
+        axes = np.ascontiguousarray(common_axes(turned, sizes))
+        _factor_map.whiten(members, root, usable, axes, map, gain)
+        return cls(layout, map.reshape(of_rows.shape), gain.reshape(batch).sum(axis=-1), of_rows)
 
     def statistics(self, cells: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, n_lanes) after the map."""
-        packed, total, count, square = self.layout.split(cells)
-        of_matrices = unpack_symmetric(packed, self.layout.n_regressors)
-        return self._joined(self.map, of_matrices, total, count, square, 1.0)
+        return self._mapped(cells, of_parameters=False)
 
     def natural(self, cells: np.ndarray) -> np.ndarray:
         """Natural parameters (n_cells, n_lanes) after the map."""
-        packed, total, count, square = self.layout.split(cells)
-        halves = pairings(self.layout.n_regressors)
-        of_matrices = unpack_symmetric(packed / halves, self.layout.n_regressors)
-        undone = np.linalg.inv(self.map).swapaxes(-1, -2)
-        return self._joined(undone, of_matrices, total, count, square, halves)
+        return self._mapped(cells, of_parameters=True)
 
     def further(self, given: np.ndarray, statistics: np.ndarray, natural: np.ndarray) -> FactorExpansion:
         r"""The map and after it a step of Newton's method, :math:`x \to (I + E) x + b`, to where the bound is highest.
@@ -106,42 +85,30 @@ class FactorExpansion:
         natural : ndarray of shape (n_cells, n_lanes)
             What is expected at these statistics under this prior.
         """
-        of_rows, unit = self.map @ self.of_rows @ self.map.swapaxes(-1, -2), np.eye(self.layout.n_regressors)
-        n, d = of_rows[..., :1, :1], self.layout.n_rows // self.layout.n_components
-        products, sums = self._by_component(statistics)
-        of_products, of_sums = self._by_component(natural, pairings(self.layout.n_regressors))
-        slope = 2 * (of_products @ products).sum(axis=-3) + of_sums.swapaxes(-1, -2) @ sums + n * unit - of_rows
-        turned, shifted = slope[..., 1:, 1:], slope[..., 1:, 0]
-        relevance = np.diagonal(self._by_component(given)[0], axis1=-2, axis2=-1)[..., 1:]
-        squares = -2 * np.diagonal(of_products, axis1=-2, axis2=-1)[..., 1:]
-        other, weights = n + relevance.swapaxes(-1, -2) @ squares, (relevance * squares).sum(axis=-2)
-        one, both = other.swapaxes(-1, -2), n - d + weights[..., :, None] + weights[..., None, :]
-        rest = one * other - both * both
-        known = rest > _FLAT * one * other  # turns of factors that are alike change nothing
-        step = np.where(known, other * turned - both * turned.swapaxes(-1, -2), 0.0) / np.where(known, rest, 1.0)
-        places, share = np.arange(len(unit) - 1), np.where(n > 0, n, 1.0)[..., 0]
-        step[..., places, places] = turned[..., places, places] / (2 * share)
-        map = unit + np.zeros(of_rows.shape)
-        map[..., 1:, 1:] += step
-        map[..., 1:, 0] = shifted / share
-        change = (map @ of_rows * map - unit * of_rows)[..., 1:, :].sum(axis=(-2, -1))
-        gain = n[..., 0, 0] * np.linalg.slogdet(map)[1] - 0.5 * change
-        return type(self)(self.layout, map @ self.map, self.gain + gain.sum(axis=-1), self.of_rows)
+        members, later = self._members, np.empty(self._members.shape)
+        of_rows = np.ascontiguousarray(self.of_rows.reshape(members.shape))
+        gain = np.empty(len(members))
+        of_prior, of_rows_after, expected = (np.ascontiguousarray(cells.T) for cells in (given, statistics, natural))
+        _factor_map.further(members, of_rows, *self._of_component, of_prior, of_rows_after, expected, later, gain)
+        gained = gain.reshape(self.map.shape[:-2]).sum(axis=-1)
+        return type(self)(self.layout, later.reshape(self.map.shape), self.gain + gained, self.of_rows)
 
-    def _by_component(self, cells: np.ndarray, halves: float | np.ndarray = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """Matrices (n_lanes, n_components, n, D, D) and rows (n_lanes, n_components, d, D) of flat cells."""
-        packed, total, _, _ = self.layout.split(cells)
-        d, shape = self.layout.n_regressors, (*total.shape[:-2], self.layout.n_components, -1)
-        return unpack_symmetric(packed / halves, d).reshape(*shape, d, d), total.reshape(*shape, d)
+    @property
+    def _members(self) -> np.ndarray:
+        """The maps of all components of all lanes, (n_members, D, D)."""
+        return np.ascontiguousarray(self.map.reshape(-1, *self.map.shape[-2:]))
 
-    def _joined(self, map, matrices, total, count, square, halves) -> np.ndarray:
-        """Flat cells of matrices M -> T M T^T and rows s -> s T^T."""
-        shape = (*total.shape[:-2], self.layout.n_components, -1)
-        d = self.layout.n_regressors
-        turned = map[..., None, :, :] @ matrices.reshape(*shape, d, d) @ map.swapaxes(-1, -2)[..., None, :, :]
-        rows = total.reshape(*shape, d) @ map.swapaxes(-1, -2)
-        parts = [pack_symmetric(turned) * halves, rows, count, square]
-        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=-1).T
+    @property
+    def _of_component(self) -> tuple[int, int]:
+        """Matrices and rows of a component."""
+        layout = self.layout
+        return layout.n_precisions // layout.n_components, layout.n_rows // layout.n_components
+
+    def _mapped(self, cells: np.ndarray, of_parameters: bool) -> np.ndarray:
+        lanes = np.ascontiguousarray(cells.T)
+        mapped = np.empty(lanes.shape)
+        _factor_map.map_cells(self._members, of_parameters, *self._of_component, lanes, mapped)
+        return mapped.T
 
 
 def common_axes(matrices: np.ndarray, sizes: np.ndarray) -> np.ndarray:

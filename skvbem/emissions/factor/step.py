@@ -16,6 +16,7 @@ columns together. So the factors are normal with precision :math:`P = I - 2 M_{x
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from skvbem._kernels import _factors
 from skvbem._numerics import diagonal_places, pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_row
 from skvbem.emissions.factor.expansion import FactorExpansion
-from skvbem.emissions.factor.table import FactorTable
+from skvbem.emissions.factor.table import FactorTable, MatricesOfColumns
 from skvbem.emissions.gaussian.dense_step import covariance_of_products
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -74,12 +75,10 @@ class FactorStep(Step):
     natural : ndarray of shape (n_cells,) or (n_cells, n_lanes)
     unit : ndarray of shape (d,)
         Of the measurements.
-    shared : ndarray of bool, shape (d,)
-        Which columns share the matrix of their component, the first one.
-    in_use : ndarray of bool, shape (n_components, D)
-        Which regressors each component has.
-    group_of_matrix : ndarray of int, shape (n_matrices,)
-        Which group of columns each matrix of a component belongs to.
+    matrices : MatricesOfColumns
+        Which matrix of a component each column has.
+    in_use : ndarray of bool, shape (n_components, D), or None
+        Which regressors each component has; None if each has all.
     """
 
     def __init__(
@@ -87,13 +86,10 @@ class FactorStep(Step):
         layout: Regression,
         natural: np.ndarray,
         unit: np.ndarray,
-        shared: np.ndarray,
-        in_use: np.ndarray,
-        group_of_matrix: np.ndarray,
+        matrices: MatricesOfColumns,
+        in_use: np.ndarray | None,
     ):
-        self.layout, self.single, self.shared = layout, natural.ndim == 1, shared
-        self.group_of_matrix = group_of_matrix
-        self._own = ~shared
+        self.layout, self.single, self.matrices, self.in_use = layout, natural.ndim == 1, matrices, in_use
         self._whole: PatternFactors | None = None
         lanes, n_components, d = natural.reshape(len(natural), -1), layout.n_components, len(unit)
         packed, total, count, square = layout.split(lanes)
@@ -102,8 +98,7 @@ class FactorStep(Step):
         shape = (self.n_lanes, n_components)
         self.packed = (packed / pairings(n_regressors)).reshape(*shape, -1, packed.shape[-1])
         self.sums = total.reshape(*shape, d, n_regressors)
-        self.in_use = None if in_use.all() else in_use
-        if self.in_use is not None:  # what is not in use is as its prior says, and changes no row
+        if in_use is not None:  # what is not in use is as its prior says, and changes no row
             self.packed = self.packed * pack_symmetric(in_use[:, :, None] & in_use[:, None])[:, None]
             self.sums = self.sums * in_use[:, None]
         self.at_origin = count[..., layout.noise_of_row].reshape(-1, d) - np.log(unit)
@@ -152,33 +147,26 @@ class FactorStep(Step):
             used = pack_symmetric(self.in_use[:, 1:, None] & self.in_use[:, None, 1:])[..., None]
             for of_members in (root, covariance):
                 of_members *= np.tile(used, (len(of_members) // self.n_components, 1, 1))
-        seen = block.matrices_seen(self._sharing, self._own)
+        seen = block.matrices_seen(self.matrices)
         return PatternFactors(pattern, observed, matrices, constant, root, covariance, seen)
 
     def _matrices_of(self, observed: np.ndarray) -> np.ndarray:
         """Natural parameters of the regressors of patterns, (n_members, (1 + q) (2 + q) / 2, n_patterns)."""
         packed = self.packed.reshape(self._n_members, self.n_matrices, -1)
-        n_shared = len(self._sharing)
-        of_own = observed if self._own.all() else observed[:, self._own]
-        matrix = packed[:, n_shared:].swapaxes(-1, -2) @ of_own.T
+        n_shared, alone = len(self.matrices.sharing), self.matrices.alone
+        matrix = packed[:, n_shared:].swapaxes(-1, -2) @ observed[:, alone].T
         if not n_shared:
             return matrix
-        if observed[:, self.shared].all():
+        if observed[:, ~alone].all():
             return matrix + packed[:, :n_shared].sum(axis=1)[..., None]
         # of columns that share a matrix each has its mean by its sum and square, and the same covariance as all
-        for of_matrix, columns in zip(packed.swapaxes(0, 1), self._sharing):
+        for of_matrix, columns in zip(packed.swapaxes(0, 1), self.matrices.sharing):
             seen, square = observed[:, columns], self.square[:, columns]
             halved = 0.5 * self.sums[..., columns, :].reshape(*square.shape, -1)
             squares = pack_symmetric(halved[..., :, None] * (halved / square[..., None])[..., None, :])
             covariance = (of_matrix - squares.sum(axis=1)) / len(columns)
             matrix = matrix + squares.swapaxes(-1, -2) @ seen.T + covariance[..., None] * seen.sum(axis=1)
         return matrix
-
-    @cached_property
-    def _sharing(self) -> list[np.ndarray]:
-        """The columns of each matrix that columns share, which come first."""
-        matrix_of = self.layout.precision_of[: self.n_columns]
-        return [np.flatnonzero(matrix_of == matrix) for matrix in np.unique(matrix_of[self.shared])]
 
     def log_likelihood(self, block: FactorTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats, their factors integrated out."""
@@ -254,8 +242,8 @@ class FactorStep(Step):
             return None
         n_regressors = self.layout.n_regressors
         of_rows = unpack_symmetric(total[..., -n_regressors * (n_regressors + 1) // 2 :], n_regressors)
-        sizes = np.bincount(self.group_of_matrix[self.layout.precision_of[: self.n_columns]])
-        of_groups = [self.packed[:, :, self.group_of_matrix == group].sum(axis=2) for group in range(len(sizes))]
+        sizes, group_of = self.matrices.n_columns_of_groups, self.matrices.groups
+        of_groups = [self.packed[:, :, group_of == group].sum(axis=2) for group in range(len(sizes))]
         loadings = -2 * unpack_symmetric(np.stack(of_groups, axis=2), n_regressors)[..., 1:, 1:]
         if self.in_use is not None:  # factors that are not there are white, and come last
             places = np.arange(self.n_factors)
@@ -268,10 +256,10 @@ class FactorStep(Step):
         layout, d = self.layout, self.n_columns
         of_rows, n_regressors = layout.n_regressors * d, layout.n_regressors
         total = total[..., : -n_regressors * (n_regressors + 1) // 2]
-        split = np.split(
-            total, [total.shape[-1] - 2 * d - of_rows, total.shape[-1] - 2 * d, total.shape[-1] - d], axis=-1
+        cuts = [0, *(total.shape[-1] - n for n in (2 * d + of_rows, 2 * d, d, 0))]
+        packed, sums, counts, squares = (
+            total[..., first:last].reshape(len(total), -1) for first, last in pairwise(cuts)
         )
-        packed, sums, counts, squares = (part.reshape(len(total), -1) for part in split)
         cells = np.concatenate([packed, sums, layout.by_noise(counts), layout.by_noise(squares)], axis=-1)
         return cells[0] if self.single else cells.T
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Self
@@ -13,6 +12,49 @@ from skvbem.emissions.gaussian.dense_step import runs_of_patterns
 
 # Cells of a table whose measured values are kept from step to step.
 _MAX_KEPT = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class MatricesOfColumns:
+    """Which matrix of products of regressors each column of a component has.
+
+    Columns without gaps of one group share a matrix, one of the first; each with gaps has its own.
+
+    Parameters
+    ----------
+    group_of_column : ndarray of int, shape (d,)
+    alone : ndarray of bool, shape (d,)
+        Which columns have gaps.
+    """
+
+    group_of_column: np.ndarray
+    alone: np.ndarray
+
+    @cached_property
+    def of_columns(self) -> np.ndarray:
+        """The matrix of each column, (d,)."""
+        with_shared, shared = np.unique(self.group_of_column[~self.alone], return_inverse=True)
+        of_columns = np.cumsum(self.alone) - 1 + len(with_shared)
+        of_columns[~self.alone] = shared
+        return of_columns
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """Which group each matrix belongs to, (n_matrices,)."""
+        groups = np.empty(int(self.of_columns.max()) + 1, dtype=int)
+        groups[self.of_columns] = self.group_of_column
+        return groups
+
+    @cached_property
+    def sharing(self) -> list[np.ndarray]:
+        """The columns of each matrix that columns share, which come first."""
+        matrices = np.unique(self.of_columns[~self.alone])
+        return [np.flatnonzero(self.of_columns == matrix) for matrix in matrices]
+
+    @cached_property
+    def n_columns_of_groups(self) -> np.ndarray:
+        """Columns of each group, (n_groups,)."""
+        return np.bincount(self.group_of_column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,23 +134,16 @@ class FactorTable:
         chosen, pattern = np.unique(self.pattern, return_inverse=True)
         return (~self.patterns[chosen]).astype(float), pattern.astype(np.int32).ravel()
 
-    def matrices_seen(self, sharing: Sequence[np.ndarray], alone: np.ndarray) -> np.ndarray:
-        """1 for each matrix that observed columns of a pattern have, and where there are any, (n_patterns, n + 1).
-
-        Parameters
-        ----------
-        sharing : sequence of ndarray of int
-            The columns of each matrix that columns share, which come first.
-        alone : ndarray of bool, shape (d,)
-            Columns that have a matrix of their own.
-        """
-        key = alone.tobytes(), *(columns.tobytes() for columns in sharing)
+    def matrices_seen(self, matrices: MatricesOfColumns) -> np.ndarray:
+        """1 for each matrix that observed columns of a pattern have, and where there are any, (n_patterns, n + 1)."""
         kept = vars(self).get("_seen")
-        if kept is None or kept[0] != key:
+        if kept is None or kept[0] is not matrices:
             observed, _ = self.observed
-            of_shared = [observed[:, columns].max(axis=1, keepdims=True) for columns in sharing]
-            seen = np.concatenate([*of_shared, observed[:, alone], observed.max(axis=1, keepdims=True)], axis=1)
-            kept = vars(self)["_seen"] = key, seen
+            of_shared = [observed[:, columns].max(axis=1, keepdims=True) for columns in matrices.sharing]
+            seen = np.concatenate(
+                [*of_shared, observed[:, matrices.alone], observed.max(axis=1, keepdims=True)], axis=1
+            )
+            kept = vars(self)["_seen"] = matrices, seen
         return kept[1]
 
     @cached_property

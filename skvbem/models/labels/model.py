@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -177,37 +177,46 @@ _Model = TypeVar("_Model", bound=LabelModel)
 
 
 class _OfComplete(NamedTuple):
-    """Of complete rows the objective (n_lanes,), nats, coordinates of the prior, and what finds natural parameters."""
+    """Complete rows: their objective (n_lanes,), nats, their statistics and those of what is hidden, the posterior there.
+
+    `given` are coordinates of the prior given hyperparameters; of points there is no posterior.
+    """
 
     objective: np.ndarray
-    prior: np.ndarray
-    natural: Callable[[], np.ndarray]
+    statistics: np.ndarray
+    posterior: Any
+    given: np.ndarray
 
 
 class EmissionAscent(ModelAscent[_Model]):
     """Full steps of one model with a label per row on its data, for one form of q(theta)."""
 
     def _expanded(
-        self, statistics: np.ndarray, natural: np.ndarray, expansion: Expansion
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Statistics of rows, and natural parameters, in other coordinates of what rows hide, where the bound rises."""
+        self, statistics: np.ndarray, hidden: np.ndarray, natural: np.ndarray, expansion: Expansion
+    ) -> tuple[np.ndarray, Any]:
+        """Statistics of rows and of what is hidden in coordinates in which the bound rises, and the posterior there."""
         first, prior = self.model.first_emission_cell, self.model.prior.blocks[-1]
-        before = here = statistics[first:], natural[first:]
-        best = self._of_complete(prior, *before).objective
+        before = statistics[first:], natural[first:]
+        as_it_is = self._of_complete(prior, *before)
+        best, here, of_all = as_it_is.objective, as_it_is.statistics, None
         for may_go_on in (self.form.prior_share > 0, False):  # of points without a prior the first map is the best
             there = expansion.statistics(before[0]), expansion.natural(before[1])
             of_complete = self._of_complete(prior, *there)
             objective = expansion.gain + of_complete.objective
             rises = objective > best
-            here = np.where(rises, there[0], here[0]), np.where(rises, there[1], here[1])
-            if rises.all() or not may_go_on:
+            here = np.where(rises, of_complete.statistics, here)
+            if rises.all():
+                of_all = of_complete.posterior
+            if of_all is not None or not may_go_on:
                 break
             best = np.where(rises, objective, best)
-            expansion = expansion.further(of_complete.prior, there[0], of_complete.natural())
-        return np.concatenate([statistics[:first], here[0]]), np.concatenate([natural[:first], here[1]])
+            expected = self.form.natural(prior, of_complete.statistics, of_complete.posterior)
+            expansion = expansion.further(of_complete.given, there[0], expected)
+        later = np.concatenate([statistics[:first] + hidden[:first], here])
+        return later, None if of_all is None else self.model.prior.ending_with(of_all, later)
 
     def _of_complete(self, prior: Any, statistics: np.ndarray, natural: np.ndarray) -> _OfComplete:
-        """The objective of complete rows, hyperparameters as natural parameters say."""
+        """Complete rows with these statistics, hyperparameters as natural parameters say."""
         given, fixed = np.zeros(statistics.shape), 0.0
         if prior.hyperprior is not None:
             given, log_normalizer = prior.hyperprior.expect(natural)
@@ -215,8 +224,7 @@ class EmissionAscent(ModelAscent[_Model]):
         added = statistics + given
         posterior = prior + added if self.form.density else None
         objective = fixed + self.form.of_complete(prior, added, posterior)
-        expected = partial(self.form.natural, prior, added, posterior)
-        return _OfComplete(objective, prior.coordinates[:, None] + given, expected)
+        return _OfComplete(objective, added, posterior, prior.coordinates[:, None] + given)
 
     @property
     def suspicion(self) -> str | None:

@@ -16,15 +16,17 @@ class LDSAscent(ModelAscent[LinearDynamicalSystem]):
 
     label = "noise"
 
-    def _expanded(self, statistics: np.ndarray, natural: np.ndarray, expansion: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Statistics of states in the basis in which the bound is best, hyperparameters as natural parameters say."""
-        prior, turned = self.model.prior, statistics.copy()
+    def _expanded(
+        self, statistics: np.ndarray, hidden: np.ndarray, natural: np.ndarray, expansion: Any
+    ) -> tuple[np.ndarray, Any]:
+        """Statistics of states in the basis in which the bound is best, hyperparameters as they are."""
+        prior, turned = self.model.prior, statistics + hidden
         for lane in range(statistics.shape[1]):
             given = prior
             if self.hyperprior is not None:
-                given = prior.given_hyperparameters(self.hyperprior.expect(natural[:, lane])[0])
+                given = prior.given_hyperparameters(hidden[:, lane])
             basis = StateBasis(self.form, given, self.model.first, statistics[:, lane], expansion.of_lane(lane))
             map = basis.best()
             if map is not None:
-                turned[:, lane] = basis.statistics(map)
-        return turned, natural
+                turned[:, lane] = basis.statistics(map) + hidden[:, lane]
+        return turned, None

@@ -47,8 +47,8 @@ ERRORS = {
     ],
     "columns of other groups share a matrix": [
         (
-            "np.unique(self.groups[~self.has_gaps], return_inverse=True)",
-            "np.unique(0 * self.groups[~self.has_gaps], return_inverse=True)",
+            "np.unique(self.group_of_column[~self.alone], return_inverse=True)",
+            "np.unique(0 * self.group_of_column[~self.alone], return_inverse=True)",
         )
     ],
     "the turn of factors forgets all groups but the first": [
@@ -64,13 +64,13 @@ ERRORS = {
         )
     ],
     "the entropy of factors has the wrong sign in their map": [
-        ("gained = n * (-np.log(root).sum(axis=-1)", "gained = n * (np.log(root).sum(axis=-1)")
+        ("/ n - log(root[i * q + i]);", "/ n + log(root[i * q + i]);")
     ],
     "Newton's step counts half of the volume that it changes": [
-        ("gain = n[..., 0, 0] * np.linalg.slogdet(map)[1]", "gain = 0.5 * n[..., 0, 0] * np.linalg.slogdet(map)[1]")
+        ("return n * log_det - 0.5 * change;", "return 0.5 * n * log_det - 0.5 * change;")
     ],
     "Newton's step forgets the slope of sums": [
-        ("of_sums.swapaxes(-1, -2) @ sums + n * unit", "0 * of_sums.swapaxes(-1, -2) @ sums + n * unit")
+        ("skvbem_add_transposed(form->n_rows, d, d, of_sums, sums, slope);", "")
     ],
     "few rows in place of all vary too little": [
         ("np.sqrt((d + 1) / (rank * (rank + 1)))", "np.sqrt(d / (rank * (rank + 1)))")
