@@ -129,7 +129,7 @@ def map_cells(const double[:, :, ::1] map, bint natural, intptr_t n_matrices, in
 def further(const double[:, :, ::1] map, const double[:, :, ::1] of_rows, intptr_t n_matrices, intptr_t n_rows,
             const double[:, ::1] given, const double[:, ::1] statistics, const double[:, ::1] natural,
             double[:, :, ::1] later, double[::1] gain):
-    """Fill maps that are followed by a step of Newton's method, and how much the bound of rows grows by this step, nats.
+    """Fill maps that a step of Newton's method follows, and how much the bound of rows grows by this step, nats.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ _Model = TypeVar("_Model", bound=LabelModel)
 
 
 class _OfComplete(NamedTuple):
-    """Complete rows: their objective (n_lanes,), nats, their statistics and those of what is hidden, the posterior there.
+    """Complete rows: their objective (n_lanes,), nats, statistics with those of what is hidden, the posterior there.
 
     `given` are coordinates of the prior given hyperparameters; of points there is no posterior.
     """
