@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skvbem._kernels import _hashes
+
 _ROWS_AT_ONCE = 2**14
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -91,11 +93,10 @@ def row_hashes(tables: Sequence[np.ndarray], rows: slice) -> np.ndarray:
     """A hash of each row that its values decide: equal for equal rows, and as good as never for others."""
     hashes = np.zeros(len(tables[0][rows]), dtype=np.uint64)
     for table in tables:
+        if table.dtype.kind == "f":
+            _hashes.add_floats(table[rows].astype(float, copy=False), hashes)
+            continue
         for column in table[rows].T:
-            if column.dtype.kind == "f":
-                # -0.0 is 0.0, and there is one NaN
-                column = np.where(np.isnan(column), np.nan, column + 0.0).astype(np.float64).view(np.uint64)
-                column = mixed(column)
             hashes = hashes * _MULTIPLIER + column.astype(np.uint64) + _MULTIPLIER
     return hashes
 

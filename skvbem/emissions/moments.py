@@ -32,6 +32,8 @@ class Moments(NamedTuple):
         Of the columns with missing cells at their means, shrunk toward the identity by d / (n + d).
     total_weight : float
         Rows, by their weights.
+    has_gaps : ndarray of bool, shape (d,)
+        Which columns have missing cells, in rows of any weight.
     """
 
     origin: np.ndarray
@@ -39,6 +41,31 @@ class Moments(NamedTuple):
     deviation: np.ndarray
     correlation: np.ndarray
     total_weight: float
+    has_gaps: np.ndarray
+
+
+class _Extent(NamedTuple):
+    """The least and the largest observed cell of each column, and which columns have missing cells."""
+
+    lowest: np.ndarray
+    highest: np.ndarray
+    has_gaps: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray | Blocks) -> _Extent:
+        """That of a table, or of blocks of one; from infinity to minus infinity where no cell is observed."""
+        d = n_columns_of(values)
+        lowest, highest, has_gaps = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d, dtype=bool)
+        for cells, _ in blocks_of_floats(values, None):
+            lowest = np.fmin(lowest, np.fmin.reduce(cells, axis=0, initial=np.inf))
+            highest = np.fmax(highest, np.fmax.reduce(cells, axis=0, initial=-np.inf))
+            has_gaps |= np.isnan(cells).any(axis=0)
+        return cls(lowest, highest, has_gaps)
+
+    def from_origin(self, origin: np.ndarray | float) -> np.ndarray:
+        """How far cells are from an origin at most; 1 if nowhere."""
+        largest = np.fmax(self.highest - origin, origin - self.lowest)
+        return np.where(largest > 0, largest, 1.0)
 
 
 def n_columns_of(values: np.ndarray | Blocks) -> int:
@@ -78,11 +105,13 @@ def weighted_means(values: np.ndarray | Blocks, weight: np.ndarray | None) -> np
     --------
     n_columns_of : number of columns of such a table.
     """
-    d = n_columns_of(values)
-    size = _largest(values, np.zeros(d))
+    return _means(values, weight, _Extent.of(values))
+
+
+def _means(values: np.ndarray | Blocks, weight: np.ndarray | None, extent: _Extent) -> np.ndarray:
+    size, d = extent.from_origin(0.0), len(extent.lowest)
     total, n = np.zeros(d), np.zeros(d)
-    for cells, w in blocks_of_floats(values, weight):
-        scaled, n_observed = _observed(cells / size, w)
+    for scaled, n_observed, w in _observed(values, weight, extent, np.zeros(d), size):
         total += w @ scaled
         n += n_observed
     return np.divide(total, n, out=np.zeros(d), where=n > 0) * size
@@ -90,17 +119,17 @@ def weighted_means(values: np.ndarray | Blocks, weight: np.ndarray | None) -> np
 
 def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Moments:
     """Moments of a table (n_rows, d) with weights (n_rows,); NaN where a cell is missing."""
-    origin = weighted_means(values, weight)
-    reach, d = _largest(values, origin), len(origin)  # in units of which no square leaves the floats
+    extent = _Extent.of(values)
+    origin = _means(values, weight, extent)
+    reach, d = extent.from_origin(origin), len(origin)  # in units of which no square leaves the floats
     mean, n, cross = np.zeros(d), np.zeros(d), np.zeros((d, d))
-    for cells, w in blocks_of_floats(values, weight):
-        above, n_observed = _observed((cells - origin) / reach, w)
+    for above, n_observed, w in _observed(values, weight, extent, origin, reach):
         mean += w @ above
         n += n_observed
     mean /= np.where(n > 0, n, 1.0)
-    for cells, w in blocks_of_floats(values, weight):
-        above = _observed((cells - origin) / reach - mean, w)[0]
-        above *= np.sqrt(w)[:, None]
+    for above, _, w in _observed(values, weight, extent, origin, reach, mean):
+        if not (w == 1.0).all():
+            above *= np.sqrt(w)[:, None]
         cross += above.T @ above
     n_rows = sum(float(len(part) if w is None else np.sum(w)) for part, w in _tables(values, weight))
     deviation = reach * np.sqrt(np.diagonal(cross) / np.where(n > 0, n, 1.0))
@@ -111,24 +140,42 @@ def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> 
     correlation = (1 - shrinkage) * cross / unit / unit[:, None]
     correlation[constant] = correlation[:, constant] = 0.0
     np.fill_diagonal(correlation, 1.0)
-    return Moments(origin, reach * mean, deviation, correlation, n_rows)
+    return Moments(origin, reach * mean, deviation, correlation, n_rows, extent.has_gaps)
 
 
-def _observed(cells: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cells with 0 in place of what is missing, in place, and the weight of the observed ones of each column."""
-    missing = np.isnan(cells)
-    if not missing.any():
-        return cells, np.full(cells.shape[1], w.sum())
-    cells[missing] = 0.0
-    return cells, w @ ~missing
+def _observed(
+    values: np.ndarray | Blocks,
+    weight: np.ndarray | None,
+    extent: _Extent,
+    origin: np.ndarray,
+    reach: np.ndarray,
+    mean: np.ndarray | None = None,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Some rows at a time, (cells - origin) / reach - mean and 0 where one is missing, and their weights.
+
+    Between both the weight of what is observed of each column. The next rows take the place of these in memory.
+    """
+    has_gaps = extent.has_gaps.any()
+    for above, w in in_units(values, weight, origin, reach):
+        if mean is not None:
+            above -= mean
+        if has_gaps:
+            missing = np.isnan(above)
+            above[missing] = 0.0
+        yield above, w @ ~missing if has_gaps else np.full(len(origin), w.sum()), w
 
 
-def _largest(values: np.ndarray | Blocks, origin: np.ndarray) -> np.ndarray:
-    """How far the observed cells of each column are from an origin at most; 1 if nowhere."""
-    largest = np.zeros(len(origin))
-    for cells, _ in blocks_of_floats(values, None):
-        largest = np.fmax(largest, np.fmax.reduce(np.abs(cells - origin), axis=0, initial=0.0))
-    return np.where(largest > 0, largest, 1.0)
+def in_units(
+    values: np.ndarray | Blocks, weight: np.ndarray | None, origin: np.ndarray, unit: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Some rows at a time, (cells - origin) / unit, and their weights; the next rows overwrite them."""
+    buffer = np.empty((0, len(origin)))
+    for cells, w in blocks_of_floats(values, weight):
+        if len(buffer) < len(cells):
+            buffer = np.empty(cells.shape)  # once: pages of new arrays take longer than what is done to them
+        above = np.subtract(cells, origin, out=buffer[: len(cells)])
+        above /= unit
+        yield above, w
 
 
 def _tables(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterable[tuple]:

@@ -38,7 +38,7 @@ from skvbem.emissions.factor.second_moments import corners_of, principal_loading
 from skvbem.emissions.factor.step import FactorStep
 from skvbem.emissions.factor.table import FactorTable, MatricesOfColumns
 from skvbem.emissions.gaussian.dense_step import missing_patterns
-from skvbem.emissions.moments import blocks_of_floats, weighted_moments
+from skvbem.emissions.moments import in_units, weighted_moments
 from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.families import Regression, RegressionPoint
 from skvbem.families.hierarchical import Hierarchical
@@ -109,14 +109,11 @@ class FactorAnalyzer(Emission):
         Without `n_factors` it has none yet: how many is to be chosen (`with_numbers`).
         """
         moments = weighted_moments(values, weight)
-        has_gaps = np.zeros(len(moments.origin), dtype=bool)
-        for cells, _ in blocks_of_floats(values, weight):
-            has_gaps |= np.isnan(cells).any(axis=0)
         loadings = principal_loadings(moments.correlation, n_factors or 0)
         mean = moments.mean / moments.deviation
         units = moments.origin, moments.deviation, mean
         correlation = moments.correlation if n_factors is None else np.empty((0, 0))
-        return cls(*units, has_gaps, loadings, spherical, tied, moments.total_weight, (), correlation, group_of)
+        return cls(*units, moments.has_gaps, loadings, spherical, tied, moments.total_weight, (), correlation, group_of)
 
     @property
     def counts_factors(self) -> bool:
@@ -293,11 +290,12 @@ class FactorAnalyzer(Emission):
         for block, weight in blocks:
             if block.pattern is not None:
                 return None
-            n += float(weight.sum())
-            rows = block.in_units
-            total += weight @ rows
-            rows *= np.sqrt(weight)[:, None]
-            products += rows.T @ rows
+            for rows, w in in_units(block.values, weight, self.origin, self.unit):
+                n += float(w.sum())
+                total += w @ rows
+                if not (w == 1.0).all():
+                    rows *= np.sqrt(w)[:, None]
+                products += rows.T @ rows
         if n <= 0:
             return None
         mean = total / n

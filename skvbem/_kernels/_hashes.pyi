@@ -1,0 +1,3 @@
+from numpy.typing import NDArray
+
+def add_floats(table: NDArray, hashes: NDArray) -> None: ...
