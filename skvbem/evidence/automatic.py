@@ -5,9 +5,10 @@ mean; where they may have no variance its proposal is made of more Gibbs draws. 
 that neither fits nor Gibbs chains have met. A population over growing data begins at the prior and knows of no fit.
 Where both are sure and agree, the first is believed. Where weights vary much even about more Gibbs draws, their tail is
 heavy: runs that did not meet the largest of them look sure, are too low, and so small a standard error that others
-contradict them is asked of a population, which then is the answer. Where a small population is lost on its way,
-annealed importance sampling is asked, and a larger population, which may then be less exact, to confirm it. Where all
-that leads nowhere, longer runs are asked until two that do not doubt themselves agree.
+contradict them is asked of a population, which then is the answer. Where draws are in doubt and a small population is
+lost on its way, annealed importance sampling is asked, and a larger population, which may then be less exact, to
+confirm it: chains far below another sure answer are not believed. Where all that leads nowhere, longer runs are asked
+until two that do not doubt themselves agree.
 
 All of them estimate the evidence itself without bias, so that by Markov's inequality
 
@@ -198,9 +199,9 @@ class _Case:
         return self.inquiry.refined([self.first, second], [], self.n_completions)
 
     def by_chains(self) -> _Answer | None:
-        """Annealed chains that a population confirms, where Gibbs draws lead nowhere and a small population gave up."""
+        """Annealed chains that a population confirms, where Gibbs draws are in doubt and a small population gave up."""
         gave_up = self.inquiry.asked.get(_POPULATION, self.first) is None
-        if not gave_up or self._is_believed or self.n_particles >= self.max_particles:
+        if not gave_up or not _is_doubted(self.first) or self.n_particles >= self.max_particles:
             return None
         chains = self.inquiry.chains(self.n_draws, _N_STEPS)
         if chains is not None and (_is_doubted(chains) or _error(chains) > self.inquiry.error):
@@ -209,7 +210,7 @@ class _Case:
             return None
         n_particles = min(_LONGER * self.n_particles, self.max_particles)
         witness, _ = self.inquiry.population(n_particles, n_particles, self.inquiry.error)
-        if witness is None or not _agree_undoubted(chains, witness):
+        if witness is None or not _agree_undoubted(chains, witness) or self.inquiry.is_below_another(chains):
             return None
         return _widened(chains, [witness]), [self.inquiry.name_of(chains)], []
 
