@@ -119,12 +119,12 @@ def test_annealed_chains_are_not_asked_before_what_is_sure_of_itself(asked):
 
     These are the values of a run on the eruptions of Old Faithful in three components, where ln p is -1162.65.
     """
-    heavy = [said(-1162.71, 0.07, pareto_k=0.6), said(-1162.62, 0.02, pareto_k=0.6)]
+    heavy = [said(-1162.71, 0.07, worth=10, pareto_k=0.6), said(-1162.62, 0.02, worth=10, pareto_k=0.6)]
     lost, low = population(-20.0, 0.5, complete=False), said(-1162.95, 0.05, kind="ais")
     found = asked(heavy, [lost, population(-1162.6, 0.09)], [low])
     assert (found.value, found.details["taken"]) == (-1162.6, ("smc_data 2",))
     assert "ais" not in found.details["asked"]
-    doubted, longer = [heavy[1], said(-1162.6, 0.5, sure=False)], said(-1162.63, 0.03)
+    doubted, longer = [heavy[1], said(-1162.6, 0.5, sure=False)], said(-1162.63, 0.03, worth=10)
     found = asked([*doubted, longer], [lost, population(-1162.8, 0.15), population(-1162.8, 0.15)], [low])
     assert "ais" in found.details["asked"]
     assert found.value in (-1162.62, -1162.63)
