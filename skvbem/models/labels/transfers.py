@@ -9,6 +9,9 @@ Only rows that stand near another component, or are much of their own, are weigh
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from scipy.special import gammaln
 
@@ -16,8 +19,8 @@ from skvbem.emissions import Emission
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.labels.distinct_rows import DistinctRows
 
-# Rows that are weighed in each sweep, and sweeps.
-_N_WEIGHED, _N_SWEEPS = 48, 6
+# Rows whose predictive densities are asked in each sweep, of these the rows that are weighed, and sweeps.
+_N_ASKED, _N_WEIGHED, _N_SWEEPS = 192, 48, 6
 # Nats below which a gain is rounding.
 _MIN_GAIN = 1e-6
 
@@ -82,17 +85,38 @@ class Transfers:
 
     def _likely(self, labels: np.ndarray, statistics: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows whose transfer may gain most, and where to, as far as is seen without taking them out."""
-        posterior = self.prior + statistics
-        with np.errstate(invalid="ignore"):  # where rounding leaves no spread, no row is likely
-            logs = np.concatenate([self.emission.log_predictive(block, posterior) for block in self.rows.blocks])
+        posterior, which = self.prior + statistics, np.arange(len(labels))
+        if len(which) > _N_ASKED:  # predictive densities are dear, and few rows are near another component
+            step = self.emission.step(posterior.expected_natural(), self.rows.blocks[0])
+            gain, _ = self._gains_as_they_are(self._of_blocks(step.log_likelihood, which), labels, counts)
+            which = np.sort(np.argsort(-gain, kind="stable")[:_N_ASKED])
+        logs = self._of_blocks(lambda block: self.emission.log_predictive(block, posterior), which)
+        gain, into = self._gains_as_they_are(logs, labels[which], counts)
+        first = np.argsort(-gain, kind="stable")[:_N_WEIGHED]
+        first = first[gain[first] > -np.inf]  # a known label leaves no other component
+        return which[first], into[first]
+
+    def _gains_as_they_are(
+        self, logs: np.ndarray, labels: np.ndarray, counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What rows gain in the next best component, by logarithms of densities (n, n_components), and which it is."""
         logs = np.where(np.isnan(logs), -np.inf, logs + np.log(counts + 1.0))
         at = np.arange(len(labels))
         mine = logs[at, labels] - self.cells.shape[1] / np.maximum(counts, 1.0)[labels]
         logs[at, labels] = -np.inf
         into = logs.argmax(axis=1)
-        which = np.argsort(mine - logs[at, into], kind="stable")[:_N_WEIGHED]
-        which = which[logs[which, into[which]] > -np.inf]  # a known label leaves no other component
-        return which, into[which]
+        there = logs[at, into]
+        return np.where(there > -np.inf, there - mine, -np.inf), into
+
+    def _of_blocks(self, of_block: Callable[[Any], np.ndarray], which: np.ndarray) -> np.ndarray:
+        """What is found of blocks of rows, (n, ...), at some rows in their order."""
+        parts = []
+        with np.errstate(invalid="ignore"):  # where rounding leaves no spread, no row is likely
+            for block, at in zip(self.rows.blocks, self.rows.slices):
+                mine = which[(which >= at.start) & (which < at.stop)]
+                if len(mine):
+                    parts.append(of_block(block if len(mine) == len(block) else block[mine - at.start]))
+        return np.concatenate(parts)
 
     def _of_rows(self, which: np.ndarray) -> np.ndarray:
         """Statistics of rows in each component, times their weights, (n, n_components, n_own)."""
