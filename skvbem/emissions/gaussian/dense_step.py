@@ -12,6 +12,7 @@ from typing import Self
 
 import numpy as np
 
+from skvbem._kernels import _hidden_cells
 from skvbem._numerics import first_axes_last, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -148,19 +149,21 @@ class Quadratic:
     def without(self, hidden: np.ndarray) -> Observed:
         """The function with cells integrated out, whose columns of the whitener are `hidden` (d, n_hidden)."""
         d, m = hidden.shape
-        eye = np.eye(d)
-        if m == 0:
-            nothing = np.zeros((1, 1))
-            return Observed(self, eye, np.zeros(self.mean.shape), nothing, np.zeros(self.precision.shape[:-2]), m)
-        size = np.abs(hidden).max(axis=0)  # the unit of each column, without which squares could leave the floats
-        hidden = hidden / size
-        crossed = self.precision @ hidden
-        inner = np.linalg.cholesky(hidden.T @ crossed)
-        root = hidden @ np.linalg.inv(inner).swapaxes(-1, -2)  # B Q^-1 B^T = root root^T
-        keep = eye - root @ (root.swapaxes(-1, -2) @ self.precision)
-        shift = self.mean - (keep @ self.mean[..., None])[..., 0]
-        log_det = 2 * (np.log(np.diagonal(inner, axis1=-2, axis2=-1)).sum(axis=-1) + np.log(size).sum())
-        return Observed(self, keep, shift, root, log_det, m)
+        size = np.abs(hidden).max(
+            axis=0, initial=0.0
+        )  # the unit of each column, without which squares could leave floats
+        precision = np.ascontiguousarray(self.precision.reshape(-1, d, d))
+        mean, n = np.ascontiguousarray(self.mean.reshape(-1, d)), len(precision)
+        root, crossed, log_det = np.empty((n, d, m)), np.empty((n, d, m)), np.empty(n)
+        shift, linear, products = np.empty(mean.shape), np.empty(mean.shape), np.empty((n, d * (d + 1) // 2))
+        directions = np.ascontiguousarray(hidden / size)
+        if not _hidden_cells.hide(precision, mean, directions, root, crossed, shift, log_det, linear, products):
+            raise np.linalg.LinAlgError("A precision matrix is not positive.")
+        log_det += 2 * np.log(size).sum()
+        batch = self.precision.shape[:-2]
+        of_hidden = root.reshape(*batch, d, m), crossed.reshape(*batch, d, m), shift.reshape(self.mean.shape)
+        of_rest = log_det.reshape(batch), linear.reshape(self.mean.shape), products.reshape(*batch, -1)
+        return Observed(self, *of_hidden, *of_rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,19 +171,38 @@ class Observed:
     """A quadratic of the observed cells, and how the hidden ones hang on them.
 
     A row z of the frame, 0 where hidden, is completed as `keep` z + `shift` with covariance `root` `root`^T.
+
+    Parameters
+    ----------
+    whole : Quadratic
+    root, crossed : ndarray of shape (..., n_precisions, d, n_hidden)
+        `crossed` is the precision times `root`.
+    shift : ndarray of shape (..., n_components, d)
+    log_det_hidden : ndarray of shape (..., n_precisions)
+        Of the precision of what is hidden, nats.
+    linear : ndarray of shape (..., n_components, d)
+        What multiplies z.
+    products : ndarray of shape (..., n_precisions, d (d + 1) / 2)
+        What multiplies the packed products of z.
     """
 
     whole: Quadratic
-    keep: np.ndarray
-    shift: np.ndarray
     root: np.ndarray
+    crossed: np.ndarray
+    shift: np.ndarray
     log_det_hidden: np.ndarray
-    n_hidden: int
+    linear: np.ndarray
+    products: np.ndarray
+
+    @cached_property
+    def keep(self) -> np.ndarray:
+        """What is kept of rows, (..., n_precisions, d, d)."""
+        return np.eye(self.root.shape[-2]) - self.root @ self.crossed.swapaxes(-1, -2)
 
     @property
     def peak(self) -> np.ndarray:
         """Its largest value, (..., n_components)."""
-        return self.whole.peak + (self.n_hidden * _LOG_2PI - self.log_det_hidden) / 2
+        return self.whole.peak + (self.root.shape[-1] * _LOG_2PI - self.log_det_hidden) / 2
 
     def squares(self, frame: np.ndarray) -> np.ndarray:
         """(z - m)^T J (z - m) of rows (d, n_rows), by their differences from the means, (..., n_components, n_rows)."""
@@ -193,14 +215,19 @@ class Observed:
             np.einsum("dn,dn->n", turned, turned, out=squares[index])
         return squares
 
-    @cached_property
+    @property
     def expanded(self) -> tuple[np.ndarray, np.ndarray]:
         """What multiplies 1 and z, (..., n_components, 1 + d), and the products of z, (..., n_precisions, ...)."""
-        precision = self.whole.precision @ self.keep
-        linear = (precision @ self.whole.mean[..., None])[..., 0]
-        constant = self.peak - 0.5 * (linear * self.whole.mean).sum(axis=-1)
-        products = -0.5 * pairings(linear.shape[-1]) * pack_symmetric(precision)
-        return np.concatenate([constant[..., None], linear], axis=-1), products
+        constant = self.peak - 0.5 * (self.linear * self.whole.mean).sum(axis=-1)
+        return np.concatenate([constant[..., None], self.linear], axis=-1), self.products
+
+    def completed(self, sums: np.ndarray) -> np.ndarray:
+        """Sums (..., n_components, 1 + d + d (d + 1) / 2) of rows whose hidden cells are completed by their moments."""
+        flat = np.ascontiguousarray(sums.reshape(-1, sums.shape[-1]))
+        root, crossed = (x.reshape(-1, *x.shape[-2:]) for x in (self.root, self.crossed))
+        completed = np.empty(flat.shape)
+        _hidden_cells.complete(flat, root, crossed, self.shift.reshape(len(flat), -1), completed)
+        return completed.reshape(sums.shape)
 
 
 # Bytes of what is kept for each pattern of missing cells.
@@ -303,7 +330,7 @@ class DenseStep(Step):
             if len(missing) == len(self.whitener):
                 continue
             sums = self._sums(block, matrix[:, rows], rows)
-            total += self._completed(sums, self._observed(*missing)) if len(missing) else sums
+            total += self._observed(*missing).completed(sums) if len(missing) else sums
 
     def of_rows(self, block: DenseTable) -> np.ndarray:
         """Statistics of each row, hidden cells completed by their moments."""
@@ -364,17 +391,6 @@ class DenseStep(Step):
         for lane, k in np.ndindex(by_precision.shape[:2]):
             sums[lane, k, 1 + d :] = pack_symmetric((frame * by_precision[lane, k]) @ frame.T)
         return sums
-
-    def _completed(self, sums: np.ndarray, observed: Observed) -> np.ndarray:
-        """Sums of rows whose hidden cells are completed by their moments."""
-        d = self.shape[-1]
-        n, keep, shift = sums[..., 0], observed.keep, observed.shift
-        kept = (keep @ sums[..., 1 : 1 + d, None])[..., 0]
-        square = keep @ unpack_symmetric(sums[..., 1 + d :], d) @ keep.swapaxes(-1, -2)
-        crossed = kept[..., :, None] * shift[..., None, :]
-        covariance = observed.root @ observed.root.swapaxes(-1, -2) + shift[..., :, None] * shift[..., None, :]
-        square = square + crossed + crossed.swapaxes(-1, -2) + n[..., None, None] * covariance
-        return np.concatenate([n[..., None], kept + n[..., None] * shift, pack_symmetric(square)], axis=-1)
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum."""

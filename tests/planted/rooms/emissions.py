@@ -13,12 +13,12 @@ TESTS = (
 ERRORS = {
     "completed cells of a Gaussian are as good as observed ones": [
         (
-            "return Observed(self, keep, shift, root, log_det, m)",
-            "return Observed(self, keep, shift, 0.0 * root, log_det, m)",
+            "product += root[i * m + c] * (n * root[j * m + c] - w",
+            "product += root[i * m + c] * (0.0 * root[j * m + c] - w",
         )
     ],
     "the volume of hidden Gaussian cells is left out": [
-        ("(self.n_hidden * _LOG_2PI - self.log_det_hidden) / 2", "(self.n_hidden * _LOG_2PI) / 2")
+        ("(self.root.shape[-1] * _LOG_2PI - self.log_det_hidden) / 2", "(self.root.shape[-1] * _LOG_2PI) / 2")
     ],
     "the unit of measurements is left out of their density": [
         ("of_mean + of_log - np.log(self.unit)", "of_mean + of_log")

@@ -60,7 +60,7 @@ ERRORS = {
         ("if evaluation.model.prior.hyperprior is not None:  # these", "if False:  # these")
     ],
     "annealed chains are believed that no population confirms": [
-        ("if witness is None or not _agree_undoubted(chains, witness):", "if witness is None:")
+        ("if witness is None or not _agree_undoubted(chains, witness) or", "if witness is None or")
     ],
     "particles of growing data are not moved": [
         ("np.ones(_N_SWEEPS + 1), streams, points", "np.ones(1), streams, points")

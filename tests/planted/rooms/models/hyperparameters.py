@@ -10,7 +10,10 @@ TESTS = (
 
 ERRORS = {
     "ln Z of hyperparameters is left out of the bound": [
-        ("statistics, log_normalizer + of_hyperparameters", "statistics, log_normalizer + 0.0 * of_hyperparameters")
+        (
+            "log_normalizer = log_normalizer + of_hyperparameters",
+            "log_normalizer = log_normalizer + 0.0 * of_hyperparameters",
+        )
     ],
     "the normalizer of the hyperprior is forgotten": [
         ("float((log_rising(self.shape, self.power) - self.power", "float((0.0 * self.power - self.power")
