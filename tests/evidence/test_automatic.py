@@ -112,6 +112,9 @@ def test_annealed_chains_are_asked_where_gibbs_draws_and_a_small_population_lead
     far, none = population(-98.0, 0.25), said(-107.0, 26.0, sure=False)
     found = asked([*doubted, none], [lost, far, far], [said(-100.0, 0.06, kind="ais")])
     assert (found.value, len(found.doubts)) == (-98.0, 1)
+    low = population(-103.0, 0.25)
+    found = asked([*doubted, none], [lost, low, low], [said(-100.0, 0.06, kind="ais")])
+    assert (found.value, len(found.doubts)) == (-100.0, 1)
 
 
 def test_annealed_chains_are_not_asked_before_what_is_sure_of_itself(asked):
