@@ -28,6 +28,7 @@ from math import inf
 
 import numpy as np
 
+from skvbem._kernels import _sum_of_dags
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.search.strategies.exact.best_dag import (
@@ -36,7 +37,6 @@ from skvbem.search.strategies.exact.best_dag import (
     best_of_sets,
     best_of_subsets,
     log_odds_of_families,
-    without_bit,
 )
 from skvbem.spaces.rules import EdgeRules
 
@@ -69,14 +69,16 @@ class GraphPosterior:
     nodes : tuple
     scores, log_odds : ndarray of shape (n_nodes, 2 ** (n_nodes - 1))
         Of families, masks of the other nodes: scores with the log odds of edges, and these alone; nats.
-    posterior, prior : SumOfGraphs
+    posterior : SumOfGraphs
+    log_total_of_prior : float
+        ln of the sum over graphs of their prior weights, nats.
     """
 
     nodes: tuple
     scores: np.ndarray
     log_odds: np.ndarray
     posterior: SumOfGraphs
-    prior: SumOfGraphs
+    log_total_of_prior: float
 
     @property
     def edges(self) -> np.ndarray:
@@ -89,7 +91,7 @@ class GraphPosterior:
 
     def log_evidence(self, dag: DAG, score: float) -> float:
         """ln p(y), averaged over all graphs under the prior, from the evidence of one of them, nats."""
-        log_prior = self._log_weight(self.log_odds, dag) - self.prior.log_total
+        log_prior = self._log_weight(self.log_odds, dag) - self.log_total_of_prior
         return score + log_prior - self.log_probability(dag)
 
     def _log_weight(self, of_families: np.ndarray, dag: DAG) -> float:
@@ -125,36 +127,15 @@ def graph_posterior(
         )
     scores = np.stack(list(all_local_scores(data, rules, log_odds, inf)))
     of_edges = np.stack([log_odds_of_families(data.nodes, rules, log_odds, k) for k in range(n)])
-    return GraphPosterior(tuple(data.nodes), scores, of_edges, summed(scores), summed(of_edges))
+    return GraphPosterior(tuple(data.nodes), scores, of_edges, summed(scores), _SumOfSets(of_edges).log_total)
 
 
 def summed(scores: np.ndarray) -> SumOfGraphs:
     """The sum over all graphs from the scores of families, (n_nodes, 2 ** (n_nodes - 1)), -inf where there is none."""
-    n = len(scores)
-    full = (1 << n) - 1
-    scale = best_of_sets(np.stack([best_of_subsets(each.copy()) for each in scores]))
-    log_a = np.stack([_log_sums_of_subsets(each) for each in scores]).astype(np.longdouble)
-    by_size = np.argsort(np.bitwise_count(np.arange(full + 1)), kind="stable").tolist()
-    log_scale = np.where(scale > -inf, scale, 0.0).astype(np.longdouble)
-    # sums over the graphs of each set, of their scale, and what each is worth to the sum over those of all nodes
-    sums, worth = np.zeros(full + 1, np.longdouble), np.zeros(full + 1, np.longdouble)
-    sums[0] = worth[full] = 1.0
-    with np.errstate(divide="ignore"):
-        for ahead in by_size[:-1]:
-            if sums[ahead] > 0:
-                sets, terms = _terms(ahead, n, log_a, log_scale)
-                sums[sets] += sums[ahead] * terms
-    if not scale[full] > -inf:
+    n, of_sets = len(scores), _SumOfSets(scores)
+    if not of_sets.log_total > -inf:
         return SumOfGraphs(-inf, np.full((n, n), np.nan))
-    of_sinks = np.zeros(log_a.shape, np.longdouble)
-    for ahead in reversed(by_size[:-1]):
-        sets, terms = _terms(ahead, n, log_a, log_scale)
-        parts = worth[sets] * terms
-        worth[ahead] = parts.sum()
-        parts *= sums[ahead] / sums[full]
-        for node in range(n):
-            if not ahead >> node & 1:
-                of_sinks[node, without_bit(ahead, node)] = parts[sets >> node & 1 == 1].sum()
+    of_sinks, log_a = of_sets.shares_of_sinks(), of_sets.log_a
     edges = np.zeros((n, n))
     index = np.arange(scores.shape[1])
     for child in range(n):
@@ -163,25 +144,38 @@ def summed(scores: np.ndarray) -> SumOfGraphs:
             with_edge = _log_sums_of_subsets(np.where(index >> place & 1, scores[child], -inf))
             share = np.exp(with_edge - np.where(log_a[child] > -inf, log_a[child], 0.0))
             edges[parent, child] = float((of_sinks[child] * share).sum())
-    return SumOfGraphs(float(log_scale[full] + np.log(sums[full])), np.clip(edges, 0.0, 1.0))
+    return SumOfGraphs(of_sets.log_total, np.clip(edges, 0.0, 1.0))
 
 
-def _terms(ahead: int, n: int, log_a: np.ndarray, log_scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sets that some nodes grow to by sinks, and what these weigh, with their signs, of the scales of the sets."""
-    free = [k for k in range(n) if not ahead >> k & 1]
-    sets, logs, signs = np.array([ahead]), np.zeros(1, np.longdouble), -np.ones(1)
-    for node in free:
-        sets = np.concatenate([sets, sets | 1 << node])
-        logs = np.concatenate([logs, logs + log_a[node, without_bit(ahead, node)]])
-        signs = np.concatenate([signs, -signs])
-    return sets[1:], signs[1:] * np.exp(logs[1:] + log_scale[ahead] - log_scale[sets[1:]])
+class _SumOfSets:
+    """Sums over the graphs of each set of nodes, of the best graph of the set.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_nodes, 2 ** (n_nodes - 1))
+        Of families, nats.
+    """
+
+    def __init__(self, scores: np.ndarray):
+        scale = best_of_sets(np.stack([best_of_subsets(each.copy()) for each in scores]))
+        self.log_a = np.stack([_log_sums_of_subsets(each) for each in scores])
+        self._by_size = np.argsort(np.bitwise_count(np.arange(len(scale))), kind="stable")
+        self._log_scale = np.where(scale > -inf, scale, 0.0).astype(np.longdouble)
+        self._sums = np.empty(len(scale), np.longdouble)
+        _sum_of_dags.sums_of_sets(self._by_size, self.log_a, self._log_scale, self._sums)
+        exists = scale[-1] > -inf
+        self.log_total = float(self._log_scale[-1] + np.log(self._sums[-1])) if exists else -inf
+
+    def shares_of_sinks(self) -> np.ndarray:
+        """Shares of graphs in which a node is a sink, by the nodes ahead of it, (n_nodes, 2 ** (n_nodes - 1))."""
+        of_sinks = np.empty(self.log_a.shape, np.longdouble)
+        worth = np.empty(len(self._sums), np.longdouble)
+        _sum_of_dags.shares_of_sinks(self._by_size, self.log_a, self._log_scale, self._sums, worth, of_sinks)
+        return of_sinks
 
 
 def _log_sums_of_subsets(scores: np.ndarray) -> np.ndarray:
     """ln of the sum of the exponentials over the subsets of every set."""
-    sums, size = scores.astype(np.longdouble), 1
-    while size < len(sums):
-        halves = sums.reshape(-1, 2, size)
-        np.logaddexp(halves[:, 1], halves[:, 0], out=halves[:, 1])
-        size *= 2
+    sums = scores.astype(np.longdouble)
+    _sum_of_dags.log_sums_of_subsets(sums)
     return sums
