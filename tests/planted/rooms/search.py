@@ -39,7 +39,7 @@ ERRORS = {
     "probabilities know of no errors of evidences": [("errors[likely, None] * rng", "0.0 * rng")],
     "the sum over graphs leaves the prior out": [("np.where(allowed, of_edges, -inf)", "np.where(allowed, 0.0, -inf)")],
     "graphs with several sinks count several times": [
-        ("signs = np.concatenate([signs, -signs])", "signs = np.concatenate([signs, signs])")
+        ("terms.weights[i] = sign * expl(", "terms.weights[i] = 1 * expl(")
     ],
     "chains that stay where they began are believed": [
         ("if met is not None and not met.is_stuck:", "if met is not None:")
