@@ -53,7 +53,7 @@ class _Extent(NamedTuple):
 
     @classmethod
     def of(cls, values: np.ndarray | Blocks) -> _Extent:
-        """That of a table, or of blocks of one; from infinity to minus infinity where no cell is observed."""
+        """The extent of a table, or of blocks of one; from infinity to minus infinity where no cell is observed."""
         d = n_columns_of(values)
         lowest, highest, has_gaps = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d, dtype=bool)
         for cells, _ in blocks_of_floats(values, None):

@@ -135,7 +135,7 @@ def summed(scores: np.ndarray) -> SumOfGraphs:
     n, of_sets = len(scores), _SumOfSets(scores)
     if not of_sets.log_total > -inf:
         return SumOfGraphs(-inf, np.full((n, n), np.nan))
-    of_sinks, log_a = of_sets.shares_of_sinks(), of_sets.log_a
+    of_sinks, log_a = of_sets.of_sinks(), of_sets.log_a
     edges = np.zeros((n, n))
     index = np.arange(scores.shape[1])
     for child in range(n):
@@ -166,7 +166,7 @@ class _SumOfSets:
         exists = scale[-1] > -inf
         self.log_total = float(self._log_scale[-1] + np.log(self._sums[-1])) if exists else -inf
 
-    def shares_of_sinks(self) -> np.ndarray:
+    def of_sinks(self) -> np.ndarray:
         """Shares of graphs in which a node is a sink, by the nodes ahead of it, (n_nodes, 2 ** (n_nodes - 1))."""
         of_sinks = np.empty(self.log_a.shape, np.longdouble)
         worth = np.empty(len(self._sums), np.longdouble)
