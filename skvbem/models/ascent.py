@@ -68,6 +68,8 @@ class ModelAscent(Generic[_Model]):
         """
         expectation = self.model.expect(natural, self.data, self.n_threads)
         of_rows, log_normalizer = expectation.statistics, expectation.log_normalizer
+        if self.hyperprior is None and expectation.expansion is None:
+            return of_rows, None, log_normalizer
         hidden = np.zeros(natural.shape)
         if self.hyperprior is not None:
             hidden, of_hyperparameters = self.hyperprior.expect(natural)

@@ -149,9 +149,8 @@ class Quadratic:
     def without(self, hidden: np.ndarray) -> Observed:
         """The function with cells integrated out, whose columns of the whitener are `hidden` (d, n_hidden)."""
         d, m = hidden.shape
-        size = np.abs(hidden).max(
-            axis=0, initial=0.0
-        )  # the unit of each column, without which squares could leave floats
+        # the unit of each column, without which squares could leave the floats
+        size = np.abs(hidden).max(axis=0, initial=0.0)
         precision = np.ascontiguousarray(self.precision.reshape(-1, d, d))
         mean, n = np.ascontiguousarray(self.mean.reshape(-1, d)), len(precision)
         root, crossed, log_det = np.empty((n, d, m)), np.empty((n, d, m)), np.empty(n)
