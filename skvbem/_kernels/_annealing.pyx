@@ -12,9 +12,10 @@ Streams are as in `skvbem._kernels._random`.
 
 from libc.math cimport log
 from libc.stdint cimport intptr_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
+from skvbem._kernels._memory cimport room_for
 from skvbem._kernels._workspace cimport Workspace
 
 
@@ -81,7 +82,7 @@ def anneal(Workspace workspace, const long long[::1] starts, const double[::1] p
     cdef Py_ssize_t n_lanes = workspace.n_lanes, n_cells = workspace.program.n_cells
     cdef Py_ssize_t step, lane, cell
     cdef double here, there
-    cdef double* concentration = <double*> malloc((n_cells + 4) * n_lanes * sizeof(double))
+    cdef double* concentration = room_for((n_cells + 4) * n_lanes)
     cdef double* before = concentration + n_cells * n_lanes
     cdef double* after = before + n_lanes
     cdef double* scratch = after + n_lanes
@@ -156,7 +157,7 @@ def metropolis(Workspace workspace, const long long[::1] starts, const double[::
     cdef Py_ssize_t n_lanes = workspace.n_lanes, n_cells = workspace.program.n_cells, size = n_cells * n_lanes
     cdef Py_ssize_t step, lane, cell
     cdef double there
-    cdef double* point = <double*> malloc((7 * size + 5 * n_lanes) * sizeof(double))
+    cdef double* point = room_for(7 * size + 5 * n_lanes)
     cdef double* proposal = point + size
     cdef double* concentration = proposal + size
     cdef double* log_gamma = concentration + size

@@ -5,8 +5,10 @@ other.
 """
 
 from libc.stdint cimport intptr_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
+
+from skvbem._kernels._memory cimport room_for
 
 
 cdef extern from "_factor_map.h" nogil:
@@ -26,13 +28,6 @@ cdef extern from "_factor_map.h" nogil:
                              double* map, double* scratch)
 
 
-cdef double* _scratch(intptr_t n) except NULL:
-    cdef double* scratch = <double*> malloc(n * sizeof(double))
-    if scratch == NULL:
-        raise MemoryError
-    return scratch
-
-
 def roots(const double[:, :, ::1] of_rows, const double[:, :, :, ::1] loadings, double[:, :, ::1] root,
           unsigned char[::1] usable, double[:, :, :, ::1] turned):
     """Fill roots C of covariances of factors, and C' L C for squares of loadings L.
@@ -49,7 +44,7 @@ def roots(const double[:, :, ::1] of_rows, const double[:, :, :, ::1] loadings, 
     turned : (n_members, n_groups, q, q) OUT
     """
     cdef intptr_t q = root.shape[1], member, group
-    cdef double* scratch = _scratch(q * q)
+    cdef double* scratch = room_for(q * q)
     with nogil:
         for member in range(root.shape[0]):
             usable[member] = skvbem_root_of_factors(q, &of_rows[member, 0, 0], &root[member, 0, 0])
@@ -105,7 +100,7 @@ def map_cells(const double[:, :, ::1] map, bint natural, intptr_t n_matrices, in
     cdef intptr_t end = n * (of_matrices + of_rows), rest = cells.shape[1] - end
     cdef skvbem_factor_form form = skvbem_factor_form(n_matrices, n_rows, d)
     cdef double log_det
-    cdef double* scratch = _scratch(5 * d * d)
+    cdef double* scratch = room_for(5 * d * d)
     cdef double* right = scratch + 3 * d * d
     with nogil:
         for lane in range(n_lanes):
@@ -147,7 +142,7 @@ def further(const double[:, :, ::1] map, const double[:, :, ::1] of_rows, intptr
     cdef intptr_t d = map.shape[1], n = map.shape[0] // given.shape[0], width = d * (d + 1) // 2, size = d * d
     cdef intptr_t member, lane, k, i, j, at, row
     cdef skvbem_factor_form form = skvbem_factor_form(n_matrices, n_rows, d)
-    cdef double* scratch = _scratch(skvbem_further_scratch(&form) + 3 * size)
+    cdef double* scratch = room_for(skvbem_further_scratch(&form) + 3 * size)
     cdef double* step = scratch + skvbem_further_scratch(&form)
     cdef double* moved = step + size
     cdef double* packed = moved + size

@@ -5,7 +5,9 @@ is empty where there is one alone.
 """
 
 from libc.stdint cimport intptr_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
+
+from skvbem._kernels._memory cimport room_for
 
 
 cdef extern from "_factors.h" nogil:
@@ -55,9 +57,7 @@ def invert(const double[:, :, ::1] precision, double[:, :, ::1] root, double[:, 
     if q == 0:
         log_root[:] = 0.0
         return
-    cdef double* scratch = <double*> malloc(q * (q + 1) * SKVBEM_INVERTED * sizeof(double))
-    if scratch == NULL:
-        raise MemoryError
+    cdef double* scratch = room_for(q * (q + 1) * SKVBEM_INVERTED)
     with nogil:
         for member in range(precision.shape[0]):
             skvbem_invert(q, n, &precision[member, 0, 0], &root[member, 0, 0] if root.shape[0] else NULL,
@@ -84,9 +84,7 @@ def locate(const int[::1] pattern, const double[:, :, ::1] matrices, const doubl
     cdef Py_ssize_t member, q = regressors.shape[1] - 1, n = regressors.shape[2]
     if n == 0:
         return
-    cdef double* scratch = <double*> malloc((q * (q + 3) // 2 + 1) * SKVBEM_FACTOR_ROWS * sizeof(double))
-    if scratch == NULL:
-        raise MemoryError
+    cdef double* scratch = room_for((q * (q + 3) // 2 + 1) * SKVBEM_FACTOR_ROWS)
     with nogil:
         for member in range(regressors.shape[0]):
             skvbem_locate_factors(q, n, matrices.shape[2], _first(pattern), &matrices[member, 0, 0],
@@ -160,9 +158,7 @@ def weigh(const double[:, ::1] weight, const double[:, :, ::1] regressors, doubl
     if n == 0:
         products[:] = 0.0
         return
-    cdef double* scratch = <double*> malloc(skvbem_weigh_scratch(n_regressors) * sizeof(double))
-    if scratch == NULL:
-        raise MemoryError
+    cdef double* scratch = room_for(skvbem_weigh_scratch(n_regressors))
     with nogil:
         for member in range(regressors.shape[0]):
             skvbem_weigh_factors(n_regressors, n, &weight[member, 0], &regressors[member, 0, 0],

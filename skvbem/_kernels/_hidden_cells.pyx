@@ -5,7 +5,9 @@ Members are the components of all lanes. Several of them that follow each other 
 
 from libc.math cimport isnan
 from libc.stdint cimport intptr_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
+
+from skvbem._kernels._memory cimport room_for
 
 
 cdef extern from "_hidden_cells.h" nogil:
@@ -17,13 +19,6 @@ cdef extern from "_hidden_cells.h" nogil:
                                 const double* crossed, const double* mean, double* shift, double* linear)
     void skvbem_complete_cells(intptr_t d, intptr_t m, const double* sums, const double* root, const double* crossed,
                                const double* shift, double* completed, double* scratch)
-
-
-cdef double* _scratch(intptr_t n) except NULL:
-    cdef double* scratch = <double*> malloc(n * sizeof(double))
-    if scratch == NULL:
-        raise MemoryError
-    return scratch
 
 
 def hide(const double[:, :, ::1] precision, const double[:, ::1] mean, const double[:, ::1] hidden,
@@ -49,7 +44,7 @@ def hide(const double[:, :, ::1] precision, const double[:, ::1] mean, const dou
     """
     cdef intptr_t d = hidden.shape[0], m = hidden.shape[1], n = precision.shape[0], each = mean.shape[0] // n, p, k
     cdef bint positive = True
-    cdef double* scratch = _scratch(m * m + 1)
+    cdef double* scratch = room_for(m * m + 1)
     with nogil:
         for p in range(n):
             log_det[p] = skvbem_hide_cells(d, m, &precision[p, 0, 0], &hidden[0, 0], &root[p, 0, 0], &crossed[p, 0, 0],
@@ -77,7 +72,7 @@ def complete(const double[:, ::1] sums, const double[:, :, ::1] root, const doub
         As of `hide`.
     """
     cdef intptr_t d = root.shape[1], m = root.shape[2], each = sums.shape[0] // root.shape[0], member
-    cdef double* scratch = _scratch(d * d + d * m + m * m)
+    cdef double* scratch = room_for(d * d + d * m + m * m)
     with nogil:
         for member in range(sums.shape[0]):
             skvbem_complete_cells(d, m, &sums[member, 0], &root[member // each, 0, 0], &crossed[member // each, 0, 0],

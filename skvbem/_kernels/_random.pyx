@@ -5,7 +5,9 @@ Streams are (4, n_lanes) words of xoshiro256++ states, IN and OUT: what is drawn
 
 from libc.math cimport exp, log
 from libc.stdint cimport intptr_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
+
+from skvbem._kernels._memory cimport room_for
 
 
 cdef extern from "_lanes.h" nogil:
@@ -39,7 +41,7 @@ def log_dirichlet(const long long[::1] starts, double[:, ::1] concentration, uin
     log_point : (n_cells, n_lanes) OUT
     """
     cdef intptr_t n_lanes = log_point.shape[1]
-    cdef double* scratch = <double*> malloc(2 * n_lanes * sizeof(double))
+    cdef double* scratch = room_for(2 * n_lanes)
     with nogil:
         skvbem_log_dirichlet(starts.shape[0] - 1, &starts[0], n_lanes, &concentration[0, 0], &streams[0, 0],
                              &log_point[0, 0], scratch)
@@ -94,7 +96,7 @@ def binomials(double n, double p, uint64_t[:, ::1] streams, double[:, ::1] drawn
 
 def multinomials(double n, const double[::1] total, uint64_t[:, ::1] streams, double[:, ::1] p):
     """Counts of n draws among cells in proportion to p (n_cells, n_lanes), which sums to `total` (n_lanes,); over p."""
-    cdef double* scratch = <double*> malloc((p.shape[0] + 1) * p.shape[1] * sizeof(double))
+    cdef double* scratch = room_for((p.shape[0] + 1) * p.shape[1])
     with nogil:
         skvbem_multinomials(&streams[0, 0], n, p.shape[0], p.shape[1], &p[0, 0], &total[0], scratch)
         free(scratch)

@@ -1,7 +1,9 @@
 """Regressions of many rows on the same regressors, one lane after the other: what M steps of them ask."""
 
 from libc.stdint cimport intptr_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
+
+from skvbem._kernels._memory cimport room_for
 
 
 cdef extern from "_regressions.h" nogil:
@@ -55,9 +57,7 @@ def solve(const long long[::1] precision_of, const double[:, :, :, ::1] matrices
         squares[:] = 0.0
         return
     run.precision_of = &precision_of[0]
-    scratch = <double*> malloc(skvbem_solve_scratch(run.d) * sizeof(double))
-    if scratch == NULL:
-        raise MemoryError
+    scratch = room_for(skvbem_solve_scratch(run.d))
     with nogil:
         for lane in range(rows.shape[0]):
             skvbem_solve(&run, &matrices[lane, 0, 0, 0], &inverses[lane, 0, 0, 0], &rows[lane, 0, 0],
@@ -86,9 +86,7 @@ def expect(Py_ssize_t n_regressors, const long long[::1] precision_of, const lon
     """
     cdef Py_ssize_t lane
     cdef skvbem_regressions run = _regressions(n_regressors, precision_of, noise_of, n_sharing, n_noises)
-    cdef double* scratch = <double*> malloc(skvbem_expect_scratch(&run) * sizeof(double))
-    if scratch == NULL:
-        raise MemoryError
+    cdef double* scratch = room_for(skvbem_expect_scratch(&run))
     with nogil:
         for lane in range(coordinates.shape[0]):
             log_normalizer[lane] = skvbem_expect_regressions(&run, &coordinates[lane, 0], &natural[lane, 0], scratch)
@@ -111,9 +109,7 @@ def growth(Py_ssize_t n_regressors, const long long[::1] precision_of, const lon
     """
     cdef Py_ssize_t lane, each = 1 if coordinates.shape[0] > 1 else 0
     cdef skvbem_regressions run = _regressions(n_regressors, precision_of, noise_of, n_sharing, n_noises)
-    cdef double* scratch = <double*> malloc(skvbem_growth_scratch(&run) * sizeof(double))
-    if scratch == NULL:
-        raise MemoryError
+    cdef double* scratch = room_for(skvbem_growth_scratch(&run))
     with nogil:
         for lane in range(statistics.shape[0]):
             grown[lane] = skvbem_regressions_growth(&run, &coordinates[lane * each, 0], &statistics[lane, 0], scratch)

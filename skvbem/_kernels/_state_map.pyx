@@ -7,7 +7,9 @@ of (x, v) after it with these (k + r, d); of (x, v) after it (k + r, k + r); of 
 """
 
 from libc.stdint cimport intptr_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
+
+from skvbem._kernels._memory cimport room_for
 
 
 cdef extern from "_state_map.h" nogil:
@@ -61,9 +63,7 @@ def map_states(const double[::1] moments, const double[:, ::1] of_precisions, co
         `of_columns`.
     """
     cdef skvbem_state_sums of = _sums(map.shape[0], moments, of_precisions, of_columns)
-    cdef double* scratch = <double*> malloc(skvbem_state_map_scratch(&of) * sizeof(double))
-    if scratch == NULL:
-        raise MemoryError
+    cdef double* scratch = room_for(skvbem_state_map_scratch(&of))
     with nogil:
         skvbem_map_states(&of, &map[0, 0], &statistics[0], scratch)
         free(scratch)
@@ -88,9 +88,7 @@ def slope_of_map(const double[::1] moments, const double[:, ::1] of_precisions, 
     """
     cdef skvbem_state_sums of = _sums(map.shape[0], moments, of_precisions, of_columns)
     cdef double value
-    cdef double* scratch = <double*> malloc(skvbem_state_map_scratch(&of) * sizeof(double))
-    if scratch == NULL:
-        raise MemoryError
+    cdef double* scratch = room_for(skvbem_state_map_scratch(&of))
     with nogil:
         value = skvbem_slope_of_map(&of, &map[0, 0], &dynamics[0], &emission[0], &precision[0, 0], &pulled[0],
                                     counts_first, &slope[0, 0], scratch)
