@@ -137,6 +137,6 @@ def _are_whole(weight: np.ndarray | None) -> bool:
 
 def mixed(hashes: np.ndarray) -> np.ndarray:
     """Hashes whose every bit depends on every bit of those given, so that sums of them tell sets of rows apart."""
-    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return hashes ^ (hashes >> np.uint64(31))
+    mixed = np.empty(hashes.size, dtype=np.uint64)
+    _hashes.mix(np.ascontiguousarray(hashes).ravel(), mixed)
+    return mixed.reshape(hashes.shape)

@@ -35,3 +35,17 @@ def add_floats(const double[:, :] table, uint64_t[::1] hashes):
                     memcpy(&bits, &value, sizeof(double))
                 hashed = hashed * MULTIPLIER + _mixed(bits) + MULTIPLIER
             hashes[i] = hashed
+
+
+def mix(const uint64_t[::1] hashes, uint64_t[::1] out):
+    """Fill hashes each of whose bits depends on every bit of those given.
+
+    Parameters
+    ----------
+    hashes : (N,) IN
+    out : (N,) OUT
+    """
+    cdef intptr_t i
+    with nogil:
+        for i in range(hashes.shape[0]):
+            out[i] = _mixed(hashes[i])
