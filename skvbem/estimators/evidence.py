@@ -341,8 +341,8 @@ class EvidenceEstimator(VBEstimator):
         method : {"draws", "linear_response", "vb"}, default="draws"
             "draws" are exact, by Gibbs chains. The chains start from what the starts of the fit have found, and run
             until they agree and their draws are worth half as many independent ones. "linear_response" draws with the
-            means of q(theta) and the covariances of linear response. "vb" draws from q(theta), which vary too little
-            where labels overlap.
+            means of q(theta) and the covariances of linear response, around each optimum that the fit has met. "vb"
+            draws from q(theta), which vary too little where labels overlap.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`; whole numbers for ``method="draws"``.
         n_chains : int, default=32

@@ -8,16 +8,18 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from skvbem._compat import warn
 from skvbem.errors import PosteriorWarning
 from skvbem.estimators.draws import MAX_LISTED, Draws
 from skvbem.estimators.fitted import Fitted, Parameters
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.uncertainty.alignment import aligned
 from skvbem.uncertainty.effective_sizes import effective_sizes
-from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws, starts_by_weight, weights_of_optima
-from skvbem.uncertainty.linear_response import LinearResponse
-from skvbem.vbem import posteriors
+from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws
+from skvbem.uncertainty.linear_response import LinearResponses
+from skvbem.uncertainty.optima import bounds_of, shares_rounded
 
 #: How draws may be made, and intervals with them, the exact ones first.
 METHODS = ("draws", "linear_response", "vb")
@@ -94,7 +96,7 @@ def posterior_draws(
         return _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner)
     rng = evaluation.generator(_STREAM, _OF_Q)
     if method == "linear_response":
-        natural = LinearResponse.of(evaluation.model, evaluation.data, fitted.statistics).draws(n_draws, rng)
+        natural = _by_linear_response(fitted, evaluation, n_draws, rng)
     else:
         natural = drawn_from_q(fitted, n_draws, rng)
     parameters = fitted.parameters_of_draws(natural)
@@ -106,6 +108,16 @@ def drawn_from_q(fitted: Fitted, n_draws: int, rng: np.random.Generator) -> np.n
     """Natural parameters of draws from q(theta), (n_cells, n_draws)."""
     many = fitted.model.prior + np.repeat(fitted.statistics[:, None], n_draws, axis=1)
     return fitted.model.prior.natural(many.sample(rng))
+
+
+def _by_linear_response(fitted: Fitted, evaluation: Evaluation, n_draws: int, rng) -> np.ndarray:
+    """Natural parameters of draws by linear response around all optima, labels as in the fit, (n_cells, n_draws)."""
+    model, data, optima = evaluation.model, evaluation.data, evaluation.ended_optima()
+    responses = LinearResponses.of(model, data, optima, bounds_of(model, data, optima))
+    natural, relabelings = responses.draws(n_draws, rng), evaluation.capabilities.relabelings
+    if len(responses.shares) == 1 or relabelings is None:
+        return natural
+    return aligned(relabelings.relabelings(evaluation.hidden, MAX_LISTED), fitted.statistics, natural)
 
 
 def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> PosteriorDraws:
@@ -120,7 +132,7 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
             "Take method='linear_response', which sums hidden variables out."
         )
     optima = evaluation.ended_optima()
-    weights = weights_of_optima(evaluation.model, evaluation.data, posteriors.VB, optima)
+    shares = softmax(bounds_of(evaluation.model, evaluation.data, optima))
     chains = GibbsChains(
         evaluation.capability("points", "sample_posterior"),
         evaluation.capability("annealing", "sample_posterior"),
@@ -128,7 +140,7 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
         evaluation.data,
         fitted.judged,
     )
-    starts = optima[:, starts_by_weight(weights, n_chains)]
+    starts = optima[:, shares_rounded(shares, n_chains)]
     drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(_STREAM, _OF_CHAINS))
     every, which = fitted.parameters_of_draws(drawn.natural), drawn.chosen(n_draws)
     diagnosed = _each(every, lambda values: _diagnosed(drawn, values, n_draws))

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 
 from skvbem.capabilities import Annealing, Points, Relabelings
 from skvbem.uncertainty.alignment import aligned
@@ -65,28 +64,6 @@ class GibbsDraws:
     def chosen(self, n_draws: int) -> np.ndarray:
         """Positions of so many of the draws, spread evenly, (n_draws,)."""
         return np.arange(n_draws) * (self.chains.shape[1] * self.chains.shape[2]) // n_draws
-
-
-def weights_of_optima(model: Any, data: Any, form: Any, optima: np.ndarray) -> np.ndarray:
-    """The share of each optimum in the posterior by its lower bound, (n_optima,).
-
-    Parameters
-    ----------
-    model : LatentModel
-    data : object
-    form : Form
-        Of a density.
-    optima : ndarray of shape (n_cells, n_optima)
-        Statistics.
-    """
-    natural, penalty = form.of(model.prior, optima)
-    bounds = model.expect(natural, data).log_normalizer + penalty
-    return softmax(bounds + model.prior.log_normalizer_of_hyperparameters(natural))
-
-
-def starts_by_weight(weights: np.ndarray, n_chains: int) -> np.ndarray:
-    """The optimum that each chain starts from, (n_chains,): as many as its share, rounded."""
-    return np.searchsorted(np.cumsum(weights), (np.arange(n_chains) + 0.5) / n_chains * weights.sum(), side="right")
 
 
 @dataclass(frozen=True, eq=False)

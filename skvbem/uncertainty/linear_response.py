@@ -24,6 +24,15 @@ bound hardly falls, and a line is no circle: draws as wide as :math:`\Sigma` say
 large. So directions of turns (`LatentModel.turns`) stay as wide as under q(theta). What no turn changes has the
 covariance of linear response all the same.
 
+**Several optima.** The other optima that the fit has met are other parts of the posterior, such as one in which all
+components have rows, beside the best, in which one is empty. Each has a linear response of its own. How much each
+counts follows from it, too. Were the posterior normal around an optimum, the evidence there would be
+
+.. math:: F + \tfrac12 \ln\lvert(1 - R^\top H R)^{-1}\rvert,
+
+as the bound F forgets there just what q(theta) q(x) forgets. The less sure labels are, the more that is; so bounds
+alone count optima with empty components for too much.
+
 V and H are derivatives, of log normalizers twice, and found as such, by differences: of expected natural parameters by
 the coordinates of q(theta), and of the E step by natural parameters. So they are there for every family and every
 model, weights and missing cells as they are.
@@ -32,12 +41,16 @@ model, weights and missing cells as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
+from scipy.special import softmax
+
+from skvbem.uncertainty.optima import shares_rounded
 
 # Draws from q(theta), by which widths of differences are chosen.
 _PILOT = 256
@@ -122,6 +135,11 @@ class LinearResponse:
         """V, the covariance of natural parameters under q(theta), (n_cells, n_cells)."""
         return self.root @ self.root.T
 
+    @property
+    def above_the_bound(self) -> float:
+        """Nats by which the evidence around the optimum is above the bound, were the posterior normal there."""
+        return 0.5 * float(np.linalg.slogdet(self.inflation)[1])
+
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Natural parameters of draws whose covariances are those of linear response, (n_cells, n_draws)."""
         n_all = max(n_draws, _FEWEST_DRAWS, _DRAWS_EACH * self.root.shape[1])
@@ -137,6 +155,58 @@ class LinearResponse:
         wider = (axes * (np.sqrt(values) - 1)) @ axes.T
         free = free + slopes.T @ (wider @ unit)
         return self.posterior.natural(self.posterior.from_unconstrained(free[:, :n_draws]))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearResponses:
+    """Linear response around different optima of the bound, each with its share of the posterior.
+
+    Parameters
+    ----------
+    responses : tuple of LinearResponse
+    shares : ndarray of shape (n_responses,)
+        Of 1.
+    """
+
+    responses: tuple[LinearResponse, ...]
+    shares: np.ndarray
+
+    @classmethod
+    def of(cls, model: Any, data: Any, optima: np.ndarray, bounds: np.ndarray) -> LinearResponses:
+        """Linear response of a VB fit and of other optima that it met; saddles among those are passed over.
+
+        Parameters
+        ----------
+        model : LatentModel
+        data : object
+        optima : ndarray of shape (n_cells, n_optima)
+            Expected statistics, the fit first.
+        bounds : ndarray of shape (n_optima,)
+            Nats.
+
+        Raises
+        ------
+        ValueError
+            If the bound is at no maximum at the fit.
+        """
+        responses = [LinearResponse.of(model, data, optima[:, 0].copy())]
+        evidences = [bounds[0] + responses[0].above_the_bound]
+        for statistics, bound in zip(optima.T[1:], bounds[1:]):
+            with suppress(ValueError):
+                responses.append(LinearResponse.of(model, data, statistics.copy()))
+                evidences.append(bound + responses[-1].above_the_bound)
+        return cls(tuple(responses), softmax(evidences))
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Natural parameters of draws, (n_cells, n_draws), as many from each response as its share says, in any order.
+
+        Labels are those of each optimum.
+        """
+        if len(self.responses) == 1:
+            return self.responses[0].draws(n_draws, rng)
+        number = np.bincount(shares_rounded(self.shares, n_draws), minlength=len(self.responses))
+        drawn = [each.draws(n, rng) for each, n in zip(self.responses, number) if n]
+        return rng.permutation(np.concatenate(drawn, axis=1), axis=1)
 
 
 def _orthonormal(root: np.ndarray, directions: np.ndarray) -> np.ndarray:

@@ -15,10 +15,11 @@ done again.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from reproduction.interval_coverage import CoverageStudy, drawn_by_each_method, held
+from reproduction.interval_coverage import METHODS, CoverageStudy, drawn_by_each_method, held
 from reproduction.records import new_line, timed
 
 from skvbem import VBLinearDynamicalSystem
@@ -62,7 +63,7 @@ def unchanged(matrices: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
-def measured(name: str, n: int, seed: int) -> dict:
+def measured(name: str, n: int, seed: int, methods: Iterable[str] = METHODS) -> dict:
     """The record of a simulation: how many intervals of each kind hold the truth, of how many, and seconds."""
     k, rate = PROBLEMS[name]
     rng = np.random.default_rng([17, k, n, seed])
@@ -72,7 +73,7 @@ def measured(name: str, n: int, seed: int) -> dict:
     with timed(record, "fit"):
         model = VBLinearDynamicalSystem(k, noise_rate_prior=rate, random_state=seed).fit(X)
     true = unchanged({what: values[None] for what, values in matrices.items()})
-    for method, draws in drawn_by_each_method(record, model, X):
+    for method, draws in drawn_by_each_method(record, model, X, methods):
         drawn = unchanged(draws.parameters["states"] | draws.parameters["columns"])
         record["held"][method] = {what: held(drawn[what], true[what][0]) for what in true}
     return record

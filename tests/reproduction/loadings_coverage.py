@@ -14,10 +14,11 @@ again.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from reproduction.interval_coverage import CoverageStudy, drawn_by_each_method, held
+from reproduction.interval_coverage import METHODS, CoverageStudy, drawn_by_each_method, held
 from reproduction.records import new_line, timed
 
 from skvbem import VBFactorAnalysis
@@ -37,7 +38,7 @@ def truth(rng: np.random.Generator) -> np.ndarray:
     return np.where(large, rng.uniform(0.5, 0.9, size=large.shape), _CROSS * rng.normal(size=large.shape))
 
 
-def measured(name: str, n: int, seed: int) -> dict:
+def measured(name: str, n: int, seed: int, methods: Iterable[str] = METHODS) -> dict:
     """The record of a simulation: how many intervals of each kind hold the truth, of how many, and seconds."""
     rng = np.random.default_rng([16, n, seed])
     loadings = truth(rng)
@@ -51,7 +52,7 @@ def measured(name: str, n: int, seed: int) -> dict:
     order, signs = (of_one[0] for of_one in matched(turned[None], model.loadings_))
     turned = turned[:, order] * signs
     large = np.abs(turned) > _LARGE
-    for method, draws in drawn_by_each_method(record, model, X):
+    for method, draws in drawn_by_each_method(record, model, X, methods):
         drawn = draws.parameters["factor"]
         record["held"][method] = {
             "large loadings": held(drawn["loadings"][:, large], turned[large]),

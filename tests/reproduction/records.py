@@ -61,6 +61,7 @@ def simulate(
     problems: Iterable[str],
     measured: Callable[[str, int, int], Mapping[str, Any]],
     tables: Iterable[Callable[[list[dict]], Iterable[tuple[str, ...]]]],
+    again: Callable[[dict, str], dict] | None = None,
 ) -> None:
     """The command line of a script that measures simulations of problems, seed after seed, or prints its tables.
 
@@ -74,13 +75,17 @@ def simulate(
         The line of a problem, a number of rows and a seed, with these as "problem", "n" and "seed".
     tables : iterable of callable
         The rows of each table, from all lines.
+    again : callable of (dict, str), optional
+        A line in which what one method finds is measured again.
     """
     names = list(problems)
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("what", choices=["measure", "table"])
+    parser.add_argument("what", choices=["measure", "table", *(["again"] if again else [])])
     parser.add_argument("--seconds", type=float, default=900.0, help="CPU seconds after which no simulation is begun")
     parser.add_argument("--rows", type=int, default=200)
     parser.add_argument("--only", nargs="+", choices=names, default=names)
+    if again:
+        parser.add_argument("--method", help="what is measured again, in all lines of these problems and rows")
     options = parser.parse_args()
     if options.what == "measure":
         done = {(each["problem"], each["n"], each["seed"]) for each in read_record(path)}
@@ -90,6 +95,12 @@ def simulate(
                 if (name, options.rows, seed) not in done and time.process_time() < options.seconds:
                     add_to_record(path, measured(name, options.rows, seed))
             seed += 1
+    if again and options.what == "again":
+        lines = read_record(path)
+        for k, line in enumerate(lines):
+            if line["problem"] in options.only and line["n"] == options.rows:
+                lines[k] = again(line, options.method)
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     for rows in tables:
         for row in rows(read_record(path)):
             print(", ".join(row))

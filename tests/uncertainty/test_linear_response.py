@@ -6,14 +6,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from laws.models import MODELS
+from reproduction.interval_coverage import PROBLEMS
 from scipy.special import polygamma
 from sklearn.exceptions import ConvergenceWarning
 
-from skvbem import VBHMM, VBFactorAnalysis, VBMixture
+from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBMixture
 from skvbem.emissions import FactorGaussian, Gaussian, Poisson
+from skvbem.evidence.evaluation import Evaluation
 from skvbem.families import Dirichlet, Gamma, Product
 from skvbem.families.hierarchical import Hierarchical
-from skvbem.uncertainty.linear_response import LinearResponse, covariance_of_hidden, covariance_of_natural
+from skvbem.uncertainty.linear_response import (
+    LinearResponse,
+    LinearResponses,
+    covariance_of_hidden,
+    covariance_of_natural,
+)
+from skvbem.uncertainty.optima import bounds_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 
@@ -196,3 +204,72 @@ def test_a_saddle_is_refused(rng):
     even = evaluation.model.expect(np.zeros((evaluation.model.n_cells, 1)), evaluation.data).statistics[:, 0]
     with pytest.raises(ValueError, match="needs a fit at a maximum of the lower bound"):
         LinearResponse.of(evaluation.model, evaluation.data, even)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_says_how_far_the_evidence_is_above_the_bound(seed):
+    """Of two overlapping classes of many rows, whose posterior is nearly normal but for the names of classes."""
+    rng = np.random.default_rng(seed)
+    group = rng.random(2000) < 0.4
+    X = (rng.random((2000, 4)) < np.where(group, 0.8, 0.3)[:, None]).astype(int)
+    model = VBDiscreteDAG(latents=2, random_state=0, tol=1e-8).fit(X)
+    evaluation = model.evaluation(X)
+    response = LinearResponse.of(evaluation.model, evaluation.data, evaluation.fit("vb").statistics)
+    sampled = model.log_evidence(X, kind="auto", error=0.01)
+    assert model.lower_bound_ + response.above_the_bound + np.log(2) == approx(float(sampled), abs=0.04)
+    assert response.above_the_bound > 2
+
+
+def fitted_by(name, seed):
+    """2 000 rows drawn from a problem's prior, and a fit that leaves a component empty."""
+    problem = PROBLEMS[name]
+    rng = np.random.default_rng([20261123, list(PROBLEMS).index(name), 2000, seed])
+    X = problem.rows(problem.truth(rng), 2000, rng)
+    return X, problem.fitted(X, seed)
+
+
+@pytest.mark.parametrize("seed", [4, 45, 51])
+def test_optima_have_their_shares_of_the_posterior(seed):
+    """How probable is it that a class has hardly any row? Exact draws say so, and bounds are wrong."""
+    X, model = fitted_by("classes, K = 3", seed)
+    drawn = {}
+    for method in ("draws", "linear_response"):
+        weights = model.sample_posterior(X, 2000, method=method).parameters["tables"]["h0"]
+        drawn[method] = np.mean(weights.min(axis=1) < 0.005)
+    evaluation = model.evaluation(X)
+    bounds = bounds_of(evaluation.model, evaluation.data, evaluation.ended_optima())
+    assert 1 / np.exp(bounds - bounds[0]).sum() > 0.5
+    assert drawn["linear_response"] == approx(drawn["draws"], abs=0.06)
+
+
+def test_draws_of_other_optima_have_the_labels_of_the_fit(monkeypatch):
+    """However the classes of another optimum are called."""
+    X, model = fitted_by("classes, K = 3", 45)
+    evaluation = model.evaluation(X)
+    best, other = evaluation.ended_optima()[:, :2].T
+    drawn = []
+    for cells in evaluation.capabilities.relabelings.listed_relabelings(evaluation.hidden, 6):
+        optima = np.column_stack([best, other[cells]])
+        monkeypatch.setattr(Evaluation, "ended_optima", lambda _, optima=optima: optima)
+        weights = model.sample_posterior(X, 500, method="linear_response").parameters["tables"]["h0"]
+        drawn.append(np.median(weights, axis=0))
+        small = weights.min(axis=1) > 0.005
+        assert small.mean() > 0.5
+        assert small[:250].mean() == approx(small[250:].mean(), abs=0.1)  # in any order
+    assert len(drawn) == 6
+    assert np.ptp(drawn, axis=0).max() < 0.02
+
+
+def test_other_optima_that_are_saddles_are_passed_over(rng):
+    group = rng.integers(0, 2, size=200)
+    X = (rng.random((200, 4)) < np.where(group, 0.95, 0.05)[:, None]).astype(int)
+    evaluation = VBMixture(2, emission="bernoulli", n_init=2, random_state=0).fit(X).evaluation(X)
+    model, data = evaluation.model, evaluation.data
+    even = model.expect(np.zeros((model.n_cells, 1)), data).statistics
+    points = np.column_stack([evaluation.fit("vb").statistics, even])
+    responses = LinearResponses.of(model, data, points, bounds_of(model, data, points))
+    assert responses.shares.tolist() == [1.0]
+    alone = LinearResponse.of(model, data, points[:, 0]).draws(50, np.random.default_rng(0))
+    assert (responses.draws(50, np.random.default_rng(0)) == alone).all()
+    with pytest.raises(ValueError, match="at a saddle"):
+        LinearResponses.of(model, data, points[:, ::-1], np.zeros(2))

@@ -34,6 +34,22 @@ ERRORS = {
     "draws of linear response are widened by variances": [
         ("wider = (axes * (np.sqrt(values) - 1)) @ axes.T", "wider = (axes * (values - 1)) @ axes.T")
     ],
+    "optima count as their bounds say": [
+        ("evidences.append(bound + responses[-1].above_the_bound)", "evidences.append(bound)"),
+        ("evidences = [bounds[0] + responses[0].above_the_bound]", "evidences = [bounds[0]]"),
+    ],
+    "what a bound forgets is counted twice": [
+        (
+            "return 0.5 * float(np.linalg.slogdet(self.inflation)[1])",
+            "return float(np.linalg.slogdet(self.inflation)[1])",
+        )
+    ],
+    "draws of other optima keep their labels": [
+        (
+            "if len(responses.shares) == 1 or relabelings is None:",
+            "if len(responses.shares) >= 1 or relabelings is None:",
+        )
+    ],
     "chains that are elsewhere are taken to agree": [
         (
             "total = covariance[:, 0] + chains.mean(axis=2).var(axis=1, ddof=1)",
