@@ -298,6 +298,26 @@ class Emission(ABC):
         """
         return True
 
+    def transferred(
+        self, blocks: Sequence[Any], weight: np.ndarray, prior: Any, order: np.ndarray, labels: np.ndarray
+    ) -> tuple[np.ndarray, float] | None:
+        """Labels (n_rows,) after transfers of single rows, if there is a swift way to find them; else None.
+
+        Rows go one by one, sweep after sweep, to where they make rows and labels together most probable, until none
+        does. The logarithm of that probability, nats, but for what does not hang on labels, is returned with them.
+
+        Parameters
+        ----------
+        blocks : sequence of Table
+        weight : ndarray of shape (n_rows,)
+        prior : ConjugateFamily
+            Its hyperparameters known.
+        order : ndarray of int
+            Rows that may go, in the order in which they are asked.
+        labels : ndarray of int, shape (n_rows,)
+        """
+        return None
+
     def count_blocks(self, prior: Any) -> list[tuple[int, Dirichlet]]:
         """Dirichlet blocks of a prior whose statistics count rows, each with its first cell.
 

@@ -19,7 +19,7 @@ from skvbem.uncertainty.alignment import aligned
 from skvbem.uncertainty.effective_sizes import effective_sizes
 from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws
 from skvbem.uncertainty.linear_response import LinearResponses
-from skvbem.uncertainty.optima import bounds_of, shares_rounded
+from skvbem.uncertainty.optima import bounds_of, split_by_weight
 
 #: How draws may be made, and intervals with them, the exact ones first.
 METHODS = ("draws", "linear_response", "vb")
@@ -115,7 +115,7 @@ def _by_linear_response(fitted: Fitted, evaluation: Evaluation, n_draws: int, rn
     model, data, optima = evaluation.model, evaluation.data, evaluation.ended_optima()
     responses = LinearResponses.of(model, data, optima, bounds_of(model, data, optima))
     natural, relabelings = responses.draws(n_draws, rng), evaluation.capabilities.relabelings
-    if len(responses.shares) == 1 or relabelings is None:
+    if len(responses.weights) == 1 or relabelings is None:
         return natural
     return aligned(relabelings.relabelings(evaluation.hidden, MAX_LISTED), fitted.statistics, natural)
 
@@ -132,7 +132,7 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
             "Take method='linear_response', which sums hidden variables out."
         )
     optima = evaluation.ended_optima()
-    shares = softmax(bounds_of(evaluation.model, evaluation.data, optima))
+    weights = softmax(bounds_of(evaluation.model, evaluation.data, optima))
     chains = GibbsChains(
         evaluation.capability("points", "sample_posterior"),
         evaluation.capability("annealing", "sample_posterior"),
@@ -140,7 +140,7 @@ def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> Post
         evaluation.data,
         fitted.judged,
     )
-    starts = optima[:, shares_rounded(shares, n_chains)]
+    starts = optima[:, split_by_weight(weights, n_chains)]
     drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(_STREAM, _OF_CHAINS))
     every, which = fitted.parameters_of_draws(drawn.natural), drawn.chosen(n_draws)
     diagnosed = _each(every, lambda values: _diagnosed(drawn, values, n_draws))

@@ -50,7 +50,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import softmax
 
-from skvbem.uncertainty.optima import shares_rounded
+from skvbem.uncertainty.optima import split_by_weight
 
 # Draws from q(theta), by which widths of differences are chosen.
 _PILOT = 256
@@ -164,12 +164,12 @@ class LinearResponses:
     Parameters
     ----------
     responses : tuple of LinearResponse
-    shares : ndarray of shape (n_responses,)
+    weights : ndarray of shape (n_responses,)
         Of 1.
     """
 
     responses: tuple[LinearResponse, ...]
-    shares: np.ndarray
+    weights: np.ndarray
 
     @classmethod
     def of(cls, model: Any, data: Any, optima: np.ndarray, bounds: np.ndarray) -> LinearResponses:
@@ -204,7 +204,7 @@ class LinearResponses:
         """
         if len(self.responses) == 1:
             return self.responses[0].draws(n_draws, rng)
-        number = np.bincount(shares_rounded(self.shares, n_draws), minlength=len(self.responses))
+        number = np.bincount(split_by_weight(self.weights, n_draws), minlength=len(self.responses))
         drawn = [each.draws(n, rng) for each, n in zip(self.responses, number) if n]
         return rng.permutation(np.concatenate(drawn, axis=1), axis=1)
 

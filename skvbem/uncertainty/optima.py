@@ -24,6 +24,6 @@ def bounds_of(model: Any, data: Any, optima: np.ndarray) -> np.ndarray:
     return bounds + model.prior.log_normalizer_of_hyperparameters(natural)
 
 
-def shares_rounded(shares: np.ndarray, n: int) -> np.ndarray:
+def split_by_weight(weights: np.ndarray, n: int) -> np.ndarray:
     """The optimum that each of n chains, or draws, belongs to, (n,): as many as its share, rounded."""
-    return np.searchsorted(np.cumsum(shares), (np.arange(n) + 0.5) / n * shares.sum(), side="right")
+    return np.searchsorted(np.cumsum(weights), (np.arange(n) + 0.5) / n * weights.sum(), side="right")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from reproduction.optima_problems import COVARIANCES, Problem
@@ -128,7 +129,13 @@ def timed_parts(problem: Problem, rng: np.random.Generator) -> Parts:
 
 
 def peer_parts(problem: Problem, rng: np.random.Generator) -> Parts | None:
-    """Where a peer's fit of the same likelihood ends, if there is a peer."""
+    """Where a peer's fit of the same likelihood ends, if there is a peer, and it ends at all."""
+    with suppress(ValueError):  # hmmlearn's fits may end in NaN, and fail
+        return _of_a_peer(problem, rng)
+    return None
+
+
+def _of_a_peer(problem: Problem, rng: np.random.Generator) -> Parts | None:
     X, k, seed = problem.rows.X, problem.n_components, int(rng.integers(2**31))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -268,7 +268,7 @@ def test_other_optima_that_are_saddles_are_passed_over(rng):
     even = model.expect(np.zeros((model.n_cells, 1)), data).statistics
     points = np.column_stack([evaluation.fit("vb").statistics, even])
     responses = LinearResponses.of(model, data, points, bounds_of(model, data, points))
-    assert responses.shares.tolist() == [1.0]
+    assert responses.weights.tolist() == [1.0]
     alone = LinearResponse.of(model, data, points[:, 0]).draws(50, np.random.default_rng(0))
     assert (responses.draws(50, np.random.default_rng(0)) == alone).all()
     with pytest.raises(ValueError, match="at a saddle"):

@@ -354,7 +354,7 @@ def test_rows_that_a_component_would_not_let_go_are_transferred():
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     emission = Gaussian(mean_precision_prior=1.0, covariance_prior=None, degrees_of_freedom_prior=13.0)
     fit = VBMixture(4, emission=emission, random_state=0).fit(X)
-    assert "transfer" in [move.kind for move in fit.restarts_.moves]
+    assert {"transfer", "change, transfer"} & {move.kind for move in fit.restarts_.moves}
 
 
 def test_of_many_rows_starts_see_few(rng):

@@ -23,7 +23,7 @@ or for more than 40 columns, triangular factors multiply differences instead, co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -31,6 +31,7 @@ from typing import Self
 import numpy as np
 from scipy.special import stdtrit
 
+from skvbem._kernels import _partitions
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import NormalPriorEmission
@@ -46,6 +47,9 @@ from skvbem.families import NormalPoint, NormalWishart
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.normal_hyperpriors import HiddenMeanPrecision, HiddenScale, normal_wishart_prior
 
+# Columns of rows that change their component one by one by a compiled loop, the nats up to which a gain is rounding,
+# and sweeps over all rows.
+_MAX_COLUMNS_OF_TRANSFERS, _MIN_GAIN, _MAX_SWEEPS = 32, 1e-6, 50
 # Share of the variance of standardized columns, in some direction, that is taken for rounding.
 _COLLINEAR = 1e-12
 
@@ -225,6 +229,28 @@ class DenseGaussian(NormalPriorEmission):
     def is_conjugate(self, table: DenseTable) -> bool:
         """Whether rows are observed whole or not at all."""
         return not any(0 < len(missing) < self.n_columns for _, missing in table.runs)
+
+    def transferred(
+        self,
+        blocks: Sequence[DenseTable],
+        weight: np.ndarray,
+        prior: NormalWishart,
+        order: np.ndarray,
+        labels: np.ndarray,
+    ) -> tuple[np.ndarray, float] | None:
+        """See `Emission.transferred`; None for gaps, many columns, or one precision for all components."""
+        if self.tied or self.n_columns > _MAX_COLUMNS_OF_TRANSFERS or any(len(block.patterns) for block in blocks):
+            return None
+        labels, rows = labels.astype(np.int64), np.concatenate([block.frame.T for block in blocks])
+        precision, freedom, mean, scale, rows, weight = (
+            np.ascontiguousarray(each, dtype=float)
+            for each in (prior.mean_precision, prior.degrees_of_freedom, prior.mean, prior.scale, rows, weight)
+        )
+        order = order.astype(np.int64)
+        evidence = _partitions.transfer(
+            precision, freedom, mean, scale, rows, weight, order, _MIN_GAIN, _MAX_SWEEPS, labels
+        )
+        return None if np.isnan(evidence) else (labels, evidence)
 
     def seeding_coordinates(self, block: DenseTable) -> np.ndarray:
         """Rows in standard deviations from the means of the columns."""

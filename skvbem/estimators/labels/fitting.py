@@ -30,6 +30,8 @@ _N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 4, 4, 2
 # of one dropped, empty; and components of the rows around one, by maximum likelihood, where they have some width, and
 # under a prior.
 _N_DRAWN, _N_DRAWN_OF_ANY, _N_JOINED, _N_DROPPED, _N_AROUND, _N_AROUND_ANY = 8, 3, 2, 1, 8, 3
+# Searches among partitions, under a prior, where they are swift: instead of new starts, and of half of the crossings.
+_N_SEARCHES = 4
 # New starts whose expected rows are in memory together.
 _AT_ONCE = 4
 # Nats a row below which components hardly overlap, and divisions, draws and components around a row then.
@@ -156,12 +158,15 @@ class LabelMethod(FitMethod):
             draw(0, _N_DRAWN_WHERE_APART)
             propose("around a row", of_best.around_rows(_N_DRAWN_WHERE_APART, 1 if has_prior else n_own, rng))
             return Proposals(kinds, np.concatenate(proposed, axis=1))
+        searched = np.empty(0)
         if has_prior:
             draw(0, _N_DRAWN)
             draw(int(rng.integers(len(others) + 1)), _N_DRAWN_OF_ANY)
             propose("around a row", of_best.around_rows(_N_AROUND_ANY, 1, rng))
             if n_failed <= len(others):
                 propose("transfer", of_best.transferred([best, *others][n_failed])[None])
+            searched = of_best.changed_and_transferred(_N_SEARCHES, rng)
+            propose("change, transfer", searched)
             if n_failed == 0:
                 for kind, each in zip(*of_best.emptied(_N_JOINED, _N_DROPPED)):
                     propose(kind, each[None])
@@ -169,11 +174,11 @@ class LabelMethod(FitMethod):
             draw(0, _N_DRAWN_OF_ANY)
             propose("around a row", of_best.around_rows(_N_AROUND, n_own, rng))
         pairs = [pair for other in others for pair in ((best, other), (other, best))]
-        for _ in range(_N_ANEW // _AT_ONCE):
+        for _ in range(0 if len(searched) else _N_ANEW // _AT_ONCE):
             propose(ALONE, shared_anew(rows, model.n_components, _AT_ONCE, rng))
         propose("share out anew", shared_among_some(rows, best, _N_AMONG_SOME, rng))
         for pair in pairs:
-            propose("cross", crossed(rows, *pair, _N_CROSSED, rng, model.emission.n_levels))
+            propose("cross", crossed(rows, *pair, 1 if len(searched) else _N_CROSSED, rng, model.emission.n_levels))
         return Proposals(kinds, np.concatenate(proposed, axis=1))
 
     def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:

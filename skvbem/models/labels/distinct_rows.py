@@ -11,7 +11,7 @@ hundred.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -253,3 +253,21 @@ class DistinctRows:
         """The rows of each block."""
         ends = np.cumsum([len(block) for block in self.blocks]).tolist()
         return [slice(end - len(block), end) for end, block in zip(ends, self.blocks)]
+
+    @cached_property
+    def _norms(self) -> np.ndarray:
+        """Squared distances of rows from the origin, (n_rows,)."""
+        return (self.coordinates**2).sum(axis=1)
+
+    def squares_from(self, places: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Squared distances of all rows from those at some places, (n_places, n_rows)."""
+        squares = self._norms[places][:, None] - 2 * self.coordinates[places] @ self.coordinates.T
+        squares += self._norms
+        return np.maximum(squares, 0.0, out=squares)
+
+    def near_one(self, fewest: int, most: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+        """Which rows are nearest to one of them, any one, and which that is; from so few to so many, as likely few."""
+        row = int(np.argmin(draws(self.hashes, rng.integers(2**63, dtype=np.uint64))))
+        away = self.squares_from([row])[0]
+        n_near = int(np.exp(rng.uniform(np.log(fewest), np.log(most))))
+        return away <= np.partition(away, n_near - 1)[n_near - 1], row

@@ -13,7 +13,6 @@ that of the rows with the label.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple, cast
 
@@ -24,6 +23,7 @@ from skvbem.emissions.base import Step
 from skvbem.emissions.known_labels import without_labels
 from skvbem.models.labels.distinct_rows import DistinctRows, draws
 from skvbem.models.labels.model import LabelModel
+from skvbem.models.labels.partitions import Partitions
 from skvbem.models.labels.seeding import with_known_labels
 from skvbem.models.labels.transfers import Transfers
 
@@ -176,25 +176,14 @@ class Recombinations:
         one, other = (draws(self.rows.hashes, seed) for seed in seeds)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             near = np.argmin(one / sets, axis=1)
-            away = self._squares_from(near)
+            away = self.rows.squares_from(near)
             share = other / (sets if is_ball else sets * away)
             share[np.isnan(share)] = np.inf
             far = np.argmin(share, axis=1)
-        limit = away[np.arange(len(sets)), far][:, None] if is_ball else self._squares_from(far)
+        limit = away[np.arange(len(sets)), far][:, None] if is_ball else self.rows.squares_from(far)
         first = away <= limit
         fraction = (1 - _ELSEWHERE) * np.stack([first, ~first]) + _ELSEWHERE / 2
         return fraction * sets
-
-    @cached_property
-    def _norms(self) -> np.ndarray:
-        """Squared distances of rows from the origin, (n_rows,)."""
-        return (self.rows.coordinates**2).sum(axis=1)
-
-    def _squares_from(self, places: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Squared distances of all rows from those at some places, (n_places, n_rows)."""
-        squares = self._norms[places][:, None] - 2 * self.rows.coordinates[places] @ self.rows.coordinates.T
-        squares += self._norms
-        return np.maximum(squares, 0.0, out=squares)
 
     # Room for a half ------------------------------------------------------------------------------------------------
 
@@ -322,10 +311,7 @@ class Recombinations:
         most = max(n_rows // 4, fewest + 1)
         expected_rows = np.repeat(self.expected_rows[None], n, axis=0)
         for each in expected_rows:
-            row = int(np.argmin(draws(self.rows.hashes, rng.integers(2**63, dtype=np.uint64))))
-            away = self._squares_from([row])[0]
-            n_near = int(np.exp(rng.uniform(np.log(fewest), np.log(most))))
-            near = away <= np.partition(away, n_near - 1)[n_near - 1]
+            near = self.rows.near_one(fewest, most, rng)[0]
             _, gone, into = joins[int(rng.integers(len(joins)))]
             each[into] += each[gone]
             each[gone] = 0.0
@@ -336,9 +322,26 @@ class Recombinations:
     def transferred(self, expected_rows: np.ndarray) -> np.ndarray:
         """Rows of one component each, (n_components, n_rows), that transfers lead to from expected rows."""
         labels = expected_rows.argmax(axis=0)
+        improved = self._partitions.transferred(labels)
+        if improved is not None:
+            return self._of_labels(improved[0])
         transfers = Transfers(self.model.emission, self.prior, self.rows, self.natural, self.n)
         labels = transfers.best_labels(labels, self._statistics(self._of_labels(labels)[None])[:, 0])
         return self._of_labels(labels)
+
+    def changed_and_transferred(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Rows of one component each, (n, n_components, n_rows), where rows were changed and transferred by turns.
+
+        There are none where transfers are not swift.
+        """
+        pairs = [(gone, into) for _, gone, into in self.joins()[:_N_ROOMS]]
+        labels = self.expected_rows.argmax(axis=0)
+        partitions = self._partitions.searched(labels, pairs, n, rng) if pairs else []
+        return np.array([self._of_labels(each) for each in partitions])
+
+    @cached_property
+    def _partitions(self) -> Partitions:
+        return Partitions(self._emission, self._blocks, self.rows, self.prior, self.n, self.n_levels)
 
     def _of_labels(self, labels: np.ndarray) -> np.ndarray:
         return (labels == np.arange(self.n)[:, None]) * self.rows.weight

@@ -46,8 +46,8 @@ ERRORS = {
     ],
     "draws of other optima keep their labels": [
         (
-            "if len(responses.shares) == 1 or relabelings is None:",
-            "if len(responses.shares) >= 1 or relabelings is None:",
+            "if len(responses.weights) == 1 or relabelings is None:",
+            "if len(responses.weights) >= 1 or relabelings is None:",
         )
     ],
     "chains that are elsewhere are taken to agree": [

@@ -11,6 +11,21 @@ TESTS = (
 )
 
 ERRORS = {
+    "a row is weighed against a component that it is still in": [
+        ("(freedom - w) / 2.0 * log(shrunk)", "freedom / 2.0 * log(shrunk)")
+    ],
+    "a component that a row has left keeps its center": [
+        ("of->center[k * d + i] += sign * weight / after", "of->center[k * d + i] += weight / after")
+    ],
+    "transfers forget how many rows a component has": [
+        ("- of_pi + of_gamma[1] - of_gamma[0]", "- of_pi"),
+        ("- of_pi + of_gamma[0] - of_gamma[2]", "- of_pi"),
+    ],
+    "transfers go through rows as they came": [
+        ('self.order = free[np.argsort(rows.hashes[free], kind="stable")]', "self.order = free")
+    ],
+    "known labels change in searches": [("labels[near & self.is_free] = gone", "labels[near] = gone")],
+    "searches keep what is worse": [("if other is not None and other[1] > best[1]:", "if other is not None:")],
     "a component that is joined into another stays where it was, too": [
         ("joined[self.cells[other].T, lanes] = 0.0", "joined[self.cells[other].T, lanes] *= 1.0")
     ],
