@@ -30,8 +30,9 @@ _N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 4, 4, 2
 # of one dropped, empty; and components of the rows around one, by maximum likelihood, where they have some width, and
 # under a prior.
 _N_DRAWN, _N_DRAWN_OF_ANY, _N_JOINED, _N_DROPPED, _N_AROUND, _N_AROUND_ANY = 8, 3, 2, 1, 8, 3
-# Searches among partitions, under a prior, where they are swift: instead of new starts, and of half of the crossings.
-_N_SEARCHES = 4
+# Searches among partitions, under a prior, where they are swift: instead of new starts, and of half of the crossings;
+# and how many rows times components all of them see at most, beyond the first one.
+_N_SEARCHES, _MOST_SEARCHED = 4, 3000
 # New starts whose expected rows are in memory together.
 _AT_ONCE = 4
 # Nats a row below which components hardly overlap, and divisions, draws and components around a row then.
@@ -165,7 +166,8 @@ class LabelMethod(FitMethod):
             propose("around a row", of_best.around_rows(_N_AROUND_ANY, 1, rng))
             if n_failed <= len(others):
                 propose("transfer", of_best.transferred([best, *others][n_failed])[None])
-            searched = of_best.changed_and_transferred(_N_SEARCHES, rng)
+            n_searches = int(np.clip(_MOST_SEARCHED // (len(rows) * model.n_components), 1, _N_SEARCHES))
+            searched = of_best.changed_and_transferred(n_searches, rng)
             propose("change, transfer", searched)
             if n_failed == 0:
                 for kind, each in zip(*of_best.emptied(_N_JOINED, _N_DROPPED)):
