@@ -1,4 +1,4 @@
-"""Transfers of rows between components that are normal distributions, judged by the evidence of rows of known components.
+"""Transfers of rows between normal components, judged by the evidence of rows of known components.
 
 Priors are Normal-Wishart, a precision matrix for each component.
 """
@@ -63,8 +63,8 @@ def transfer(const double[::1] precision, const double[::1] freedom, const doubl
     cdef double* room = room_for(skvbem_components_size(of.n_components, of.d))
     with nogil:
         skvbem_place_components(&of, room)
-        n = skvbem_transfer_rows(&of, rows.shape[0], &rows[0, 0], &weight[0], &order[0], order.shape[0], least, n_sweeps,
-                                 &labels[0])
+        n = skvbem_transfer_rows(&of, rows.shape[0], &rows[0, 0], &weight[0], &order[0], order.shape[0], least,
+                                 n_sweeps, &labels[0])
         evidence = skvbem_log_evidence_of_components(&of) if n >= 0 else NAN
         free(room)
     return evidence

@@ -32,7 +32,7 @@ _N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 4, 4, 2
 _N_DRAWN, _N_DRAWN_OF_ANY, _N_JOINED, _N_DROPPED, _N_AROUND, _N_AROUND_ANY = 8, 3, 2, 1, 8, 3
 # Searches among partitions, under a prior, where they are swift: instead of new starts, and of half of the crossings;
 # and how many rows times components all of them see at most, beyond the first one.
-_N_SEARCHES, _MOST_SEARCHED = 4, 3000
+_N_SEARCHES, _MAX_CELLS_OF_SEARCHES = 4, 3000
 # New starts whose expected rows are in memory together.
 _AT_ONCE = 4
 # Nats a row below which components hardly overlap, and divisions, draws and components around a row then.
@@ -166,7 +166,7 @@ class LabelMethod(FitMethod):
             propose("around a row", of_best.around_rows(_N_AROUND_ANY, 1, rng))
             if n_failed <= len(others):
                 propose("transfer", of_best.transferred([best, *others][n_failed])[None])
-            n_searches = int(np.clip(_MOST_SEARCHED // (len(rows) * model.n_components), 1, _N_SEARCHES))
+            n_searches = int(np.clip(_MAX_CELLS_OF_SEARCHES // (len(rows) * model.n_components), 1, _N_SEARCHES))
             searched = of_best.changed_and_transferred(n_searches, rng)
             propose("change, transfer", searched)
             if n_failed == 0:
