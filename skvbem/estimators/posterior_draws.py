@@ -112,7 +112,9 @@ def drawn_from_q(fitted: Fitted, n_draws: int, rng: np.random.Generator) -> np.n
 
 def _by_linear_response(fitted: Fitted, evaluation: Evaluation, n_draws: int, rng) -> np.ndarray:
     """Natural parameters of draws by linear response around all optima, labels as in the fit, (n_cells, n_draws)."""
-    model, data, optima = evaluation.model, evaluation.data, evaluation.ended_optima()
+    model, data = evaluation.model, evaluation.data
+    # the first optimum is the fit, whose labels may since have changed their places
+    optima = np.column_stack([fitted.statistics, evaluation.ended_optima()[:, 1:]])
     responses = LinearResponses.of(model, data, optima, bounds_of(model, data, optima))
     natural, relabelings = responses.draws(n_draws, rng), evaluation.capabilities.relabelings
     if len(responses.weights) == 1 or relabelings is None:

@@ -10,7 +10,7 @@ from reproduction.interval_coverage import PROBLEMS
 from scipy.special import polygamma
 from sklearn.exceptions import ConvergenceWarning
 
-from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBMixture
+from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBMixture, datasets
 from skvbem.emissions import FactorGaussian, Gaussian, Poisson
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.families import Dirichlet, Gamma, Product
@@ -273,3 +273,13 @@ def test_other_optima_that_are_saddles_are_passed_over(rng):
     assert (responses.draws(50, np.random.default_rng(0)) == alone).all()
     with pytest.raises(ValueError, match="at a saddle"):
         LinearResponses.of(model, data, points[:, ::-1], np.zeros(2))
+
+
+def test_draws_have_the_labels_that_the_fit_published():
+    """States of this chain, of which one optimum is kept, changed their places after the fit."""
+    X = datasets.load_earthquakes().data
+    model = VBHMM(3, emission="poisson", random_state=0).fit(X)
+    evaluation = model.evaluation(X)
+    assert evaluation.ended_optima().shape[1] == 1
+    rates = model.sample_posterior(X, 2000, method="linear_response").parameters["poisson"]["rates"]
+    assert np.median(rates, axis=0) == approx(model.parameters_["poisson"]["rates"], rel=0.05)

@@ -19,8 +19,8 @@ from skvbem.vbem.hyperparameters import best_strength
 from skvbem.vbem.posteriors import Form
 
 # Rows below which starts see all of them; how many times as many each stage has; a stage is worth its while if there
-# are so many times its rows.
-_MAX_ROWS_AT_ONCE, _TIMES_AS_MANY, _WORTH_A_STAGE = 4096, 4, 16
+# are so many times its rows; rows of the largest one, which are in memory at once.
+_MAX_ROWS_AT_ONCE, _TIMES_AS_MANY, _WORTH_A_STAGE, _MAX_ROWS_OF_A_STAGE = 4096, 4, 16, 2**15
 #: `weight_concentration_prior` whose strength is to be learned.
 OPTIMIZED = "optimized"
 
@@ -64,7 +64,7 @@ class MixtureMethod(LabelMethod):
             return []
         stages: list[Ascent] = [ascent.on(ascent.rows)]
         most = MAX_DISTINCT_ROWS * _TIMES_AS_MANY
-        while ascent.rows.is_sample and most * _WORTH_A_STAGE <= len(data):
+        while ascent.rows.is_sample and most <= min(len(data) // _WORTH_A_STAGE, _MAX_ROWS_OF_A_STAGE):
             rows = DistinctRows.of(emission, data, most)
             stages.append(ascent.on(rows))
             if not rows.is_sample:
