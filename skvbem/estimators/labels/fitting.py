@@ -129,7 +129,8 @@ class LabelMethod(FitMethod):
         One component of the best is divided in the room of two that are joined or of one that is dropped, or that room
         stays empty; rows of some components of it, or all rows, are shared out anew; components of the best and of
         another are taken together; parameters are drawn; of one optimum after the other, rows go one by one to where
-        they are more probable. Where starts agreed on components that hardly overlap, the most promising divisions are
+        they are more probable. Where that is swift, searches among partitions replace rows that are all shared out
+        anew. Where starts agreed on components that hardly overlap, the most promising divisions are
         enough. Where rows are many and not sampled, divisions alone are tried: each proposal costs as much as a start.
         """
         model, rows = ascent.model, ascent.rows
