@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "_lanes.h"
-
-#define SKVBEM_LOG_PI 1.1447298858494001741
+#include "_wishart.h"
 
 /* Components in turn: of the prior, and after the rows that each has. */
 typedef struct {
@@ -38,22 +37,6 @@ static void skvbem_place_components(skvbem_components *of, double *room) {
     of->scratch = of->away + d;
 }
 
-/* The Cholesky factor of a symmetric matrix in its lower triangle, in place; 0 where it is not positive. */
-static int skvbem_rooted(intptr_t d, double *a) {
-    for (intptr_t j = 0; j < d; j++) {
-        double pivot = a[j * d + j];
-        for (intptr_t k = 0; k < j; k++) pivot -= a[j * d + k] * a[j * d + k];
-        if (!(pivot > 0.0)) return 0;
-        a[j * d + j] = sqrt(pivot);
-        for (intptr_t i = j + 1; i < d; i++) {
-            double sum = a[i * d + j];
-            for (intptr_t k = 0; k < j; k++) sum -= a[i * d + k] * a[j * d + k];
-            a[i * d + j] = sum / a[j * d + j];
-        }
-    }
-    return 1;
-}
-
 /* All components anew after the labels of rows; 0 where a scale is not positive. */
 static int skvbem_gather_components(skvbem_components *of, intptr_t n_rows, const double *rows, const double *weight,
                                     const int64_t *labels) {
@@ -77,9 +60,9 @@ static int skvbem_gather_components(skvbem_components *of, intptr_t n_rows, cons
         for (intptr_t i = 0; i < d; i++)
             for (intptr_t j = 0; j <= i; j++) square[i * d + j] -= sum[i] * sum[j] / precision;
         for (intptr_t i = 0; i < d; i++) sum[i] = of->mean[k * d + i] + sum[i] / precision;
-        if (!skvbem_rooted(d, square)) return 0;
-        of->log_det[k] = 0.0;
-        for (intptr_t i = 0; i < d; i++) of->log_det[k] += 2.0 * log(square[i * d + i]);
+        skvbem_small_cholesky(d, 1, square);
+        skvbem_log_det(d, 1, square, of->log_det + k);
+        if (isnan(of->log_det[k])) return 0;
         of->weight_of_terms[k] = -1.0;
     }
     return 1;
@@ -125,7 +108,7 @@ static void skvbem_weigh_component(skvbem_components *of, intptr_t k, double wei
     const double freedom = of->freedom[k], precision = of->precision[k];
     double x[3] = {count + 1.0, count + weight + 1.0, left + 1.0}, of_gamma[3], unused[3];
     skvbem_log_gamma_digamma(3, x, of_gamma, unused);
-    const double of_pi = weight * d / 2.0 * SKVBEM_LOG_PI + weight / 2.0 * of->log_det[k];
+    const double of_pi = weight * d / 2.0 * SKVBEM_LN_PI + weight / 2.0 * of->log_det[k];
     of->to_join[k] = skvbem_lifted(of, freedom + count, weight) - of_pi + of_gamma[1] - of_gamma[0]
                      - d / 2.0 * log1p(weight / (precision + count));
     of->to_stay[k] = skvbem_lifted(of, freedom + left, weight) - of_pi + of_gamma[0] - of_gamma[2]
@@ -165,7 +148,7 @@ static double skvbem_log_evidence_of_components(const skvbem_components *of) {
         const double count = of->count[k], freedom = of->freedom[k] + count;
         x[0] = count + 1.0;
         skvbem_log_gamma_digamma(1, x, of_gamma, unused);
-        total += of_gamma[0] - d / 2.0 * (count * SKVBEM_LOG_PI + log(of->precision[k] + count));
+        total += of_gamma[0] - d / 2.0 * (count * SKVBEM_LN_PI + log(of->precision[k] + count));
         total -= freedom / 2.0 * of->log_det[k];
         for (intptr_t j = 0; j < of->d; j++) {
             x[0] = (freedom - (double) j) / 2.0;

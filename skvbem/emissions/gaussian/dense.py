@@ -238,7 +238,10 @@ class DenseGaussian(NormalPriorEmission):
         order: np.ndarray,
         labels: np.ndarray,
     ) -> tuple[np.ndarray, float] | None:
-        """See `Emission.transferred`; None for gaps, many columns, or one precision for all components."""
+        """Labels after transfers of single rows, and their evidence; None where no compiled loop finds them.
+
+        That is so for gaps, many columns, or one precision for all components.
+        """
         if self.tied or self.n_columns > _MAX_COLUMNS_OF_TRANSFERS or any(len(block.patterns) for block in blocks):
             return None
         labels, rows = labels.astype(np.int64), np.concatenate([block.frame.T for block in blocks])

@@ -255,6 +255,11 @@ class DistinctRows:
         return [slice(end - len(block), end) for end, block in zip(ends, self.blocks)]
 
     @cached_property
+    def is_labeled(self) -> np.ndarray:
+        """Whether the component of a row is known, (n_rows,)."""
+        return np.zeros(len(self), dtype=bool) if self.labels is None else self.labels >= 0
+
+    @cached_property
     def _norms(self) -> np.ndarray:
         """Squared distances of rows from the origin, (n_rows,)."""
         return (self.coordinates**2).sum(axis=1)

@@ -97,7 +97,6 @@ class Recombinations:
         self.n, self.counts = model.n_components, expected_rows.sum(axis=1)
         self._emission, self._blocks = without_labels(model.emission, rows.blocks)
         self.n_levels = model.emission.n_levels
-        self._stays = np.zeros(len(rows), dtype=bool) if rows.labels is None else rows.labels >= 0
         first, self._n_lanes, self._step = model.first_emission_cell, 0, cast(Step, None)
         self.natural = natural[first:]
         self._rng = np.random.default_rng(seed)
@@ -162,8 +161,8 @@ class Recombinations:
 
     def _keep_labeled(self, settling: np.ndarray, sets: np.ndarray) -> None:
         """Give rows with a known label to the first half, which stays in its place; (n_tries, 2, n_sets, n_rows)."""
-        settling[:, 0, :, self._stays] = sets.T[self._stays][:, None]
-        settling[:, 1, :, self._stays] = 0.0
+        settling[:, 0, :, self.rows.is_labeled] = sets.T[self.rows.is_labeled][:, None]
+        settling[:, 1, :, self.rows.is_labeled] = 0.0
 
     def _seeds(self) -> np.ndarray:
         return self._rng.integers(2**63, size=2, dtype=np.uint64)

@@ -39,8 +39,7 @@ class Partitions:
     ):
         self.emission, self.blocks, self.rows, self.prior = emission, blocks, rows, prior
         self.n_components, self.n_levels = n_components, n_levels
-        self.is_free = np.ones(len(rows), dtype=bool) if rows.labels is None else rows.labels < 0
-        free = np.flatnonzero(self.is_free)
+        free = np.flatnonzero(~rows.is_labeled)
         self.order = free[np.argsort(rows.hashes[free], kind="stable")]
 
     def transferred(self, labels: np.ndarray) -> tuple[np.ndarray, float] | None:
@@ -86,5 +85,5 @@ class Partitions:
         near, row = self.rows.near_one(1, max(len(self.rows) // 4, 2), rng)
         if rng.random() < 0.5:
             near = near & (labels == labels[row])
-        labels[near & self.is_free] = gone
+        labels[near & ~self.rows.is_labeled] = gone
         return labels

@@ -24,7 +24,7 @@ ERRORS = {
     "transfers go through rows as they came": [
         ('self.order = free[np.argsort(rows.hashes[free], kind="stable")]', "self.order = free")
     ],
-    "known labels change in searches": [("labels[near & self.is_free] = gone", "labels[near] = gone")],
+    "known labels change in searches": [("labels[near & ~self.rows.is_labeled] = gone", "labels[near] = gone")],
     "searches keep what is worse": [("if other is not None and other[1] > best[1]:", "if other is not None:")],
     "a component that is joined into another stays where it was, too": [
         ("joined[self.cells[other].T, lanes] = 0.0", "joined[self.cells[other].T, lanes] *= 1.0")
