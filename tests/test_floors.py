@@ -29,6 +29,7 @@ ROOT = Path(skvbem.__file__).parent
 FLOORS = {
     "_kernels": 0,
     "_lazy": 0,
+    "_arguments": 0,
     "_names": 0,
     "_version": 0,
     "_numerics": 0,
@@ -45,20 +46,36 @@ FLOORS = {
     "models": 3,
     "vbem": 3,
     "evidence": 4,
-    "uncertainty": 4,
     "_absent": 5,
     "_compat": 5,
-    "estimators": 5,
-    "search": 5,
-    "plotting": 5,
-    "": 6,  # the package itself
-    "_show_versions": 6,
-    "datasets": 6,
-    "persistence": 6,
-    "testing": 6,
+    "reading": 5,
+    "optima": 5,
+    "fitted": 6,
+    "uncertainty": 7,
+    "formats": 7,
+    "reports": 8,
+    "estimators": 9,
+    "search": 9,
+    "plotting": 9,
+    "": 10,  # the package itself
+    "_show_versions": 10,
+    "datasets": 10,
+    "persistence": 10,
+    "testing": 10,
 }
 # What the other rooms of their floor may import.
-SHARED = {"_absent", "_compat", "_lazy", "_names", "_numerics", "_tabular", "_version", "_kernels", "errors"}
+SHARED = {
+    "_absent",
+    "_arguments",
+    "_compat",
+    "_lazy",
+    "_names",
+    "_numerics",
+    "_tabular",
+    "_version",
+    "_kernels",
+    "errors",
+}
 NOT_FOR_EVIDENCE = {"models", "emissions", "graphs", "spaces", "data"}
 ESTIMATORS_FLOOR = 5
 # Emissions as users hold them are scikit-learn's estimators: small ones, which need no more of it than this.
@@ -77,8 +94,6 @@ FLOORS_WITHIN = {
         "registry": 4,
     },
     "estimators": {
-        "input": 1,
-        "named_states": 2,
         "labels": 2,
         "sequences": 2,
         "network": 3,
@@ -141,7 +156,7 @@ def breaches(room, module, names):
     for other in rooms_imported(module, names) - {room}:
         if other not in FLOORS:
             yield f"imports {other!r}, which is no room"
-        elif FLOORS[other] > floor or (FLOORS[other] == floor and other not in SHARED and floor < 6):
+        elif FLOORS[other] > floor or (FLOORS[other] == floor and other not in SHARED and floor < FLOORS[""]):
             yield f"imports {other!r} of floor {FLOORS[other]} from floor {floor}"
         elif room == "evidence" and other in NOT_FOR_EVIDENCE:
             yield f"scores do not know models: imports {other!r}"
@@ -183,7 +198,7 @@ def test_what_need_not_be_installed_is_imported_where_it_is_used(path):
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in SOURCES if FLOORS.get(room_of(path), 6) < ESTIMATORS_FLOOR and path not in FOR_USERS],
+    [path for path in SOURCES if FLOORS.get(room_of(path), FLOORS[""]) < ESTIMATORS_FLOOR and path not in FOR_USERS],
     ids=str,
 )
 def test_below_the_estimators_randomness_is_an_rng(path):
@@ -209,7 +224,7 @@ def test_a_breach_is_seen():
         ("families", "skvbem._numerics", ("digamma",)),
         ("models", "skvbem.graphs.dag", ("DAG",)),
         ("estimators", "skvbem._compat", ("fit_context",)),
-        ("estimators", "skvbem.estimators.network.tables", ("LabeledTable",)),
+        ("estimators", "skvbem.fitted.labeled_tables", ("LabeledTable",)),
         ("datasets", "skvbem.graphs.dag", ("DAG",)),
         ("evidence", "skvbem.vbem.fit", ("Fit",)),
         ("", "skvbem.estimators", ("VBDiscreteDAG",)),
@@ -246,20 +261,14 @@ def test_modules_do_not_import_each_other_in_a_circle():
     assert circles(import_graph(ROOT)) == []
 
 
-def test_the_way_to_the_first_step_is_the_one_on_the_design_page():
-    """What a reader opens to follow a fit does not grow unnoticed."""
-    page = (Path(__file__).parents[1] / "doc" / "design.rst").read_text()
-    said = re.search(r"enters the (\d+) files below.*?(\d+) and\s.*?(\d+)\.", page, re.DOTALL).groups()
-    listed = re.findall(r"``([\w/]+)``", page.partition(".. way-begin")[2].partition(".. way-end")[0])
+def test_the_way_to_the_first_step_does_not_grow():
+    """How many files a reader opens to follow a fit; ``house_figures.py`` lists them."""
     numbers, categories = small_tables()
-    cases = [(VBMixture(2, random_state=0), numbers), (VBHMM(2, random_state=0), numbers)]
-    cases.append((VBDiscreteDAG(random_state=0), categories))
-    ways = [
-        files_to_first_step(lambda estimator=estimator, X=X: estimator.fit(X), "skvbem", E_STEPS)
-        for estimator, X in cases
-    ]
-    assert sorted(ways[0]) == sorted(f"{name}.py" for name in listed)
-    assert [len(files) for files in ways] == list(map(int, said))
+    cases = [(VBMixture(2, random_state=0), numbers, 40), (VBHMM(2, random_state=0), numbers, 42)]
+    cases.append((VBDiscreteDAG(random_state=0), categories, 22))
+    for estimator, X, most in cases:
+        files = files_to_first_step(lambda estimator=estimator, X=X: estimator.fit(X), "skvbem", E_STEPS)
+        assert len(files) <= most, f"{type(estimator).__name__}: {files}"
 
 
 def test_rooms_speak_to_each_other_by_public_names():

@@ -5,30 +5,32 @@ from typing import TYPE_CHECKING
 from skvbem._lazy import names_on_demand
 
 if TYPE_CHECKING:
-    from skvbem.estimators.bootstrap import BootstrapDraws
-    from skvbem.estimators.comparison import Comparison, compare
-    from skvbem.estimators.factor_analysis.fit_indices import FitIndices
     from skvbem.estimators.factor_analysis.vb_factor_analysis import VBFactorAnalysis
-    from skvbem.estimators.goodness_of_fit import GoodnessOfFit
-    from skvbem.estimators.hmm.fitted import Forecast
     from skvbem.estimators.hmm.vb_hmm import VBHMM
-    from skvbem.estimators.intervals import ParameterIntervals
-    from skvbem.estimators.labels.factor_numbers import Move
     from skvbem.estimators.likelihood_ratio import LikelihoodRatioTest, bootstrap_lrt
-    from skvbem.estimators.linear_dynamical_system.fitted import LDSForecast
     from skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system import VBLinearDynamicalSystem
     from skvbem.estimators.mixed_network.vb_network import VBNetwork
     from skvbem.estimators.mixture.vb_mixture import VBMixture
-    from skvbem.estimators.network.bif import read_bif, write_bif
-    from skvbem.estimators.network.network import Network
     from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
-    from skvbem.estimators.posterior_draws import PosteriorDraws
-    from skvbem.estimators.reports import LatentStates, Restarts
-    from skvbem.estimators.standard_errors import StandardErrors
     from skvbem.estimators.steps.vb_classifier import VBClassifier
     from skvbem.estimators.steps.vb_imputer import VBImputer
-    from skvbem.estimators.summary import ParameterTable, Summary
+    from skvbem.fitted.bayesian_network import Network
+    from skvbem.fitted.hmm import Forecast
+    from skvbem.fitted.latent_states import LatentStates
+    from skvbem.fitted.linear_dynamical_system import LDSForecast
+    from skvbem.fitted.parameter_tables import ParameterTable
+    from skvbem.formats.bif import read_bif, write_bif
+    from skvbem.optima.factor_numbers import Move
+    from skvbem.reports.comparison import Comparison, compare
+    from skvbem.reports.fit_indices import FitIndices
+    from skvbem.reports.goodness_of_fit import GoodnessOfFit
+    from skvbem.reports.restarts import Restarts
+    from skvbem.reports.summary import Summary
     from skvbem.tables import LabeledTable
+    from skvbem.uncertainty.bootstrap import BootstrapDraws
+    from skvbem.uncertainty.intervals import ParameterIntervals
+    from skvbem.uncertainty.posterior_draws import PosteriorDraws
+    from skvbem.uncertainty.standard_errors import StandardErrors
 
 __all__ = [
     "BootstrapDraws",
@@ -65,29 +67,31 @@ __all__ = [
 __getattr__, __dir__ = names_on_demand(
     __name__,
     {
-        "skvbem.estimators.bootstrap": ("BootstrapDraws",),
-        "skvbem.estimators.comparison": ("Comparison", "compare"),
-        "skvbem.estimators.factor_analysis.fit_indices": ("FitIndices",),
+        "skvbem.uncertainty.bootstrap": ("BootstrapDraws",),
+        "skvbem.reports.comparison": ("Comparison", "compare"),
+        "skvbem.reports.fit_indices": ("FitIndices",),
         "skvbem.estimators.factor_analysis.vb_factor_analysis": ("VBFactorAnalysis",),
-        "skvbem.estimators.goodness_of_fit": ("GoodnessOfFit",),
-        "skvbem.estimators.hmm.fitted": ("Forecast",),
+        "skvbem.reports.goodness_of_fit": ("GoodnessOfFit",),
+        "skvbem.fitted.hmm": ("Forecast",),
         "skvbem.estimators.hmm.vb_hmm": ("VBHMM",),
-        "skvbem.estimators.intervals": ("ParameterIntervals",),
-        "skvbem.estimators.labels.factor_numbers": ("Move",),
+        "skvbem.uncertainty.intervals": ("ParameterIntervals",),
+        "skvbem.optima.factor_numbers": ("Move",),
         "skvbem.estimators.likelihood_ratio": ("LikelihoodRatioTest", "bootstrap_lrt"),
-        "skvbem.estimators.linear_dynamical_system.fitted": ("LDSForecast",),
+        "skvbem.fitted.linear_dynamical_system": ("LDSForecast",),
         "skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system": ("VBLinearDynamicalSystem",),
         "skvbem.estimators.mixed_network.vb_network": ("VBNetwork",),
         "skvbem.estimators.mixture.vb_mixture": ("VBMixture",),
-        "skvbem.estimators.network.bif": ("read_bif", "write_bif"),
-        "skvbem.estimators.network.network": ("Network",),
+        "skvbem.formats.bif": ("read_bif", "write_bif"),
+        "skvbem.fitted.bayesian_network": ("Network",),
         "skvbem.estimators.network.vb_discrete_dag": ("VBDiscreteDAG",),
-        "skvbem.estimators.posterior_draws": ("PosteriorDraws",),
-        "skvbem.estimators.reports": ("LatentStates", "Restarts"),
-        "skvbem.estimators.standard_errors": ("StandardErrors",),
+        "skvbem.uncertainty.posterior_draws": ("PosteriorDraws",),
+        "skvbem.fitted.latent_states": ("LatentStates",),
+        "skvbem.reports.restarts": ("Restarts",),
+        "skvbem.uncertainty.standard_errors": ("StandardErrors",),
         "skvbem.estimators.steps.vb_classifier": ("VBClassifier",),
         "skvbem.estimators.steps.vb_imputer": ("VBImputer",),
-        "skvbem.estimators.summary": ("ParameterTable", "Summary"),
+        "skvbem.fitted.parameter_tables": ("ParameterTable",),
+        "skvbem.reports.summary": ("Summary",),
         "skvbem.tables": ("LabeledTable",),
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,10 +27,10 @@ from skvbem._compat import (
 from skvbem._version import __version__ as VERSION
 from skvbem.errors import check_memory
 from skvbem.estimators.cycle_line import CycleLine
-from skvbem.estimators.fitted import Fitted, FittedRun, Solved
-from skvbem.estimators.reading import Reading
-from skvbem.estimators.reports import Restarts
 from skvbem.evidence import DEFAULT_SCORE
+from skvbem.fitted.base import Fitted, FittedRun, Solved
+from skvbem.reading.base import Reading
+from skvbem.reports.restarts import Restarts
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
 
@@ -481,23 +481,3 @@ class VBEstimator(AbsentAttributes, CallbackSupportMixin, DensityMixin, Transfor
                 f"What was loaded is no {type(self).__name__}, or is damaged: {why}. Load an undamaged file, by the "
                 "version that wrote it, or fit anew."
             )
-
-
-def check_level(method: str, value) -> None:
-    """Refuse what is no mass of a credible interval, for the `level` parameter of a method."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
-        hint = " Data are given by name, as X=X." if hasattr(value, "shape") else ""
-        wanted = f"The 'level' parameter of {method} must be a number between 0 and 1, such as 0.95."
-        raise ValueError(f"{wanted} Got {value!r:.60} instead.{hint}")
-
-
-def check_flag(name: str, method: str, value) -> None:
-    """Refuse what is neither true nor false, for a parameter of a method."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"The {name!r} parameter of {method} must be True or False. Got {value!r} instead.")
-
-
-def check_count(name: str, method: str, value) -> None:
-    """Refuse what is no whole number of at least one, for a parameter of a method."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"The {name!r} parameter of {method} must be an int >= 1. Got {value!r} instead.")

@@ -13,15 +13,16 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import check_count, check_level
 from skvbem._compat import IterationReport, warn
 from skvbem.errors import EvidenceWarning
-from skvbem.estimators.base import KEPT_BY_PARTIAL_FIT, VBEstimator, check_count, check_level
-from skvbem.estimators.fitted import Fitted, FittedRun
-from skvbem.estimators.intervals import ParameterIntervals
-from skvbem.estimators.posterior_draws import METHODS, posterior_draws
-from skvbem.estimators.reading import Reading
+from skvbem.estimators.base import KEPT_BY_PARTIAL_FIT, VBEstimator
 from skvbem.evidence import Evidence, Score, get_score, score_of
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.fitted.base import Fitted, FittedRun
+from skvbem.reading.base import Reading
+from skvbem.uncertainty.intervals import ParameterIntervals
+from skvbem.uncertainty.posterior_draws import METHODS, posterior_draws
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import FitPlan
 

@@ -10,13 +10,12 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import check_count
 from skvbem._names import shown
 from skvbem._tabular import named_values
-from skvbem.estimators.base import check_count
-from skvbem.estimators.bootstrap import starts_of
-from skvbem.estimators.fitted import Fitted
-from skvbem.estimators.reading import Reading
-from skvbem.estimators.reporting import ReportingEstimator
+from skvbem.fitted.base import Fitted
+from skvbem.reading.base import Reading
+from skvbem.uncertainty.bootstrap import starts_of
 from skvbem.vbem.fit import FitPlan
 
 # Of the random numbers of an estimator, those of this test; tasks for each worker.
@@ -222,7 +221,7 @@ def _doubts(drawn: np.ndarray, converged: np.ndarray, spikes: np.ndarray) -> tup
 def _check(small: Any, large: Any) -> None:
     """Refuse what is no pair of fits by maximum likelihood of one class."""
     for fit in (small, large):
-        if not isinstance(fit, ReportingEstimator):
+        if not hasattr(type(fit), "log_evidence"):
             raise TypeError(
                 "bootstrap_lrt takes two fitted estimators of this library, and then X, as in "
                 f"bootstrap_lrt(two, three, X). Got {shown(fit)} among them."

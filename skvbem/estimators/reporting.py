@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import check_count, check_level
 from skvbem.errors import TooLargeError
-from skvbem.estimators.base import check_count, check_level, objective_of
-from skvbem.estimators.bootstrap import KINDS, Replication, bootstrap_draws, starts_of
+from skvbem.estimators.base import objective_of
 from skvbem.estimators.evidence import EvidenceEstimator
-from skvbem.estimators.fitted import Intervals
-from skvbem.estimators.goodness_of_fit import fit_indices
-from skvbem.estimators.posterior_draws import PosteriorDraws
-from skvbem.estimators.standard_errors import standard_errors
-from skvbem.estimators.summary import Summary
+from skvbem.fitted.base import Intervals
+from skvbem.reports.goodness_of_fit import fit_indices
+from skvbem.reports.summary import Summary
+from skvbem.uncertainty.bootstrap import KINDS, Replication, bootstrap_draws, starts_of
+from skvbem.uncertainty.posterior_draws import PosteriorDraws
+from skvbem.uncertainty.standard_errors import standard_errors
 
 # Joint states of what is hidden in one row that standard errors sum over.
 _MAX_STATES = 4096

@@ -11,7 +11,7 @@ from skvbem import VBHMM, VBDiscreteDAG, VBMixture, blocks_of
 from skvbem.data import resampled
 from skvbem.emissions import Gaussian
 from skvbem.estimators import BootstrapDraws
-from skvbem.estimators.bootstrap import Replication, bootstrap_draws, starts_of
+from skvbem.uncertainty.bootstrap import Replication, bootstrap_draws, starts_of
 
 approx = pytest.approx
 

@@ -23,8 +23,8 @@ from skvbem._compat import (
     fit_context,
 )
 from skvbem.errors import DataWarning, UnknownCategoryWarning
-from skvbem.estimators.input.categories import CategoryEncoder
-from skvbem.estimators.input.tables import read_table
+from skvbem.reading.categories import CategoryEncoder
+from skvbem.reading.tables import read_table
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

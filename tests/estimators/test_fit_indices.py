@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris, load_wine
 from skvbem import VBFactorAnalysis, VBMixture
 from skvbem.datasets import load_ability_tests
 from skvbem.emissions import Gaussian
-from skvbem.estimators.factor_analysis.rotations import ROTATIONS
+from skvbem.fitted.rotations import ROTATIONS
 
 approx = pytest.approx
 

@@ -83,7 +83,7 @@ def test_a_fit_that_raises_changes_nothing(failure, fitted_before):
 
 
 FACE = "skvbem.estimators.network.vb_discrete_dag."
-STEPS = [FACE + "read_table", "skvbem.estimators.input.tables.Table.names_of_fit", "skvbem.vbem.fit.FitPlan.run"]
+STEPS = [FACE + "read_table", "skvbem.reading.tables.Table.names_of_fit", "skvbem.vbem.fit.FitPlan.run"]
 STEPS += [f"{FACE}VBDiscreteDAG.{step}" for step in ("_model", "_fitted_type", "_model_state", "_data_state")]
 ONLY_IN_FIT = {"names_of_fit", "_model", "_fitted_type"}
 

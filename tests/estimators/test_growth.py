@@ -12,12 +12,12 @@ from scipy import optimize
 
 from skvbem import VBMixture, datasets
 from skvbem.emissions import Gaussian
-from skvbem.estimators.labels.factor_numbers import Search, State
-from skvbem.estimators.labels.fitting import LabelStarts
-from skvbem.estimators.mixture.fitting import MixtureMethod
-from skvbem.estimators.mixture.growth import Growth
 from skvbem.models.mixture.components import Components
 from skvbem.models.mixture.starts import _joined, starts_of
+from skvbem.optima.factor_numbers import Search, State
+from skvbem.optima.growth import Growth
+from skvbem.optima.labels import LabelStarts
+from skvbem.optima.mixture import MixtureMethod
 from skvbem.vbem.fit import FitPlan
 
 approx = pytest.approx

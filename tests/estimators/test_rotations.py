@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from skvbem import VBFactorAnalysis
 from skvbem.datasets import load_ability_tests
 from skvbem.errors import DataWarning
-from skvbem.estimators.factor_analysis.rotations import (
+from skvbem.fitted.rotations import (
     ROTATIONS,
     gradient_projection,
     matched,

@@ -8,11 +8,11 @@ from emissions.defined import DEFINED, as_emission_takes
 from laws.labels import random_starts
 from reference import mixtures
 
-from skvbem.estimators.mixture.fitting import MixtureMethod
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models import capabilities_of
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
+from skvbem.optima.mixture import MixtureMethod
 from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import FitPlan

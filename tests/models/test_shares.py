@@ -9,10 +9,10 @@ from models.test_moves import NAMES, recombinations
 
 from skvbem.data import mixed, row_hashes
 from skvbem.emissions.gaussian.dense import DenseGaussian
-from skvbem.estimators.mixture.fitting import MixtureMethod
 from skvbem.models.labels.shares import crossed, overlap, shared_among_some, shared_anew
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.optima.mixture import MixtureMethod
 from skvbem.vbem.contenders import ALONE
 from skvbem.vbem.posteriors import ML, VB
 

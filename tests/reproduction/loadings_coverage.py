@@ -22,7 +22,7 @@ from reproduction.interval_coverage import METHODS, CoverageStudy, drawn_by_each
 from reproduction.records import new_line, timed
 
 from skvbem import VBFactorAnalysis
-from skvbem.estimators.factor_analysis.rotations import ROTATIONS, matched, rotated
+from skvbem.fitted.rotations import ROTATIONS, matched, rotated
 
 RECORD = Path(__file__).with_name("loadings_coverage_results.jsonl")
 #: What is simulated, by name: the rotation.

@@ -8,8 +8,8 @@ import pytest
 from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.datasets import make_bipartite
 from skvbem.errors import SearchWarning
-from skvbem.estimators.input.tables import Table, read_table
 from skvbem.evidence import scorer
+from skvbem.reading.tables import Table, read_table
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.spaces import coerce_space

@@ -8,23 +8,23 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from skvbem._arguments import check_count, check_flag, check_level
 from skvbem._compat import Interval, StrOptions, warn
 from skvbem.emissions import Emission, FactorGaussian
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.scores import point_of
 from skvbem.errors import DataWarning
-from skvbem.estimators.base import check_count, check_flag, check_level
-from skvbem.estimators.factor_analysis.fit_indices import FitIndices, fit_indices, saturated_model
-from skvbem.estimators.factor_analysis.fitted import FittedFactorAnalysis
-from skvbem.estimators.factor_analysis.fitting import FactorStarts, statistics_at
-from skvbem.estimators.factor_analysis.rotations import ROTATIONS, explained_variance
-from skvbem.estimators.input.rows import TableReading
-from skvbem.estimators.input.tables import listed
 from skvbem.estimators.mixture.estimator import MixtureEstimator
-from skvbem.estimators.posterior_draws import drawn_from_q
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.fitted.factor_analysis import FittedFactorAnalysis
+from skvbem.fitted.rotations import ROTATIONS, explained_variance
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.optima.factor_analysis import FactorStarts, statistics_at
+from skvbem.reading.rows import TableReading
+from skvbem.reading.tables import listed
+from skvbem.reports.fit_indices import FitIndices, fit_indices, saturated_model
+from skvbem.uncertainty.posterior_draws import drawn_from_q
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import FitPlan
 

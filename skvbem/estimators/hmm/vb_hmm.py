@@ -11,29 +11,32 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import check_flag
 from skvbem._compat import Interval, StrOptions
 from skvbem.emissions import Emission
-from skvbem.estimators.base import check_flag, has_posterior
-from skvbem.estimators.hmm.fitted import FittedHMM, groups_of_numbers
-from skvbem.estimators.hmm.fitting import HMMMethod, resolve_chain
-from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.labels import labels_of_list, read_labels
-from skvbem.estimators.input.output import filled
-from skvbem.estimators.input.rows import SequenceReading
-from skvbem.estimators.input.tables import listed, show
+from skvbem.estimators.base import has_posterior
+from skvbem.estimators.hmm.priors import resolve_chain
 from skvbem.estimators.labels.estimator import (
     EmissionEstimator,
     check_size,
     responsibilities_of,
 )
-from skvbem.estimators.labels.fitting import LabelStarts, resolve_emission_prior
 from skvbem.estimators.labels.given_parameters import given_distributions
+from skvbem.estimators.labels.priors import resolve_emission_prior
 from skvbem.estimators.sequences.estimator import SequenceEstimator
+from skvbem.fitted.hmm import FittedHMM, groups_of_numbers
 from skvbem.models.hmm.enumeration import first_impossible
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.labels.seeding import with_known_labels
 from skvbem.models.sequences.data import HMMData
+from skvbem.optima.hmm import HMMMethod
+from skvbem.optima.labels import LabelStarts
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.labels import labels_of_list, read_labels
+from skvbem.reading.output import filled
+from skvbem.reading.rows import SequenceReading
+from skvbem.reading.tables import listed, show
 from skvbem.vbem.fit import FitPlan
 
 

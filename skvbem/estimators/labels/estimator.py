@@ -22,20 +22,20 @@ from skvbem.emissions.base import parts_of
 from skvbem.emissions.outside import check_shapes
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.base import OBJECTIVES
-from skvbem.estimators.fitted import Fitted, Solved
-from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.numbers import are_observed
-from skvbem.estimators.input.tables import Table, listed, show
 from skvbem.estimators.labels.emission_parameters import moved, nested_parameters, set_nested
-from skvbem.estimators.labels.factor_numbers import FactorNumbers, Move, Search
-from skvbem.estimators.labels.fitted import FittedEmissions
 from skvbem.estimators.labels.given_parameters import GivenEmission, given_emission
-from skvbem.estimators.labels.oddities import warn_of_oddities
-from skvbem.estimators.reading import warn_of_one_row
 from skvbem.estimators.reporting import ReportingEstimator
-from skvbem.estimators.reports import states_of_components
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
+from skvbem.fitted.base import Fitted, Solved
+from skvbem.fitted.labels import FittedEmissions
+from skvbem.fitted.latent_states import states_of_components
 from skvbem.models.labels.model import of_rows_alone
+from skvbem.optima.factor_numbers import FactorNumbers, Move, Search
+from skvbem.reading.base import warn_of_one_row
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.numbers import are_observed
+from skvbem.reading.oddities import warn_of_oddities
+from skvbem.reading.tables import Table, listed, show
 from skvbem.vbem.fit import Fit, FitPlan
 from skvbem.vbem.posteriors import ML
 

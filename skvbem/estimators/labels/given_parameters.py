@@ -15,10 +15,10 @@ import numpy as np
 
 from skvbem._names import did_you_mean
 from skvbem.emissions import Emission
-from skvbem.estimators.input.column_groups import ColumnGroups, Group
-from skvbem.estimators.input.emission_groups import EmissionReader, is_list_of_emissions
-from skvbem.estimators.input.rows import TableReading
-from skvbem.estimators.input.tables import Column, Table, listed, show
+from skvbem.reading.column_groups import ColumnGroups, Group
+from skvbem.reading.emission_groups import EmissionReader, is_list_of_emissions
+from skvbem.reading.rows import TableReading
+from skvbem.reading.tables import Column, Table, listed, show
 from skvbem.tables import as_distributions
 
 

@@ -10,32 +10,28 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import check_flag
 from skvbem._compat import Interval, IterationReport, StrOptions, warn
 from skvbem.errors import DataWarning
-from skvbem.estimators.base import check_flag, has_posterior
-from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.output import filled
-from skvbem.estimators.input.tables import Table, show
+from skvbem.estimators.base import has_posterior
 from skvbem.estimators.labels.estimator import EmissionEstimator
-from skvbem.estimators.linear_dynamical_system.fitted import FittedLDS, LDSForecast
-from skvbem.estimators.linear_dynamical_system.fitting import (
-    RELEVANCE,
-    LDSMethod,
-    LearnedPrecisions,
-    resolve_model,
-    warn_of_columns,
-)
-from skvbem.estimators.linear_dynamical_system.inputs import (
+from skvbem.estimators.linear_dynamical_system.priors import RELEVANCE, resolve_model, warn_of_columns
+from skvbem.estimators.reporting import ReportingEstimator
+from skvbem.estimators.sequences.estimator import SequenceEstimator
+from skvbem.fitted.linear_dynamical_system import FittedLDS, LDSForecast
+from skvbem.models.linear_dynamical_system.data import LDSData
+from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.starts import LDSStarts
+from skvbem.optima.linear_dynamical_system import LDSMethod, LearnedPrecisions
+from skvbem.reading.base import Reading
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.inputs import (
     InputReading,
     inputs_of_steps,
     read_with_inputs,
 )
-from skvbem.estimators.reading import Reading
-from skvbem.estimators.reporting import ReportingEstimator
-from skvbem.estimators.sequences.estimator import SequenceEstimator
-from skvbem.models.linear_dynamical_system.data import LDSData
-from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
-from skvbem.models.linear_dynamical_system.starts import LDSStarts
+from skvbem.reading.output import filled
+from skvbem.reading.tables import Table, show
 from skvbem.vbem.fit import Fit, FitPlan
 
 _SHARED_PARAMETERS = (

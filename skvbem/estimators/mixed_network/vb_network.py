@@ -9,26 +9,26 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import check_count, check_flag
 from skvbem._compat import N_JOBS, Interval, StrOptions
 from skvbem.errors import StructureError
-from skvbem.estimators.base import check_count, check_flag
-from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.names import check_names
-from skvbem.estimators.input.numbers import are_observed
-from skvbem.estimators.input.output import as_fit_saw, filled
-from skvbem.estimators.input.tables import read_table, show
 from skvbem.estimators.labels.emission_parameters import refuse_lags
-from skvbem.estimators.labels.fitting import resolve_emission_prior
+from skvbem.estimators.labels.priors import resolve_emission_prior
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
-from skvbem.estimators.mixed_network.fitted import FittedMixedNetwork
-from skvbem.estimators.mixed_network.fitting import MixedNetworkMethod, MixedStarts
-from skvbem.estimators.mixed_network.reading import MixedReading, columns_of_nodes, nodes_of, values_of
-from skvbem.estimators.named_states import nodes_asked
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_latents, resolve_structure, warn_of_oddities
-from skvbem.estimators.reading import warn_of_one_row
+from skvbem.fitted.mixed_network import FittedMixedNetwork
+from skvbem.fitted.named_states import nodes_asked
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData, MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.optima.mixed_network import MixedNetworkMethod, MixedStarts
+from skvbem.reading.base import warn_of_one_row
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of, values_of
+from skvbem.reading.names import check_names
+from skvbem.reading.numbers import are_observed
+from skvbem.reading.output import as_fit_saw, filled
+from skvbem.reading.tables import read_table, show
 from skvbem.tables import LabeledTable
 
 

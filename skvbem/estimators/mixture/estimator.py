@@ -9,21 +9,22 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import check_count
 from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.emissions import Emission
-from skvbem.estimators.base import check_count, has_posterior
-from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.names import check_names
-from skvbem.estimators.input.output import as_fit_saw, filled
-from skvbem.estimators.input.rows import TableReading
-from skvbem.estimators.input.tables import read_table
-from skvbem.estimators.input.weighted_blocks import WeightedTables
+from skvbem.estimators.base import has_posterior
 from skvbem.estimators.labels.estimator import EmissionEstimator, check_size
-from skvbem.estimators.labels.fitting import resolve_emission_prior
-from skvbem.estimators.mixture.fitted import FittedMixture
-from skvbem.estimators.mixture.fitting import MixtureMethod
+from skvbem.estimators.labels.priors import resolve_emission_prior
+from skvbem.fitted.mixture import FittedMixture
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import Weights
+from skvbem.optima.mixture import MixtureMethod
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.names import check_names
+from skvbem.reading.output import as_fit_saw, filled
+from skvbem.reading.rows import TableReading
+from skvbem.reading.tables import read_table
+from skvbem.reading.weighted_blocks import WeightedTables
 
 
 class MixtureEstimator(EmissionEstimator):

@@ -13,20 +13,20 @@ import numpy as np
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks, is_dask
 from skvbem.emissions import Emission
-from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.labels import read_labels
-from skvbem.estimators.input.rows import TableReading
 from skvbem.estimators.labels.emission_parameters import refuse_lags
 from skvbem.estimators.labels.estimator import responsibilities_of
-from skvbem.estimators.labels.fitting import LabelStarts
 from skvbem.estimators.labels.given_parameters import given_distributions
 from skvbem.estimators.mixture.estimator import MixtureEstimator
-from skvbem.estimators.mixture.fitted import FittedMixture
-from skvbem.estimators.mixture.fitting import OPTIMIZED, resolve_weights
-from skvbem.estimators.mixture.growth import Growth
+from skvbem.estimators.mixture.priors import OPTIMIZED, resolve_weights
+from skvbem.fitted.mixture import FittedMixture
 from skvbem.models.labels.seeding import with_known_labels
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
+from skvbem.optima.growth import Growth
+from skvbem.optima.labels import LabelStarts
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.labels import read_labels
+from skvbem.reading.rows import TableReading
 from skvbem.vbem.fit import Fit, FitPlan
 
 

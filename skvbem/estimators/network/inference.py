@@ -10,7 +10,6 @@ import numpy as np
 from skvbem._names import did_you_mean
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
-from skvbem.estimators.network.fitting import TableStarts
 from skvbem.estimators.network.parameters import CandidateNetwork
 from skvbem.models import DiscreteDAG
 from skvbem.models.network.clusters import Partition, joined, leaves_a_choice
@@ -18,6 +17,7 @@ from skvbem.models.network.merge_gains import merge_gains
 from skvbem.models.network.program import Program
 from skvbem.models.network.structured import StructuredProgram
 from skvbem.models.network.structured_ascent import StructuredAscent
+from skvbem.optima.network import TableStarts
 from skvbem.vbem.driver import run
 from skvbem.vbem.fit import Fit
 from skvbem.vbem.posteriors import VB

@@ -13,12 +13,12 @@ import numpy as np
 from skvbem._compat import warn
 from skvbem._names import did_you_mean, first_few
 from skvbem.errors import StructureError, TooLargeError
-from skvbem.estimators.network.reading import NetworkReading
 from skvbem.estimators.network.ties import check_categories_of_ties, check_priors_of_ties, resolve_ties
 from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
+from skvbem.reading.network import NetworkReading
 from skvbem.spaces.settings import check_latent_names
 
 

@@ -12,19 +12,12 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import check_count, check_flag
 from skvbem._compat import N_JOBS, Interval, StrOptions
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
-from skvbem.estimators.base import check_count, check_flag, has_posterior
-from skvbem.estimators.fitted import FittedRun, Solved
-from skvbem.estimators.input.categories import CategoryEncoder
-from skvbem.estimators.input.guesses import MIN_LEVELS, warn_of_names_of_rows
-from skvbem.estimators.input.names import check_names
-from skvbem.estimators.input.output import as_fit_saw, filled
-from skvbem.estimators.input.tables import Table, read_table
+from skvbem.estimators.base import has_posterior
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
-from skvbem.estimators.network.fitted import FittedNetwork
-from skvbem.estimators.network.fitting import NetworkMethod, TableStarts, given_point, point_of
 from skvbem.estimators.network.inference import (
     check_exact,
     clusters_of_latents,
@@ -33,16 +26,25 @@ from skvbem.estimators.network.inference import (
     row_gap,
     with_clusters,
 )
-from skvbem.estimators.network.network import Network
 from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
-from skvbem.estimators.network.reading import NetworkReading
-from skvbem.estimators.reading import warn_of_one_row
+from skvbem.estimators.network.points import given_point, point_of
+from skvbem.fitted.base import FittedRun, Solved
+from skvbem.fitted.bayesian_network import Network
+from skvbem.fitted.network import FittedNetwork
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
 from skvbem.models.network.completed_rows import CompletedRows, complete_rows
 from skvbem.models.network.program import Program
+from skvbem.optima.network import NetworkMethod, TableStarts
+from skvbem.reading.base import warn_of_one_row
+from skvbem.reading.categories import CategoryEncoder
+from skvbem.reading.guesses import MIN_LEVELS, warn_of_names_of_rows
+from skvbem.reading.names import check_names
+from skvbem.reading.network import NetworkReading
+from skvbem.reading.output import as_fit_saw, filled
+from skvbem.reading.tables import Table, read_table
 from skvbem.tables import LabeledTable
 from skvbem.vbem import posteriors
 

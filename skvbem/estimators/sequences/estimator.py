@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import check_count, check_level
 from skvbem._compat import output_of
-from skvbem.estimators.base import check_count, check_level
 from skvbem.estimators.evidence import EvidenceEstimator
-from skvbem.estimators.input.column_groups import ColumnGroups
-from skvbem.estimators.input.names import check_names
-from skvbem.estimators.input.output import as_fit_saw
-from skvbem.estimators.input.rows import SequenceReading
-from skvbem.estimators.input.sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
-from skvbem.estimators.input.tables import Table
 from skvbem.evidence import Evidence
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.names import check_names
+from skvbem.reading.output import as_fit_saw
+from skvbem.reading.rows import SequenceReading
+from skvbem.reading.sequences import Sequences, read_sequences, refuse_lengths_as_y, sequence_weights
+from skvbem.reading.tables import Table
 
 
 class SequenceEstimator(EvidenceEstimator):

@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from skvbem._compat import Interval, StrOptions, fit_context
 from skvbem._names import did_you_mean
 from skvbem.emissions import EmissionSpecification
-from skvbem.estimators.input.names import check_names
-from skvbem.estimators.input.tables import Column, Table, read_table
-from skvbem.estimators.mixed_network.reading import nodes_of
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.estimators.steps.augmented_trees import augmenting_edges
+from skvbem.reading.mixed_network import nodes_of
+from skvbem.reading.names import check_names
+from skvbem.reading.tables import Column, Table, read_table
 
 
 class VBClassifier(ClassifierMixin, BaseEstimator):

@@ -9,8 +9,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import HasMethods, check_feature_names_in, fit_context, output_of
-from skvbem.estimators.input.tables import is_frame
 from skvbem.estimators.mixture.vb_mixture import VBMixture
+from skvbem.reading.tables import is_frame
 
 
 class VBImputer(TransformerMixin, BaseEstimator):

@@ -1,0 +1,190 @@
+"""A model as fitted, and how it was fitted: what every question after `fit` is put to."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitted.under_fit import UnderFit
+from skvbem.reading.base import Extent, Reading
+from skvbem.vbem.fit import Fit, FitPlan
+from skvbem.vbem.posteriors import MAP, Form
+
+#: Arrays by group of columns, or of other parameters, and by name.
+Parameters = dict[str, dict[Any, np.ndarray]]
+#: Lower and upper ends of intervals, in the same order.
+Intervals = dict[str, dict[Any, tuple[np.ndarray, np.ndarray]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """How columns are read, a model with its prior, and the statistics of the data it has seen.
+
+    Parameters
+    ----------
+    columns : ColumnGroups or CategoryEncoder
+    model : model
+        With the prior as learned.
+    form : Form
+        Of q(theta).
+    statistics : ndarray of shape (n_cells,)
+        Expected, of all data seen.
+    seed : tuple of int
+        Of the fit, from which draws follow where none is given.
+    drawn : ndarray of shape (n_cells,), optional
+        Natural parameters of a draw that stands in place of the point.
+    given : object, optional
+        A point that a user gave in place of one that a fit finds; the statistics are then 0.
+    """
+
+    columns: Any
+    model: Any
+    form: Form
+    statistics: np.ndarray
+    seed: tuple[int, ...] = ()
+    drawn: np.ndarray | None = None
+    given: Any = None
+
+    @abstractmethod
+    def continues(self, columns, model) -> bool:
+        """Whether statistics of a fit of another model to columns so read mean the same."""
+
+    def damage(self) -> str:
+        """What is wrong with a fit that was loaded, as far as its arrays can tell, or nothing."""
+        statistics, n_cells = self.statistics, self.model.n_cells
+        if getattr(statistics, "shape", None) != (n_cells,) or statistics.dtype != np.float64:
+            return f"its model has {n_cells} cells, and its statistics are not {n_cells} floats"
+        if not np.isfinite(statistics).all():
+            return "its statistics are not finite"
+        if self.form.density and not np.all(self.posterior.is_valid):
+            return "its statistics make no posterior density"
+        if self.given is not None and self.model.prior.natural(self.given).shape != (n_cells,):
+            return f"its model has {n_cells} cells, and the parameters that were given are not those of as many"
+        return ""
+
+    @cached_property
+    def posterior(self):
+        """q(theta) of VB."""
+        return self.model.prior + self.statistics
+
+    def at(self, natural: np.ndarray) -> Self:
+        """The model at a point that was drawn, natural parameters (n_cells,), in place of the fit."""
+        return replace(self, form=MAP, drawn=natural)
+
+    @cached_property
+    def point(self) -> Any:
+        """The point found (MAP, ML), that of q(theta), or one that was given or drawn."""
+        if self.given is not None:
+            return self.given
+        return self._found_point() if self.drawn is None else self.model.prior.from_natural(self.drawn)
+
+    def check_was_found(self, what: str, owner: str) -> None:
+        """Refuse what needs data where parameters were given in their place."""
+        if self.given is not None:
+            raise ValueError(
+                f"{what} needs a fit to data. The parameters of this {owner} were given, so that there is no doubt of "
+                "them, and no data that they are from. Fit data for it."
+            )
+
+    @property
+    def natural_of_q(self) -> np.ndarray:
+        """Natural parameters of q(theta), expected ones of a density, (n_cells,)."""
+        if self.given is not None:
+            return self.model.prior.natural(self.given)
+        return self.form.of(self.model.prior, self.statistics[:, None])[0][:, 0]
+
+    @abstractmethod
+    def _found_point(self) -> Any:
+        """The point of the form at the statistics."""
+
+    @abstractmethod
+    def named_parameters(self, point: Any) -> Parameters:
+        """The parameters of a point, as users know them: by group, and by name within it."""
+
+    @abstractmethod
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta) of each parameter by itself, by group and name, where they have a closed form."""
+
+    @abstractmethod
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """The parameters of the fit as tables for readers, with intervals by group and name, if there are any."""
+
+    @abstractmethod
+    def under_fit(self, reading: Any, **limits: Any) -> UnderFit:
+        """What the model says of rows or sequences in memory at its point, for fit indices."""
+
+    def judged(self, natural: np.ndarray) -> np.ndarray:
+        """Numbers (n_numbers, n_draws) by which chains of natural parameters (n_cells, n_draws) are judged."""
+        return natural
+
+    def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
+        """Parameters at natural parameters (n_cells, n_draws), by group and name, each (n_draws, ...)."""
+        points = self.model.prior.from_natural(natural)
+        each = [self.named_parameters(of_draw(points, k)) for k in range(natural.shape[1])]
+        return {
+            group: {name: np.stack([one[group][name] for one in each]) for name in of_group}
+            for group, of_group in each[0].items()
+        }
+
+
+def of_draw(points: Any, k: int) -> Any:
+    """The point of one draw, of points whose last axis is draws."""
+    if not isinstance(points, tuple):
+        return points[..., k]
+    parts = [of_draw(each, k) for each in points]
+    return type(points)(*parts) if hasattr(points, "_fields") else tuple(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRun:
+    """How a fit was made, and of which data, for the scores that come after it.
+
+    Parameters
+    ----------
+    fit : Fit
+    plan : FitPlan
+    note : str
+        What its scores are conditional on.
+    fingerprint : str
+        Of the reading.
+    extent : Extent, optional
+        How much data it was.
+    prior : str
+        In words.
+    """
+
+    fit: Fit
+    plan: FitPlan
+    note: str = ""
+    fingerprint: str = ""
+    extent: Extent | None = None
+    prior: str = ""
+
+    def of(self, reading: Reading, prior: str) -> Self:
+        """The run with what is kept of the data, and of the prior, once they are gone."""
+        return replace(self, fingerprint=reading.fingerprint, extent=reading.extent, prior=prior)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The best fit to a reading, before it is published.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    data : object
+        As the model compiled them.
+    run : FittedRun
+    state : dict
+        Attributes that tell of the way there.
+    """
+
+    fitted: Any
+    data: Any
+    run: FittedRun
+    state: dict

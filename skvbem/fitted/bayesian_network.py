@@ -1,0 +1,382 @@
+"""A discrete Bayesian network with known tables, as a value that can be asked: graph, states and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from types import MappingProxyType
+
+import numpy as np
+
+from skvbem._arguments import check_count
+from skvbem._names import did_you_mean, shown
+from skvbem._tabular import html_table
+from skvbem.data import Rows
+from skvbem.errors import StructureError
+from skvbem.fitted.asking import AskedNetwork
+from skvbem.fitted.named_states import nodes_asked
+from skvbem.fitted.states import read_states, state_array
+from skvbem.graphs.dag import DAG
+from skvbem.models.network import queries
+from skvbem.tables import LabeledTable, as_distributions
+
+__all__ = ["Network"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Network:
+    """A discrete Bayesian network: a graph, the states of each node and its table of probabilities.
+
+    It answers questions exactly, by its junction tree, whether it comes from a file, from tables written down, or from
+    a fit (`VBDiscreteDAG.network_`). Probabilities of zero are allowed. Two networks are equal when nodes, states (both
+    in order) and tables are.
+
+    Parameters
+    ----------
+    dag : DAG
+        The graph, or what `DAG.coerce` makes one of, such as a list of (parent, child) edges.
+    states : mapping
+        Node -> its states, in order: names, numbers or booleans. NumPy scalars become the Python values they equal.
+    tables : mapping
+        Node -> p(node | parents), an array with one axis per parent, in the order of ``dag.parents(node)``, and a last
+        axis for the node, along which it sums to one (to 1e-6). The arrays are copied and cannot be written to. Rows
+        that miss one by more than the rounding of a sum of doubles are divided by their sum.
+
+    Raises
+    ------
+    StructureError
+        If nodes, states and tables do not fit together.
+    ValueError
+        If a table holds what is no probability.
+
+    Examples
+    --------
+    >>> from skvbem.graphs.dag import DAG
+    >>> from skvbem import Network, read_bif, write_bif
+    >>> dag = DAG.from_string("[rain][wet|rain]")
+    >>> states = {"rain": ("no", "yes"), "wet": ("no", "yes")}
+    >>> network = Network(dag, states, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.2, 0.8]]})
+    >>> read_bif(write_bif(network)) == network
+    True
+    >>> round(network.query("rain", {"wet": "yes"})["rain":"yes"], 4)
+    0.6667
+    """
+
+    dag: DAG
+    states: Mapping
+    tables: Mapping
+
+    def __post_init__(self):
+        if not isinstance(self.dag, DAG):
+            object.__setattr__(self, "dag", DAG.coerce(self.dag, nodes=tuple(self.states)))
+        for what, mapping in (("states", self.states), ("tables", self.tables)):
+            if set(mapping) != set(self.dag.nodes):
+                odd = sorted(map(repr, set(mapping) ^ set(self.dag.nodes)))
+                raise StructureError(
+                    f"{what} must name every node of the graph and no other. They differ in {', '.join(odd)}."
+                )
+        states = {node: _states(node, self.states[node]) for node in self.dag.nodes}
+        tables = {}
+        for node in self.dag.nodes:
+            family = self.dag.family(node)
+            tables[node] = _table(node, self.tables[node], family, tuple(len(states[member]) for member in family))
+        object.__setattr__(self, "states", MappingProxyType(states))
+        object.__setattr__(self, "tables", MappingProxyType(tables))
+
+    @classmethod
+    def from_networkx(cls, graph) -> Network:
+        """The network of a directed networkx graph whose nodes have the attributes ``states`` and ``table``.
+
+        The axes of a table are the parents in the order in which the graph lists its nodes, then the node, as
+        `to_networkx` writes them.
+
+        Raises
+        ------
+        StructureError
+            If a node lacks one of the attributes, or they do not fit together.
+        """
+        dag = DAG.from_networkx(graph)
+        for node in dag.nodes:
+            lacking = [name for name in ("states", "table") if name not in graph.nodes[node]]
+            if lacking:
+                raise StructureError(
+                    f"Node {shown(node)} of the networkx graph must have the attributes 'states' and 'table'. It has "
+                    f"no {lacking[0]!r}."
+                )
+        nodes = graph.nodes
+        return cls(dag, {node: nodes[node]["states"] for node in nodes}, {node: nodes[node]["table"] for node in nodes})
+
+    def to_networkx(self):
+        """A networkx.DiGraph whose nodes have the attributes ``states``, a tuple, and ``table``. Needs networkx."""
+        graph = self.dag.to_networkx()
+        for node in self.dag.nodes:
+            graph.nodes[node].update(states=self.states[node], table=self.tables[node])
+        return graph
+
+    @property
+    def cardinalities(self) -> dict:
+        """Node -> its number of states."""
+        return {node: len(states) for node, states in self.states.items()}
+
+    def parameters(self, latents: str | Iterable[Hashable] = ()) -> dict:
+        """Keyword arguments with which `VBDiscreteDAG` fits this network, its tables being the start.
+
+        Parameters
+        ----------
+        latents : iterable of hashable
+            The hidden nodes (a str is one); all others are columns of the data.
+
+        Returns
+        -------
+        dict
+            ``structure``, ``latents``, ``categories`` of the columns, and ``init``, this network.
+
+        Raises
+        ------
+        StructureError
+            If a latent is no node of the graph.
+
+        Examples
+        --------
+        >>> dag, states = DAG.from_string("[h][y|h]"), {"h": (0, 1), "y": ("no", "yes")}
+        >>> network = Network(dag, states, {"h": [0.5, 0.5], "y": [[0.9, 0.1], [0.2, 0.8]]})
+        >>> network.parameters("h")["latents"], network.parameters("h")["categories"]
+        ({'h': 2}, {'y': ('no', 'yes')})
+        """
+        hidden = dict.fromkeys((latents,) if isinstance(latents, str) else latents)
+        for node in hidden:
+            if node not in self.states:
+                raise StructureError(
+                    f"Latent {shown(node)} is not a node of this network.{did_you_mean(node, self.dag.nodes)}"
+                )
+        return {
+            "structure": self.dag,
+            "latents": {node: len(self.states[node]) for node in hidden},
+            "categories": {node: states for node, states in self.states.items() if node not in hidden},
+            "init": self,
+        }
+
+    def smoothed(self, share: float) -> Network:
+        """The network whose every distribution is (1 - share) of its own plus share of the uniform one.
+
+        Without probabilities of 0 or 1 a network can be the start of a fit, which learns nothing where it begins
+        certain.
+
+        Parameters
+        ----------
+        share : float
+            Above 0, at most 1.
+
+        Raises
+        ------
+        ValueError
+            If it is not.
+        """
+        if not isinstance(share, Real) or not 0 < share <= 1:
+            raise ValueError(f"The share of the uniform distribution must be above 0 and at most 1. Got {share!r}.")
+        tables = {node: (1 - share) * table + share / table.shape[-1] for node, table in self.tables.items()}
+        return Network(self.dag, self.states, tables)
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _asked(self) -> AskedNetwork:
+        levels = {node: state_array(states) for node, states in self.states.items()}
+        return AskedNetwork.of_tables(self.dag, self.tables, levels)
+
+    def query(self, targets, evidence: Mapping | None = None, *, do: Mapping | None = None) -> LabeledTable:
+        """Joint probability of some nodes given what is known of others, exact.
+
+        Parameters
+        ----------
+        targets : node or list of nodes
+        evidence : mapping of node to state, or to likelihoods, default=None
+            Likelihoods, a mapping of states to numbers or a list of one number for each state, say how much better what
+            was observed fits one state than another, in any unit (virtual evidence). A target may have likelihoods.
+        do : mapping of node to state, default=None
+            Nodes that are set from outside, and to what: they lose their parents. The answer is causal if the edges
+            are.
+
+        Returns
+        -------
+        LabeledTable
+            One axis per target; sums to one.
+
+        Raises
+        ------
+        ValueError
+            If a node or a state is unknown, a node has two parts in the question, or the evidence is impossible.
+        TooLargeError
+            If a clique of the junction tree has more than 2^24 cells.
+
+        Examples
+        --------
+        Smoking, tar and cancer, where a gene leads to both smoking and cancer [Pearl09 §3.3]:
+
+        >>> dag = DAG.from_string("[gene][smokes|gene][tar|smokes][cancer|gene:tar]")
+        >>> states = dict.fromkeys(dag.nodes, ("no", "yes"))
+        >>> tables = {
+        ...     "gene": [0.5, 0.5], "smokes": [[1, 0], [0, 1]], "tar": [[0.95, 0.05], [0.05, 0.95]],
+        ...     "cancer": [[[0.9, 0.1], [0.95, 0.05]], [[0.1, 0.9], [0.15, 0.85]]],
+        ... }
+        >>> network = Network(dag, states, tables)
+        >>> seen = network.query("cancer", {"smokes": "yes"})["cancer":"yes"]
+        >>> done = network.query("cancer", do={"smokes": "yes"})["cancer":"yes"]
+        >>> round(seen, 4), round(done, 4)
+        (0.8525, 0.4525)
+        """
+        return self._asked.query(targets, evidence, do)
+
+    def log_likelihood(self, X) -> np.ndarray:
+        """ln p(row) of each row, nats; what is missing, and nodes without a column, are summed out.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
+            States of some nodes or of all, in columns of their names; None and NaN are missing cells.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            -inf for rows that are impossible.
+
+        Raises
+        ------
+        ValueError
+            If a column is no node, or a cell is no state of its node.
+        """
+        asked = self._asked
+        return queries.log_likelihood(asked.model, asked.point, read_states(X, self.states))
+
+    def predict_proba(self, X, nodes: Hashable | Iterable[Hashable] | None = None) -> dict:
+        """Probabilities of nodes in each row, given what is observed of it.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
+            As `log_likelihood` takes them.
+        nodes : node or iterable of nodes, default=None
+            The nodes without a column if None.
+
+        Returns
+        -------
+        dict of node to ndarray of shape (n_samples, n_states)
+            An observed node is certain. In an impossible row hidden nodes have the probabilities of an empty row.
+
+        Raises
+        ------
+        ValueError
+            As `log_likelihood`, and if a node is unknown.
+        """
+        rows, nodes = self._rows_and_nodes(X, nodes)
+        return queries.marginals(self._asked.model, self._asked.point, rows, nodes)
+
+    def decode(self, X, nodes: Hashable | Iterable[Hashable] | None = None) -> dict:
+        """The most probable joint state of each row's nodes (and of its missing cells), given what is observed of it.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
+            As `log_likelihood` takes them.
+        nodes : node or iterable of nodes, default=None
+            The nodes without a column if None.
+
+        Returns
+        -------
+        dict of node to ndarray of shape (n_samples,)
+            States.
+
+        Raises
+        ------
+        ValueError
+            As `log_likelihood`, and if a node is unknown.
+        """
+        rows, nodes = self._rows_and_nodes(X, nodes)
+        modes = queries.joint_mode(self._asked.model, self._asked.point, rows, nodes)
+        return {node: self._asked.levels[node][codes] for node, codes in modes.items()}
+
+    def sample(self, n_samples: int = 1, random_state=None) -> dict:
+        """Rows drawn from the network, parents before children.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, numpy Generator or None, default=None
+
+        Returns
+        -------
+        dict of node to ndarray of shape (n_samples,)
+            States, in the order of the nodes, as `pandas.DataFrame` and `log_likelihood` take them.
+
+        Examples
+        --------
+        >>> network = Network(DAG("[a][b|a]"), {"a": (0, 1), "b": (0, 1)}, {"a": [0.5, 0.5], "b": [[1, 0], [0, 1]]})
+        >>> rows = network.sample(100, random_state=0)
+        >>> bool((rows["a"] == rows["b"]).all())
+        True
+        """
+        check_count("n_samples", "sample", n_samples)
+        rng = np.random.default_rng(random_state)
+        drawn = queries.sample(self._asked.model, self._asked.point, int(n_samples), rng)
+        return {node: self._asked.levels[node][drawn[node]] for node in self.dag.nodes}
+
+    def _rows_and_nodes(self, X, nodes) -> tuple[Rows, tuple]:
+        rows = read_states(X, self.states)
+        if nodes is None:
+            return rows, tuple(node for node in self.dag.nodes if node not in rows.names)
+        return rows, nodes_asked(nodes, self._asked.levels)
+
+    def __eq__(self, other):
+        if not isinstance(other, Network):
+            return NotImplemented
+        same = self.dag == other.dag and self.dag.nodes == other.dag.nodes and self.states == other.states
+        return same and all(np.array_equal(table, other.tables[node]) for node, table in self.tables.items())
+
+    def __repr__(self):
+        return f"Network({shown(str(self.dag))}, {sum(map(np.size, self.tables.values()))} probabilities)"
+
+    def _repr_html_(self):
+        rows = [
+            [
+                str(node),
+                ", ".join(map(str, self.dag.parents(node))),
+                ", ".join(map(str, states)),
+                str(self.tables[node].size),
+            ]
+            for node, states in self.states.items()
+        ]
+        return html_table(
+            ["node", "parents", "states", "probabilities"], rows, align="left", where_all="`tables` has all"
+        )
+
+    def __reduce__(self):
+        return type(self), (self.dag, dict(self.states), dict(self.tables))
+
+
+def _states(node, given) -> tuple:
+    states = () if isinstance(given, str) else tuple(_plain(state) for state in given)
+    if not states or len(set(states)) < len(states):
+        raise StructureError(f"Node {node!r} must have one state or more, all different. Got {given!r}.")
+    return states
+
+
+def _plain(state):
+    return state.item() if isinstance(state, np.generic) else state
+
+
+def _table(node, given, family, shape) -> np.ndarray:
+    table = np.array(given, dtype=float)
+    if table.shape != shape:
+        raise StructureError(
+            f"The table of node {node!r} must have the shape {shape}, an axis for each of {family}. "
+            f"Got {table.shape} instead."
+        )
+    distributions = as_distributions(table)
+    if distributions is None:
+        raise ValueError(
+            f"The table of node {node!r} must hold numbers >= 0 that sum to one over its last axis. Got {shown(given)}."
+        )
+    distributions.flags.writeable = False
+    return distributions

@@ -1,0 +1,328 @@
+"""Sequences as read, and a hidden Markov model as fitted: what every question after `fit` is put to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from skvbem.emissions import NumericSpecification
+from skvbem.fitted.autoregression import N_PATHS, Autoregression
+from skvbem.fitted.base import Intervals, Parameters
+from skvbem.fitted.forecasts import ForecastTable
+from skvbem.fitted.labels import FittedEmissions
+from skvbem.fitted.mixture_quantiles import mixture_quantile
+from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitted.sequences import FittedSequences
+from skvbem.fitted.under_fit import UnderFit, cells_of_sequences, entropy_r2
+from skvbem.models.hmm.model import HMM
+from skvbem.models.sequences.data import HMMData
+from skvbem.reading.column_groups import ColumnGroups, Group
+from skvbem.reading.rows import SequenceReading
+
+
+@dataclass(frozen=True, eq=False)
+class FittedHMM(FittedSequences, FittedEmissions):
+    """How columns are read, a hidden Markov model with its prior, and the statistics of the data it has seen."""
+
+    def continues(self, columns: ColumnGroups, model) -> bool:
+        """Whether another model has as many states, the same transitions and the same columns, read in the same way."""
+        return super().continues(columns, model) and all(
+            np.array_equal(mine.allowed, other.allowed)
+            for mine, other in ((self.model.initial, model.initial), (self.model.transitions, model.transitions))
+        )
+
+    def start_of(self, rows: SequenceReading, model: HMM, data: HMMData) -> np.ndarray:
+        """Statistics (n_cells,), as a model that continues this one has them, of the states that this one expects.
+
+        Parameters
+        ----------
+        rows : SequenceReading
+        model : HMM
+        data : HMMData
+            The rows as that model takes them, whose units may be others.
+        """
+        natural, here = self.natural_of_q, replace(rows, labels=None).compiled(self.model)
+        states = self.model.smoothed(natural, here)
+        are_possible = bool(states.any(axis=1).all())
+        statistics = model.statistics_of(self.possible(states), data)
+        if are_possible:  # of neighbors together, where that is known
+            n_chain = model.initial.n_cells + model.transitions.n_cells
+            statistics[:n_chain] = self.model.expect(natural[:, None], here).statistics[:n_chain, 0]
+        return statistics
+
+    def possible(self, states: np.ndarray) -> np.ndarray:
+        """Probabilities of states (n_rows, n_components), those of steps that no path can make filled in."""
+        total = self.counts.sum()
+        states[~states.any(axis=1)] = self.counts / total if total > 0 else 1 / len(self.counts)
+        return states
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Expected steps in each state, as far as observations depend on them, (n_components,)."""
+        first, pairs, _ = self.model.prior.split(self.statistics)
+        return self.model.initial.matrix(first)[0] + self.model.transitions.matrix(pairs).sum(axis=0)
+
+    @cached_property
+    def startprob(self) -> np.ndarray:
+        """Posterior means (VB), or the point found, (n_components,)."""
+        return self.model.initial.matrix(self.point[0])[0]
+
+    @cached_property
+    def transmat(self) -> np.ndarray:
+        """Posterior means (VB), or the point found, (n_components, n_components)."""
+        return self.model.transitions.matrix(self.point[1])
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Attributes of the prior as resolved and, of a density, of the posterior."""
+        initial, transitions = self.model.initial, self.model.transitions
+        attributes = {"startprob_prior_": initial.concentration[0], "transmat_prior_": transitions.concentration}
+        if self.form.density:
+            of_first, of_pairs, _ = self.posterior.blocks
+            attributes["startprob_concentration_"] = initial.matrix(of_first.concentration)[0]
+            attributes["transmat_concentration_"] = transitions.matrix(of_pairs.concentration)
+        return attributes | super().hyperparameters()
+
+    def named_parameters(self, point: tuple) -> Parameters:
+        """Probabilities of first states and transitions at a point, and what is observed in each state, by name."""
+        return {"chain": self._of_chain(*point[:2])} | super().named_parameters(point)
+
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """First states and transitions, then a table per group of columns."""
+        values, ends = np.vstack([self.startprob, self.transmat]), None
+        if intervals is not None:
+            first, pairs = intervals["chain"]["startprob"], intervals["chain"]["transmat"]
+            ends = np.vstack([first[0], pairs[0]]), np.vstack([first[1], pairs[1]])
+        rows = ["first", *(f"after {number}" for number in self._numbers)]
+        return [ParameterTable("transitions", rows, self._numbers, values, ends), *super().report(intervals)]
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta), by group and name; 0 of transitions that are ruled out."""
+        of_first, of_pairs, _ = self.posterior.blocks
+        of_chain = self._of_chain(of_first.quantiles(probability), of_pairs.quantiles(probability))
+        return {"chain": of_chain} | super().quantiles(probability)
+
+    def _of_chain(self, first: np.ndarray, pairs: np.ndarray) -> dict[Any, np.ndarray]:
+        return {"startprob": self.model.initial.matrix(first)[0], "transmat": self.model.transitions.matrix(pairs)}
+
+    def under_fit(self, reading: SequenceReading, **limits: Any) -> UnderFit:
+        """What the chain says of sequences, for fit indices."""
+        natural, data = self.model.prior.natural(self.point), reading.compiled(self.model)
+        weight, cells = reading.weight, None
+        of_rows = None if weight is None else np.repeat(weight, reading.lengths)
+        _, codes, tables, are_all = self.finite_columns(reading.values)
+        if are_all:
+            sizes = [table.shape[1] for table in tables]
+            cells = cells_of_sequences(np.stack(codes, axis=1), sizes, reading.lengths)
+        states = self.possible(self.model.smoothed(natural, data))
+        certainty = {"state": entropy_r2(states, of_rows)} if self.model.n_components > 1 else {}
+        scores = self.model.log_normalizers_of_sequences(natural, data)
+        return UnderFit(scores, weight, data.total_weight, certainty, cells)
+
+    def ahead(self, filtered: np.ndarray, n_steps: int) -> np.ndarray:
+        """Probabilities of states 1, 2, ... steps after those of (n_sequences, n_components), axis 1 the steps."""
+        of_steps = []
+        for _ in range(n_steps):
+            filtered = filtered @ self.transmat
+            of_steps.append(filtered)
+        return np.stack(of_steps, axis=1)
+
+    def expected_values(self, states: np.ndarray) -> dict[str, np.ndarray]:
+        """What each column is expected to hold given probabilities of states (..., n_components), by name.
+
+        Of a column of categories the probability of each, in the order of `categories_`; of zeros and ones that of a
+        one; of counts that share a total the share.
+        """
+        by_name: dict[str, np.ndarray] = {}
+        for group, parameters in zip(self.groups.groups, self.parameters()):
+            tables = group.specification.expected(parameters, group.levels)
+            by_name |= {name: states @ table for name, table in zip(group.names, tables)}
+        return {name: by_name[name] for name in self.groups.names if name in by_name}
+
+    def forecast(
+        self, data: HMMData, last: np.ndarray, n_steps: int, level: float, naturals: np.ndarray, at: np.ndarray | None
+    ) -> Forecast:
+        """The steps after the end of each sequence.
+
+        Parameters
+        ----------
+        data : HMMData
+        last : ndarray of shape (n_sequences,)
+            The last rows of sequences.
+        n_steps : int
+        level : float
+        naturals : ndarray of shape (n_cells, n_draws)
+            Draws of natural parameters, over which intervals average; none are needed where no column holds numbers.
+        at : ndarray of shape (n_cells,), optional
+            Natural parameters at which states are told, and then go on as published; by default they are averaged, too.
+        """
+        states, expected, moments = [], [], []
+        lagged: dict[int, list[Autoregression]] = {k: [] for k, each in enumerate(self.groups.groups) if each.n_lags}
+        for natural in naturals.T:
+            drawn = self.at(natural)
+            now = drawn.last_states(data, last, natural)
+            states.append(drawn.ahead(now, n_steps))
+            expected.append(drawn.expected_values(states[-1]) if at is None else {})
+            moments.append(drawn.moments())
+            for k, of_draws in lagged.items():
+                of_draws.append(Autoregression.of(drawn, k, data, last, now))
+        variance, lower, upper = _intervals_of_numbers(self.groups, states, moments, level)
+        if at is None:
+            probabilities = np.mean(states, axis=0)
+            values = {name: np.mean([each[name] for each in expected], axis=0) for name in expected[0]}
+        else:
+            now = self.last_states(data, last, at)
+            probabilities = self.ahead(now, n_steps)
+            values = self.expected_values(probabilities)
+        for k, of_draws in lagged.items():
+            published = None if at is None else Autoregression.of(self, k, data, last, now)
+            told = self._told_by_lags(k, of_draws, published, n_steps, level)
+            for each, of_columns in zip((values, variance, lower, upper), told):
+                each.update(of_columns)
+        categories = {name: levels for group in self.groups.groups for name, levels in zip(group.names, group.levels)}
+        return Forecast(probabilities, values, variance, lower, upper, level, categories)
+
+    def _told_by_lags(
+        self, k: int, of_draws: list[Autoregression], published: Autoregression | None, n_steps: int, level: float
+    ) -> list[dict[str, np.ndarray]]:
+        """Means, variances and ends of intervals, by column, of a group whose columns hang on their earlier values."""
+        emission, names = of_draws[0].emission, self.groups.groups[k].names
+        first, second = (np.mean(each, axis=0) for each in zip(*(one.moments(n_steps) for one in of_draws)))
+        mean = first if published is None else published.moments(n_steps)[0]
+        rng, n_paths = np.random.default_rng([*self.seed, 2**31 + 2, k]), -(-N_PATHS // len(of_draws))
+        paths = np.concatenate([one.paths(n_steps, n_paths, rng) for one in of_draws], axis=2)
+        ends = (np.quantile(paths, 0.5 + side * level / 2, axis=2) for side in (-1, 1))
+        origin, unit = emission.origin, emission.unit
+        told = origin + unit * mean, unit**2 * (second - first**2), *(origin + unit * end for end in ends)
+        return [{name: of_columns[..., j] for j, name in enumerate(names)} for of_columns in told]
+
+    def last_states(self, data: HMMData, last: np.ndarray, natural: np.ndarray) -> np.ndarray:
+        """Probabilities of the states of the last rows of sequences, which natural parameters tell of what was seen."""
+        return self.possible(self.model.filtered(natural, data))[last]
+
+    def moments(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Means and deviations (n_components, n_columns) of each group of numbers, by its name."""
+        parameters = {group.name: of for group, of in zip(self.groups.groups, self.parameters())}
+        return {
+            group.name: (
+                group.specification.means(parameters[group.name]),
+                group.specification.deviations(parameters[group.name]),
+            )
+            for group in groups_of_numbers(self.groups)
+        }
+
+    def sample(
+        self, lengths: np.ndarray, rng: np.random.Generator, given: list[np.ndarray] | None = None
+    ) -> tuple[Any, np.ndarray]:
+        """Sequences drawn from the predictive distribution, each at parameters of its own, and their states."""
+
+        def given_of(rows: slice) -> Any:
+            return None if given is None else self.groups.as_emission_takes([of_group[rows] for of_group in given])
+
+        if not self.form.density:
+            return self.model.sample(self.point, lengths, rng, given_of(slice(None)))
+        ends = np.cumsum(lengths).tolist()
+        drawn = [
+            self.model.sample(self.posterior.sample(rng), [n], rng, given_of(slice(end - n, end)))
+            for n, end in zip(lengths.tolist(), ends)
+        ]
+        rows = [self.groups.as_list(of_sequence) for of_sequence, _ in drawn]
+        values = [np.concatenate(of_group) for of_group in zip(*rows)]
+        return self.groups.as_emission_takes(values), np.concatenate([states for _, states in drawn])
+
+
+def groups_of_numbers(groups: ColumnGroups) -> list[Group]:
+    """Those whose cells have means and deviations."""
+    return [group for group in groups.groups if isinstance(group.specification, NumericSpecification)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forecast(ForecastTable):
+    """What is expected of the steps after the end of each sequence, with intervals of what columns will hold.
+
+    It prints as a table, and `to_frame` has all of it.
+
+    Parameters
+    ----------
+    state_probabilities : ndarray of shape (n_sequences, n_steps, n_components)
+    expected : dict of str to ndarray
+        By column, what it is expected to hold, (n_sequences, n_steps): the mean of measurements, counts and times, the
+        probability of a one, the share of a total. For categories the probability of each, in the order of
+        `categories_`, (n_sequences, n_steps, n_categories).
+    variance : dict of str to ndarray of shape (n_sequences, n_steps)
+        By column of numbers, that of the predictive distribution, averaged over draws of the parameters.
+    lower, upper : dict of str to ndarray of shape (n_sequences, n_steps)
+        Ends of intervals of the mass `level`, quantiles of the same distribution; of families that have cumulative
+        probabilities, as ours of numbers have.
+    level : float
+    categories : dict of str to ndarray
+        By column of categories its levels, in the order of their probabilities.
+    """
+
+    state_probabilities: np.ndarray
+    expected: dict[str, np.ndarray]
+    variance: dict[str, np.ndarray]
+    lower: dict[str, np.ndarray]
+    upper: dict[str, np.ndarray]
+    level: float
+    categories: dict[str, np.ndarray]
+
+    def records(self) -> Iterator[tuple[int, int, str, Any, float, float, float]]:
+        """Sequence, step, column, category, what is expected, and ends of its interval; hidden states first."""
+        n_sequences, n_steps, _ = self.state_probabilities.shape
+        for at in np.ndindex(n_sequences, n_steps):
+            place = at[0], at[1] + 1
+            for k, probability in enumerate(self.state_probabilities[at].tolist()):
+                yield *place, "state", k, probability, np.nan, np.nan
+            for name, values in self.expected.items():
+                if name in self.categories:
+                    for level, probability in zip(self.categories[name].tolist(), values[at].tolist(), strict=True):
+                        yield *place, name, level, probability, np.nan, np.nan
+                else:
+                    ends = (float(of[name][at]) if name in of else np.nan for of in (self.lower, self.upper))
+                    yield *place, name, None, float(values[at]), *ends
+
+
+def _intervals_of_numbers(
+    groups: ColumnGroups,
+    states: list[np.ndarray],
+    moments: list[dict[str, tuple[np.ndarray, np.ndarray]]],
+    level: float,
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Variances, and lower and upper ends of intervals, of columns of numbers, by name, (n_sequences, n_steps).
+
+    Parameters
+    ----------
+    groups : ColumnGroups
+    states : list of ndarray of shape (n_sequences, n_steps, n_components)
+        Probabilities of states at each draw of the parameters.
+    moments : list of dict
+        For each draw, by group of numbers, means and deviations (n_components, n_columns).
+    level : float
+    """
+    variance: dict[str, np.ndarray] = {}
+    lower: dict[str, np.ndarray] = {}
+    upper: dict[str, np.ndarray] = {}
+    if not groups_of_numbers(groups):
+        return variance, lower, upper
+    weights = np.moveaxis(np.stack(states), 3, 1)  # draws and states first: the parts of each mixture
+    weights = weights.reshape(-1, *weights.shape[2:]) / len(states)
+    for group in groups_of_numbers(groups):
+        of_draws = [of_draw[group.name] for of_draw in moments]
+        means, deviations = (np.concatenate(each)[:, None, None] for each in zip(*of_draws))
+        for j, name in enumerate(group.names):
+            mean, deviation = means[..., j], deviations[..., j]
+            center = (weights * mean).sum(axis=0)
+            variance[name] = (weights * (deviation**2 + (mean - center) ** 2)).sum(axis=0)
+            if group.specification.has_cumulative:
+                lower[name], upper[name] = (
+                    mixture_quantile(
+                        group.specification.cumulative, weights, mean, deviation, 0.5 + side * level / 2,
+                        whole=group.specification.holds_counts,
+                    )
+                    for side in (-1, 1)
+                )  # fmt: skip
+    return variance, lower, upper

@@ -1,0 +1,172 @@
+"""Models whose rows have one hidden label each, as fitted: what mixtures and hidden Markov models share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from skvbem.emissions import Emission
+from skvbem.emissions.base import parts_of
+from skvbem.emissions.known_labels import without_labels
+from skvbem.families import NormalPoint, Product
+from skvbem.fitted.base import Fitted, Intervals, Parameters
+from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitted.profile_rows import rows_of_profiles
+from skvbem.reading.column_groups import ColumnGroups, Group
+
+
+@dataclass(frozen=True, eq=False)
+class FittedEmissions(Fitted):
+    """A model whose rows have one hidden label each, as fitted; the last block of its prior is that of the emission.
+
+    Parameters
+    ----------
+    names : tuple
+        What the labels that fit was given call the first components; empty if it was given none.
+    """
+
+    names: tuple = ()
+
+    @property
+    def groups(self) -> ColumnGroups:
+        """How columns are read."""
+        return self.columns
+
+    @property
+    @abstractmethod
+    def counts(self) -> np.ndarray:
+        """Expected rows of each component, (n_components,)."""
+
+    def continues(self, columns: ColumnGroups, model) -> bool:
+        """Whether another model has as many components of the same columns, read in the same way."""
+        return self.model.n_components == model.n_components and self.columns.meaning() == columns.meaning()
+
+    def damage(self) -> str:
+        """What is wrong with a fit that was loaded, or nothing; see `Fitted`."""
+        for group, part in zip(self.groups.groups, parts_of(self.emission), strict=True):
+            if part.n_columns != len(group.columns):
+                return f"the group {group.name!r} has {len(group.columns)} columns, and its emission {part.n_columns}"
+            if group.encoder is not None and part.n_outcomes != tuple(map(len, group.levels)):
+                return f"the categories of the group {group.name!r} are not as many as its tables have levels"
+        return super().damage()
+
+    @property
+    def emission(self) -> Emission:
+        """The emission of the groups."""
+        return self.model.emission
+
+    def of_rows(self) -> Self:
+        """The fit as it is asked about rows whose labels are not known."""
+        emission, _ = without_labels(self.emission, [])
+        return replace(self, model=self.model.with_emission(emission))
+
+    def with_labels(self, labels: Any) -> Self:
+        """The fit to rows whose labels are known in part."""
+        return replace(self, model=self.model.with_emission(labels.known_by(self.emission)))
+
+    @property
+    def component_names(self) -> np.ndarray:
+        """What components are called, (n_components,): by labels that fit was given, else by their numbers."""
+        n, names = self.model.n_components, np.empty(self.model.n_components, dtype=object)
+        names[:] = [*self.names, *range(len(self.names), n)]
+        return names
+
+    @property
+    def n_free_parameters(self) -> int:
+        """Dimension of the parameters; turns of factors, and factors that a component does not have, are none."""
+        return self.model.n_free_parameters
+
+    def _found_point(self) -> tuple:
+        """The point found (MAP, ML), or the mode of q(theta) in its natural coordinates."""
+        point = self.form.point_of(self.model.prior, self.statistics)
+        return self.model.prior.with_exact_zeros(point) if self.form.prior_share == 0.0 else point
+
+    @cached_property
+    def prior_as_found(self) -> Product:
+        """The prior, hidden hyperparameters as they are expected under q(theta), or at the point."""
+        prior = self.model.prior
+        natural = self.posterior.expected_natural() if self.form.density else prior.natural(self.point)
+        return prior.given_hyperparameters(prior.hyperparameters(natural))
+
+    def imputed(self, block: Any, responsibilities: np.ndarray) -> list[np.ndarray]:
+        """Rows of each group with missing cells filled: under VB by predictive means, else by means at the point."""
+        point = self.emission.predictive_point(self.posterior.blocks[-1]) if self.form.density else self.point[-1]
+        return self.groups.as_list(self.emission.impute(block, point, responsibilities))
+
+    def parameters(self) -> list[dict[str, np.ndarray]]:
+        """The parameters of each group's components, by name."""
+        return self.groups.as_list(self.emission.parameters(self.point[-1]))
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """What the emissions show besides `parameters_`, by attribute; by group too where several have an attribute."""
+        prior, posterior = self.prior_as_found.blocks[-1], self.posterior.blocks[-1] if self.form.density else None
+        attributes: dict[str, dict[str, Any]] = {}
+        each = zip(self.groups.groups, parts_of(self.emission), self.parameters())
+        for k, (group, part, parameters) in enumerate(each):
+            of_part = (family.blocks[k] if isinstance(family, Product) else family for family in (prior, posterior))
+            for name, value in group.specification.attributes(part, parameters, *of_part).items():
+                attributes.setdefault(name, {})[group.name] = value
+        return {
+            name: by_group if len(by_group) > 1 else next(iter(by_group.values()))
+            for name, by_group in attributes.items()
+        }
+
+    def named_parameters(self, point: tuple) -> Parameters:
+        """The parameters of each group's components at a point, by name."""
+        return self._by_group(self.emission.parameters(point[-1]))
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta) of each group's parameters, by name."""
+        return self._by_group(self.emission.quantiles(self.posterior.blocks[-1], probability))
+
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """A table per group of columns: what each column holds in each component, or state."""
+        return [
+            self._group_report(group, parameters, None if intervals is None else intervals[group.name])
+            for group, parameters in zip(self.groups.groups, self.parameters())
+        ]
+
+    def _group_report(self, group: Group, parameters: Mapping, intervals: Mapping | None) -> ParameterTable:
+        names, values, ends = rows_of_profiles(group.specification, group.names, group.levels, parameters, intervals)
+        return ParameterTable(group.name, names, self._numbers, values, ends)
+
+    @property
+    def _numbers(self) -> list[str]:
+        """What components are called."""
+        return list(map(str, self.component_names))
+
+    def _by_group(self, of_emission: Any) -> Parameters:
+        return {group.name: of for group, of in zip(self.groups.groups, self.groups.as_list(of_emission))}
+
+    def finite_columns(self, values: list[np.ndarray]) -> tuple[list[str], list[np.ndarray], list[np.ndarray], bool]:
+        """Columns that take finitely many values: names, codes, probabilities in each component; whether all do.
+
+        Parameters
+        ----------
+        values : list of ndarray
+            Of each group, as read.
+        """
+        names: list[str] = []
+        codes: list[np.ndarray] = []
+        tables: list[np.ndarray] = []
+        parts = parts_of(self.emission)
+        for group, part, of_group, parameters in zip(self.groups.groups, parts, values, self.parameters()):
+            if part.n_outcomes is None:
+                continue
+            names += group.names
+            codes += list(of_group.T)
+            for table in group.specification.expected(parameters, group.levels):
+                tables.append(np.stack([1.0 - table, table], axis=1) if table.ndim == 1 else table)
+        return names, codes, tables, all(part.n_outcomes is not None for part in parts)
+
+    def at_floor(self) -> list[int]:
+        """Components whose covariance the floor of maximum likelihood has stopped in some direction."""
+        points = self.point[-1] if isinstance(self.model.prior.blocks[-1], Product) else (self.point[-1],)
+        stopped = [point.at_floor() for point in points if isinstance(point, NormalPoint)]
+        n = self.model.n_components
+        return np.flatnonzero(np.any([np.broadcast_to(each, n) for each in stopped] or [np.zeros(n)], axis=0)).tolist()

@@ -1,0 +1,221 @@
+"""A network of mixed columns as fitted: what every question after `fit` is put to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skvbem.emissions.profiles import named
+from skvbem.errors import TooLargeError
+from skvbem.fitted.base import Fitted, Intervals, Parameters
+from skvbem.fitted.edges import information_beside_numbers
+from skvbem.fitted.labeled_tables import LabeledTables
+from skvbem.fitted.latent_states import LatentStates
+from skvbem.fitted.named_states import code_of
+from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitted.profile_rows import rows_of_profiles
+from skvbem.fitted.under_fit import Cells, UnderFit, entropy_r2
+from skvbem.models.mixed_network.data import MixedRows
+from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.models.mixed_network.queries import Predictive, drawn_at
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.mixed_network import MixedReading, emission_groups, explained, rows_of, values_of
+from skvbem.reading.tables import Table, read_table
+
+#: Name of the group of parameters that are tables; the others have the names of nodes with an emission.
+TABLES = "tables"
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMixedNetwork(Fitted):
+    """How columns are read, a network of mixed columns with its prior, and the statistics of the data it has seen."""
+
+    @property
+    def groups(self) -> ColumnGroups:
+        """How columns are read."""
+        return self.columns
+
+    @property
+    def with_tables(self) -> tuple:
+        """The nodes that have a table."""
+        return self.model.layout.names[: self.model.layout.n_tables]
+
+    @property
+    def with_emission(self) -> tuple:
+        """The nodes that have an emission."""
+        return self.model.layout.names[self.model.layout.n_tables :]
+
+    @cached_property
+    def levels(self) -> dict:
+        """The states of each node with a table: categories of a column, numbers of a latent's states."""
+        sizes = dict(zip(self.with_tables, self.model.layout.cardinalities))
+        levels = {node: np.arange(size) for node, size in sizes.items()}
+        for group in self.groups.groups:
+            levels |= dict(zip(group.names, group.levels))
+        return levels
+
+    @property
+    def latents(self) -> tuple:
+        """The hidden nodes."""
+        observed = {name for group in self.groups.groups for name in (group.name, *group.names)}
+        return tuple(node for node in self.with_tables if node not in observed)
+
+    @property
+    def numbers(self) -> frozenset:
+        """Nodes and columns that hold numbers."""
+        of_numbers = [group for group in self.groups.groups if group.encoder is None]
+        return frozenset(name for group in of_numbers for name in (group.name, *group.names))
+
+    def continues(self, columns: ColumnGroups, model: MixedNetwork) -> bool:
+        """Whether another model is of the same network over the same columns, read in the same way."""
+        return self.model.layout == model.layout and self.columns.meaning() == columns.meaning()
+
+    def _found_point(self) -> tuple:
+        """The point found (MAP, ML); of a density posterior means of tables, and modes of emissions."""
+        parts = zip(self.model.prior.blocks, self.model.prior.split(self.statistics))
+        return tuple(self.form.point_of(block, statistics) for block, statistics in parts)
+
+    @cached_property
+    def predictive(self) -> Predictive:
+        """The predictive distribution of a row."""
+        return Predictive(self.model, self.posterior if self.form.density else None, self.point)
+
+    def rows(self, values: list[np.ndarray]) -> MixedRows:
+        """Values of groups of columns as the network takes them."""
+        return rows_of(self.groups, self.model, values)
+
+    def evidence(self, given: Mapping) -> MixedRows:
+        """States of some nodes and numbers of some columns as one row."""
+        numbers = {name for name in self.groups.names if name in self.numbers}
+        cells = [given.get(name) if name in numbers else None for name in self.groups.names]
+        for name in numbers & given.keys():
+            if not isinstance(given[name], Real) or isinstance(given[name], bool) or not np.isfinite(given[name]):
+                raise ValueError(
+                    f"Column {name!r} holds numbers: as evidence it takes a finite one. Got {given[name]!r} instead."
+                )
+        unnamed = read_table(np.array([cells], dtype=object), self.groups.owner)
+        row = self.rows(self.groups.values(Table(self.groups.names, 1, unnamed.column)))
+        codes = {node: code_of(node, state, self.levels) for node, state in given.items() if node not in numbers}
+        return replace(row, names=tuple(codes), codes=np.array([[*codes.values()]], dtype=np.int32).reshape(1, -1))
+
+    def named_parameters(self, point: tuple) -> Parameters:
+        """Tables (*parents, node), and what each emission holds in each joint state of its parents, (n_states, ...)."""
+        emissions = zip(self.with_emission, self.model.emissions, point[1:])
+        return {TABLES: self._tables(point[0])} | {node: emission.parameters(at) for node, emission, at in emissions}
+
+    def _tables(self, flat: np.ndarray) -> dict:
+        return {node: self.model.layout.table(flat, k) for k, node in enumerate(self.with_tables)}
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta) of each parameter by itself."""
+        tables, *others = self.posterior.blocks
+        emissions = zip(self.with_emission, self.model.emissions, others)
+        of_emissions = {node: emission.quantiles(q, probability) for node, emission, q in emissions}
+        return {TABLES: self._tables(tables.quantiles(probability))} | of_emissions
+
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """A table per node: a row for each combination of its parents' states."""
+        parameters, reports = self.named_parameters(self.point), []
+        numbers = {self.groups.groups[k].name: k for k in emission_groups(self.groups)}
+        for node in self.model.dag.nodes:
+            parents = self.model.dag.parents(node)
+            title = f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
+            parents = tuple(parent for parent in parents if parent not in numbers)
+            if node in numbers:
+                of_node = None if intervals is None else intervals[node]
+                group = explained(self.groups, self.model.dag, numbers[node])
+                columns, values, (low, high) = rows_of_profiles(
+                    group.specification, group.names, group.levels, parameters[node], of_node
+                )
+                rows = self._states_of(parents) or ["all rows"]
+                reports.append(ParameterTable(title, rows, columns, values.T, (low.T, high.T)))
+                continue
+            table = parameters[TABLES][node]
+            table = table.reshape(-1, table.shape[-1])
+            ends = None
+            if intervals is not None:
+                lower, upper = intervals[TABLES][node]
+                ends = lower.reshape(table.shape), upper.reshape(table.shape)
+            states = [named(state) for state in self.levels[node].tolist()]
+            reports.append(ParameterTable(title, self._states_of(parents) or ["share"], states, table, ends))
+        return reports
+
+    def _states_of(self, parents: tuple) -> list[str]:
+        """Each combination of states of some parents, in words; none without parents."""
+        states = product(*(self.levels[parent].tolist() for parent in parents))
+        return [
+            ", ".join(f"{parent}={named(state)}" for parent, state in zip(parents, each)) for each in states if parents
+        ]
+
+    def tables(self) -> dict[str, LabeledTables]:
+        """The attributes that hold a table for each node with one."""
+        n = self.model.layout.n_table_cells
+        flat = {"tables_": self.point[0], "counts_": self.statistics[:n]}
+        return {name: LabeledTables(self.model, cells, self.levels) for name, cells in flat.items()}
+
+    def edge_information(self, node, n_draws: int = 2000) -> dict:
+        """I(node; parent | other parents), nats per row, of each parent of a node with an emission, from draws of it.
+
+        Parents are in their states as often as in new rows. As many numbers are drawn in each joint state of them, the
+        same ones every time. Beside parents that hold numbers, rows are drawn instead.
+        """
+        parents, k = self.model.dag.parents(node), self.with_emission.index(node)
+        if self.model.given[k]:
+            return information_beside_numbers(self, node, n_draws * int(np.prod(self.model.n_states[k])))
+        emission, point, block = self.model.emissions[k], self.point[1 + k], self.model.prior.blocks[1 + k]
+        sizes = [len(self.levels[parent]) for parent in parents]
+        states = np.repeat(np.arange(np.prod(sizes, dtype=int)), n_draws)
+        table = emission.prepare(emission.sample(point, states, np.random.default_rng(0)))
+        log_density = emission.expected_log_likelihood(table, block.natural(point)).reshape(-1, *sizes)
+        joint = self.predictive.posteriors(self.evidence({}), parents)[0]
+        weight, joint = joint[states] / n_draws, joint.reshape(sizes)
+        given_all = log_density.reshape(len(states), -1)[np.arange(len(states)), states]
+        information = {}
+        for axis, parent in enumerate(parents):
+            share = joint / joint.sum(axis=axis, keepdims=True)
+            others = logsumexp(log_density + np.log(share), axis=1 + axis, keepdims=True)
+            given_others = np.broadcast_to(others, log_density.shape).reshape(len(states), -1)
+            told = given_all - given_others[np.arange(len(states)), states]
+            information[parent] = max(float(weight @ told), 0.0)
+        return information
+
+    def states_of(self, latent) -> LatentStates:
+        """Expected rows in each state of a latent; whether states are alike is not asked."""
+        table = self.model.layout.table(self.statistics, self.model.position[latent])
+        return LatentStates.of(table.reshape(-1, table.shape[-1]).sum(axis=0), lambda one, other: False)
+
+    def under_fit(self, reading: MixedReading, **limits: Any) -> UnderFit:
+        """What the network says of rows at its point, for fit indices."""
+        ((values, weight),) = reading.blocks
+        at_point, rows, latents = Predictive(self.model, None, self.point), self.rows(values), self.latents
+        scores = at_point.log_densities(rows, **limits)
+        posteriors = at_point.all_posteriors(rows, [[latent] for latent in latents], **limits) if latents else []
+        certainty = {latent: entropy_r2(each, weight) for latent, each in zip(latents, posteriors)}
+        sizes, nothing = [len(self.levels[name]) for name in rows.names], rows.taken(np.array([0]), np.ones(1))
+
+        def joint(i: int, j: int) -> np.ndarray | None:
+            try:
+                pair = [rows.names[i], rows.names[j]]
+                return at_point.posteriors(nothing.without_cells(), pair, **limits).reshape(sizes[i], sizes[j])
+            except TooLargeError:
+                return None
+
+        cells = Cells(rows.codes, sizes, rows.names, joint, not self.with_emission) if rows.names else None
+        return UnderFit(scores, weight, float(len(scores) if weight is None else weight.sum()), certainty, cells)
+
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[list[np.ndarray], dict]:
+        """Rows drawn from the predictive distribution: values of each group, and states of all nodes with a table."""
+        codes, columns = self.predictive.sample(n, rng)
+        return values_of(self.groups, codes, columns), codes
+
+    @staticmethod
+    def drawn_for(groups: ColumnGroups, model: MixedNetwork, point: tuple, n: int, rng: np.random.Generator) -> Any:
+        """Rows drawn at a point: values of each group of columns."""
+        return values_of(groups, *drawn_at(model, point, n, rng))

@@ -1,0 +1,183 @@
+"""A mixture as fitted: what every question after `fit` is put to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from skvbem.fitted.base import Intervals, Parameters
+from skvbem.fitted.labels import FittedEmissions
+from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitted.under_fit import Cells, UnderFit, entropy_r2
+from skvbem.models.mixture.model import Mixture
+from skvbem.reading.rows import TableReading
+
+# Draws of the parameters behind the rows of one sample.
+_MAX_DRAWS_OF_PARAMETERS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMixture(FittedEmissions):
+    """How columns are read, a mixture with its prior, and the statistics of the data it has seen."""
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Expected rows of each component, (n_components,)."""
+        return self.model.weights.counts(self.model.prior.split(self.statistics)[0])
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """E[pi] (VB) or pi of the point found, (n_components,)."""
+        if self.form.density:
+            return self.model.weights.mean(self.posterior.blocks[0])
+        return self.named_parameters(self.point)["mixture"]["weights"]
+
+    def named_parameters(self, point: tuple) -> Parameters:
+        """The weights at a point, and what is observed in each component, by name."""
+        natural = self.model.prior.blocks[0].natural(point[0])
+        weights = np.exp(self.model.weights.log_weights(natural[:, None])[:, 0])
+        return {"mixture": {"weights": weights}} | super().named_parameters(point)
+
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """Weights and expected rows of the components, then a table per group of columns."""
+        values, unknown = np.stack([self.weights, self.counts]), np.full(len(self.counts), np.nan)
+        of_weights = (unknown, unknown) if intervals is None else intervals["mixture"]["weights"]
+        ends = np.stack([of_weights[0], unknown]), np.stack([of_weights[1], unknown])
+        rows = ["weight"] if self.given is not None else ["weight", "rows"]
+        n = len(rows)
+        weights = ParameterTable("components", rows, self._numbers, values[:n], (ends[0][:n], ends[1][:n]))
+        return [weights, *super().report(intervals)]
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta), by group and name."""
+        weights = self.model.weights.quantiles(self.posterior.blocks[0], probability)
+        return {"mixture": {"weights": weights}} | super().quantiles(probability)
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Attributes of the prior as resolved and, of a density, of the posterior, as scikit-learn names them."""
+        attributes: dict[str, Any] = {"weight_concentration_prior_": self.model.weights.given}
+        if self.form.density:
+            attributes["weight_concentration_"] = self.model.weights.concentrations(self.posterior.blocks[0])
+        return attributes | super().hyperparameters()
+
+    @staticmethod
+    def drawn_at(
+        model: Mixture, point: tuple, n: int, rng: np.random.Generator, given: Any = None
+    ) -> tuple[Any, np.ndarray]:
+        """Rows drawn at a point, as the emission makes them, and their components."""
+        natural = model.prior.blocks[0].natural(point[0])
+        weights = np.exp(model.weights.log_weights(natural[:, None])[:, 0])
+        components = rng.choice(len(weights), size=n, p=weights / weights.sum())
+        return model.emission.sample_given(given, None, point[1], components, rng), components
+
+    def sample(self, n: int, rng: np.random.Generator, given: list[np.ndarray] | None = None) -> tuple[Any, np.ndarray]:
+        """Rows drawn from the predictive distribution, and their components.
+
+        Parameters are drawn for each row, for more rows than `_MAX_DRAWS_OF_PARAMETERS` for so many parts of them.
+
+        Parameters
+        ----------
+        n : int
+        rng : numpy.random.Generator
+        given : list of ndarray, optional
+            Values of each group of n rows, whose covariates the new ones have.
+        """
+
+        def given_of(rows: Any) -> Any:
+            return None if given is None else self.groups.as_emission_takes([of_group[rows] for of_group in given])
+
+        if not self.form.density:
+            return self.drawn_at(self.model, self.point, n, rng, given_of(slice(None)))
+        sizes = np.bincount(np.arange(n) % _MAX_DRAWS_OF_PARAMETERS)
+        parts = np.split(np.arange(n), np.cumsum(sizes)[:-1])
+        drawn = [
+            self.drawn_at(self.model, self.posterior.sample(rng), len(part), rng, given_of(part)) for part in parts
+        ]
+        order = rng.permutation(n) if given is None else np.arange(n)
+        rows = [self.groups.as_list(of_part) for of_part, _ in drawn]
+        values = [np.concatenate(of_group)[order] for of_group in zip(*rows)]
+        components = np.concatenate([of_part for _, of_part in drawn])[order]
+        return self.groups.as_emission_takes(values), components
+
+    def log_joint(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+        """ln of E[pi_k] p(row | k, data), or of both at the point, for blocks of rows: (n_rows, n_components), nats."""
+        if not self.form.density:
+            yield from self._log_joint_at(self.model.prior.natural(self.point), values)
+            return
+        log_weights = np.log(self.weights)
+        for rows, block in self._blocks(self.emission.prepare(self.groups.as_emission_takes(values))):
+            yield rows, self.emission.log_predictive(block, self.posterior.blocks[1]) + log_weights
+
+    def _log_joint_at(self, natural: np.ndarray, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+        """Log joint probabilities at natural parameters (n_cells,), which need not be normalized."""
+        table = self.emission.prepare(self.groups.as_emission_takes(values))
+        of_weights, of_emission = self.model.prior.split(natural)
+        step, log_weights = self.emission.step(of_emission, table), self.model.weights.log_weights(of_weights[:, None])
+        for rows, block in self._blocks(table):
+            yield rows, step.log_likelihood(block) + log_weights[:, 0]
+
+    def _blocks(self, table) -> Iterator[tuple[slice, Any]]:
+        size = self.emission.block_rows(self.model.n_components)
+        for at in range(0, len(table), size):
+            rows = slice(at, min(at + size, len(table)))
+            yield rows, table[rows]
+
+    def log_predictive(self, values: list[np.ndarray]) -> np.ndarray:
+        """Log predictive density of rows, nats, (n_rows,)."""
+        log_densities = np.empty(len(values[0]))
+        for rows, log_joint in self.log_joint(values):
+            log_densities[rows] = logsumexp(log_joint, axis=1)
+        return log_densities
+
+    def under_fit(self, reading: TableReading, **limits: Any) -> UnderFit:
+        """What the mixture says of rows in memory, for fit indices."""
+        ((values, weight),) = reading.blocks
+        n, k = len(values[0]), self.model.n_components
+        scores, posterior = np.empty(n), np.empty((n, k))
+        for rows, log_joint in self._log_joint_at(self.model.prior.natural(self.point), values):
+            scores[rows] = logsumexp(log_joint, axis=1)
+            ((_, posterior[rows]),) = self._normalized([(rows, log_joint)])
+        names, codes, tables, are_all = self.finite_columns(values)
+        cells = None
+        if names:
+            weights = self.named_parameters(self.point)["mixture"]["weights"]
+            sizes = [table.shape[1] for table in tables]
+            cells = Cells(
+                np.stack(codes, axis=1), sizes, names, lambda i, j: (tables[i].T * weights) @ tables[j], are_all
+            )
+        certainty = {"component": entropy_r2(posterior, weight)} if k > 1 else {}
+        return UnderFit(scores, weight, float(n if weight is None else weight.sum()), certainty, cells)
+
+    def e_step(self, values: list[np.ndarray]) -> Iterator[np.ndarray]:
+        """q(x) of blocks of rows, (n_rows, n_components): where a fit to these rows goes on from this one."""
+        for _, responsibilities in self._normalized(self._log_joint_at(self.natural_of_q, values)):
+            yield responsibilities
+
+    def responsibilities_by_block(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+        """p(component | row) of blocks of rows, (n_rows, n_components); the weights if no component can make a row."""
+        return self._normalized(self.log_joint(values))
+
+    def _normalized(self, log_joints: Iterable[tuple[slice, np.ndarray]]) -> Iterator[tuple[slice, np.ndarray]]:
+        for rows, log_joint in log_joints:
+            impossible = ~np.isfinite(log_joint.max(axis=1))
+            log_joint[impossible] = np.log(np.maximum(self.weights, 1e-300))
+            yield rows, softmax(log_joint, axis=1)
+
+    def responsibilities(self, values: list[np.ndarray]) -> np.ndarray:
+        """p(component | row) of all rows, (n_rows, n_components); see `responsibilities_by_block`."""
+        responsibilities = np.empty((len(values[0]), self.model.n_components))
+        for rows, of_block in self.responsibilities_by_block(values):
+            responsibilities[rows] = of_block
+        return responsibilities
+
+    def components(self, values: list[np.ndarray]) -> np.ndarray:
+        """The most probable component of each row, (n_rows,)."""
+        components = np.empty(len(values[0]), dtype=np.intp)
+        for rows, of_block in self.responsibilities_by_block(values):
+            components[rows] = of_block.argmax(axis=1)
+        return components

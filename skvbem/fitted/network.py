@@ -1,0 +1,178 @@
+"""A network as fitted: what every question after `fit` is put to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skvbem.data import Rows
+from skvbem.emissions.profiles import named
+from skvbem.fitted.asking import AskedNetwork
+from skvbem.fitted.base import Fitted, Intervals, Parameters
+from skvbem.fitted.bayesian_network import Network
+from skvbem.fitted.labeled_tables import LabeledTables, levels_of
+from skvbem.fitted.latent_states import LatentStates
+from skvbem.fitted.network_cells import find_states, under_fit
+from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitted.under_fit import UnderFit
+from skvbem.graphs.undirected import UndirectedGraph
+from skvbem.models import DiscreteDAG
+from skvbem.models.network import queries
+from skvbem.reading.categories import CategoryEncoder
+from skvbem.reading.network import NetworkReading
+from skvbem.reading.tables import Table
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNetwork(Fitted):
+    """Categories, a network with its prior, and the expected counts of all data it has seen.
+
+    Parameters
+    ----------
+    is_undirected : bool, default=False
+        Whether the structure was given as an undirected graph, so that directions mean nothing.
+    """
+
+    is_undirected: bool = False
+
+    @property
+    def encoder(self) -> CategoryEncoder:
+        """The encoder of the categories of the columns."""
+        return self.columns
+
+    @property
+    def latents(self) -> tuple:
+        """The hidden nodes: all but the columns, which come last."""
+        return self.model.dag.nodes[: -len(self.encoder.names_)]
+
+    def damage(self) -> str:
+        """What is wrong with a network that was loaded, or nothing; see `Fitted`."""
+        sizes = self.model.layout.cardinalities[-len(self.encoder.names_) :]
+        if list(map(len, self.encoder.categories_)) != list(sizes):
+            return "the categories of its columns are not as many as its tables have states"
+        return super().damage()
+
+    #: Nodes and columns that hold numbers: none.
+    numbers: ClassVar[frozenset] = frozenset()
+
+    def sizes_of_latents(self) -> dict:
+        """Latent -> number of states."""
+        return dict(zip(self.latents, self.model.layout.cardinalities))
+
+    def _found_point(self) -> np.ndarray:
+        """Posterior means (VB) or the point found (MAP, ML), (n_cells,)."""
+        return self.form.point(self.model.prior, self.statistics)
+
+    @cached_property
+    def levels(self) -> dict:
+        """The states of each node as the user knows them: categories of a column, numbers of a latent's states."""
+        return levels_of(self.model, self.encoder)
+
+    def tables(self) -> dict[str, LabeledTables]:
+        """The attributes that hold a table per node."""
+        flat = {"prior_": self.model.prior.concentration, "counts_": self.statistics, "tables_": self.point}
+        if self.form.density:
+            flat["posterior_"] = self.posterior.concentration
+        return {name: LabeledTables(self.model, cells, self.levels) for name, cells in flat.items()}
+
+    def named_parameters(self, point: np.ndarray) -> Parameters:
+        """The tables of all nodes, axes (*parents, node)."""
+        return {"tables": self.model.tables(point)}
+
+    def quantiles(self, probability: float) -> Parameters:
+        """Quantiles of q(theta) of each probability by itself, in tables."""
+        return self.named_parameters(self.posterior.quantiles(probability))
+
+    def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
+        """Tables at natural parameters (n_cells, n_draws), each (n_draws, *parents, node)."""
+        tables = self.model.tables(self.model.prior.from_natural(natural))
+        return {"tables": {node: np.moveaxis(table, -1, 0) for node, table in tables.items()}}
+
+    def report(self, intervals: Intervals | None) -> list[ParameterTable]:
+        """A table per node: a row for each combination of its parents' states, a column for each of its own."""
+        tables = []
+        layout, position = self.model.layout, self.model.position
+        for node, table in self.named_parameters(self.point)["tables"].items():
+            if not layout.has_own_table(position[node]):
+                continue
+            alike = [
+                other for other, k in position.items() if layout.first_cell[k] == layout.first_cell[position[node]]
+            ]
+            *parents, _ = self.model.dag.family(node)
+            rows = [
+                ", ".join(f"{parent}={named(state)}" for parent, state in zip(parents, states))
+                for states in product(*(self.levels[parent].tolist() for parent in parents))
+            ]
+            shape = len(rows), table.shape[-1]
+            ends = None if intervals is None else intervals["tables"][node]
+            tables.append(
+                ParameterTable(
+                    " = ".join(map(self._title, [node, *(other for other in alike if other != node)])),
+                    rows if parents else ["share"],
+                    [named(state) for state in self.levels[node].tolist()],
+                    table.reshape(shape),
+                    None if ends is None else (ends[0].reshape(shape), ends[1].reshape(shape)),
+                )
+            )
+        return tables + (list(map(self._clique_table, self.undirected.cliques)) if self.is_undirected else [])
+
+    def _title(self, node) -> str:
+        parents = self.model.dag.parents(node)
+        return f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
+
+    @cached_property
+    def undirected(self) -> UndirectedGraph:
+        """The edges of the network without directions."""
+        return self.model.dag.to_undirected()
+
+    def cliques_and_separators(self) -> dict:
+        """The attributes that tell of an undirected structure."""
+        if not self.is_undirected:
+            return {}
+        return {"cliques_": self.undirected.cliques, "separators_": self.undirected.separators}
+
+    def _clique_table(self, clique: tuple) -> ParameterTable:
+        """The joint probabilities of a clique."""
+        nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
+        *above, last = clique
+        rows = [
+            ", ".join(f"{node}={named(state)}" for node, state in zip(above, states))
+            for states in product(*(self.levels[node].tolist() for node in above))
+        ]
+        joint = queries.joint(self.model, self.point, nothing, clique)[0].reshape(len(rows), -1)
+        title = f"clique {', '.join(map(str, clique))}"
+        return ParameterTable(
+            title, rows if above else ["share"], [named(s) for s in self.levels[last].tolist()], joint
+        )
+
+    def network(self) -> Network:
+        """Graph, states and tables as a value of their own."""
+        dag, tables = self.model.dag, self.model.tables(self.point)
+        return Network(dag, {node: self.levels[node].tolist() for node in dag.nodes}, tables)
+
+    def asked(self, limits: Mapping[str, Any]) -> AskedNetwork:
+        """The network as questions are put to it, within limits of `DiscreteDAG.compile`."""
+        return AskedNetwork(self.model, self.point, self.levels, limits, self.latents)
+
+    def under_fit(self, reading: NetworkReading, **limits: Any) -> UnderFit:
+        """What the network says of rows, for fit indices."""
+        return under_fit(self.model, self.point, reading.rows, self.latents, limits)
+
+    def states_of(self, latent) -> LatentStates:
+        """How a latent's states are used."""
+        return find_states(self.model, self.point, self.statistics, latent)
+
+    def rows(self, table: Table, weight: np.ndarray | None = None) -> Rows:
+        """A user's table in the categories of the fit."""
+        return Rows(tuple(self.encoder.names_), self.encoder.encode(table), weight)
+
+    def continues(self, columns: CategoryEncoder, model: DiscreteDAG) -> bool:
+        """Whether tables of another fit mean the same: the same nodes, parents and states."""
+        return self.model.layout == model.layout and all(
+            np.array_equal(ours, theirs) for ours, theirs in zip(self.encoder.categories_, columns.categories_)
+        )

@@ -1,0 +1,73 @@
+"""Likelihoods of rows under a fit, and tables of cells, for fit indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+# Different sequences of one length, beyond which to count them against each other says nothing.
+_MAX_LOG_CELLS = log(2**20)
+
+
+class Cells(NamedTuple):
+    """What takes finitely many values in rows, or in whole sequences.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n_units, n_columns)
+        Negative where missing.
+    sizes : sequence of int
+        How many values each column may take.
+    names : sequence
+        Of the columns whose pairs have residuals; none of sequences.
+    joint : callable of (int, int), or None
+        The probabilities of two columns at the fit, (n_values, n_values); None if they are too many.
+    are_all : bool
+        Whether there is nothing else in a row, so that rows can be counted against a saturated model.
+    """
+
+    codes: np.ndarray
+    sizes: Sequence[int]
+    names: Sequence = ()
+    joint: Callable[[int, int], np.ndarray | None] | None = None
+    are_all: bool = True
+
+
+class UnderFit(NamedTuple):
+    """What a fit says of rows, or of sequences.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_units,)
+        Log likelihoods at the published parameters, nats.
+    weight : ndarray of shape (n_units,), or None
+    total_weight : float
+        The n of criteria.
+    entropy_r2 : mapping of latent to float
+    cells : Cells or None
+    """
+
+    scores: np.ndarray
+    weight: np.ndarray | None
+    total_weight: float
+    entropy_r2: Mapping
+    cells: Cells | None = None
+
+
+def entropy_r2(posterior: np.ndarray, weight: np.ndarray | None) -> float:
+    """How certain states are given their rows, probabilities (n_rows, n_states): 1 where each is certain."""
+    entropies = -xlogy(posterior, posterior).sum(axis=1)
+    mean = float(np.average(entropies, weights=weight))
+    return 1.0 - mean / log(max(posterior.shape[1], 2))
+
+
+def cells_of_sequences(codes: np.ndarray, sizes: Sequence[int], lengths: np.ndarray) -> Cells | None:
+    """Whole sequences as values, from codes (n_steps, n_columns); None where lengths differ or there are too many."""
+    n_steps = int(lengths[0])
+    if len(lengths) < 2 or (lengths != n_steps).any() or n_steps * sum(map(log, sizes)) > _MAX_LOG_CELLS:
+        return None
+    return Cells(codes.reshape(len(lengths), -1), [*sizes] * n_steps)

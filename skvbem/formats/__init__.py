@@ -1,0 +1,1 @@
+"""Files of other programs: networks in the BIF format."""

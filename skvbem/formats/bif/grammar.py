@@ -1,0 +1,211 @@
+"""The grammar of the Bayesian interchange format: variables with their states, and rows of their tables.
+
+Nothing in a file becomes code, an attribute or a path, and sizes are checked before memory is taken.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from typing import NamedTuple
+
+from skvbem._names import shown
+from skvbem.errors import StructureError, TooLargeError
+from skvbem.formats.bif.tokens import NUMBER, STATES_PROPERTY, Token, Tokens
+
+# By how much a printed probability may be above one, and a printed row miss it.
+MAX_ROUNDING = 1e-2
+_MAX_PARENTS = 63
+_PROPERTY = re.compile(r'[^;"]*+(?:"[^"]*+"[^;"]*+)*;')
+_COUNT = re.compile(r"[0-9]{1,9}")
+_NUMBERS = re.compile(r"([0-9eE.,+\-\s]++);")
+_KINDS = {"bool": {"False": False, "True": True}.__getitem__, "int": int, "float": float}
+
+
+class Row(NamedTuple):
+    """Probabilities as printed, and the states of parents that they are given."""
+
+    start: int
+    kind: str  # "table", "default" or "("
+    key: tuple[str, ...]
+    numbers: list[str]
+
+
+class Variable(NamedTuple):
+    """A variable's name, the words for its states, and the states."""
+
+    token: Token  # its name
+    words: tuple[str, ...]
+    states: tuple  # what the words stand for
+
+
+class Declarations(Tokens):
+    """The variables that a BIF text declares and the rows of their tables, by recursive descent.
+
+    Attributes
+    ----------
+    variables : dict
+        Name -> `Variable`.
+    blocks : dict
+        Name -> its token, the tokens of its parents, the rows of its table.
+    """
+
+    def __init__(self, text, origin):
+        self.variables: dict[str, Variable] = {}
+        self.blocks: dict[str, tuple[Token, list[Token], list[Row]]] = {}
+        super().__init__(text, origin)
+
+    def read(self, max_nodes):
+        """Read all units of the text into `variables` and `blocks`."""
+        while self.token.kind != "end":
+            unit = self.word()
+            if unit == "network":
+                self.take("name")
+                self.take("name", "the name of the network")
+                self.body({})
+            elif unit == "variable":
+                self.variable(max_nodes)
+            elif unit == "probability":
+                self.probability()
+            elif unit.startswith("<"):
+                raise self.fault(
+                    self.token.start,
+                    "this is XML, as of XMLBIF, which is not read. Save the network in the BIF format.",
+                )
+            else:
+                raise self.unexpected("'network', 'variable' or 'probability'")
+        if not self.variables:
+            raise self.fault(self.token.start, "the text ends without a variable; a BIF file declares at least one.")
+
+    def body(self, entries):
+        """The (position, text) of each property between braces; `entries` maps other first words to their readers."""
+        properties = []
+        self.take("{")
+        while self.token.kind != "}":
+            if self.word() in entries:
+                entries[self.word()]()
+            elif self.word() == "property":
+                match = _PROPERTY.match(self.text, self.token.end)
+                if not match:
+                    raise self.fault(self.token.start, "this property is not closed by ';'.")
+                properties.append((self.token.start, match[0]))
+                self.token = self.next(match.end())
+            else:
+                raise self.unexpected(", ".join(map(repr, [*entries, "property"])) + " or '}'")
+        self.take("}")
+        return properties
+
+    def variable(self, max_nodes):
+        """Read the name of a variable and its states."""
+        self.take("name")
+        name = self.take("name", "the name of the variable")
+        if name.text in self.variables:
+            raise self.fault(name.start, f"variable {shown(name.text)} is declared twice.", StructureError)
+        if len(self.variables) == max_nodes:
+            raise self.fault(name.start, f"there are more than max_nodes={max_nodes} variables.", TooLargeError)
+        types: list = []
+        properties = self.body({"type": lambda: types.append(self.words())})
+        if len(types) != 1:
+            raise self.fault(name.start, f"variable {shown(name.text)} must have one type. It has {len(types)}.")
+        self.variables[name.text] = Variable(name, types[0], self.meant(types[0], properties))
+
+    def meant(self, words, properties):
+        """The states that the words of a variable stand for: the words, if no property says otherwise."""
+        told = [
+            (position, text[:-1].split()) for position, text in properties if text.lstrip().startswith(STATES_PROPERTY)
+        ]
+        told = [(position, parts[1:]) for position, parts in told if parts[0] == STATES_PROPERTY]
+        if not told:
+            return words
+        position, kind = told[-1]
+        if len(told) > 1 or len(kind) != 1 or kind[0] not in _KINDS:
+            raise self.fault(
+                position, f"the property {STATES_PROPERTY} must stand once and be one of {', '.join(_KINDS)}."
+            )
+        try:
+            states = tuple(map(_KINDS[kind[0]], words))
+        except (KeyError, ValueError):
+            states = ()
+        if tuple(map(repr, states)) != words or not all(map(math.isfinite, states)) or len(set(states)) < len(states):
+            raise self.fault(position, f"the states must be different and of type {kind[0]}, as Python writes it.")
+        return states
+
+    def words(self):
+        """The words for the states that a type lists."""
+        self.take("name")
+        if self.word() != "discrete":
+            raise self.unexpected("'discrete', the one type there is")
+        self.take("name")
+        self.take("[")
+        count = self.take("name", "the number of states")
+        self.take("]")
+        self.take("{")
+        expected = int(count.text) if _COUNT.fullmatch(count.text) else 0
+        states = [*itertools.islice(self.names("}", "a state"), expected + 1)]  # what is too much is not read
+        if len(states) != expected or not states:
+            listed = f"{len(states)}{' or more' if len(states) > expected else ''}"
+            raise self.fault(
+                count.start,
+                f"the number of states must be 1 or more and that of the names listed, {listed}. "
+                f"Got {shown(count.text)} instead.",
+            )
+        self.take(";")
+        seen = set()
+        for state in states:
+            if state.text in seen:
+                raise self.fault(state.start, f"state {shown(state.text)} is listed twice.", StructureError)
+            seen.add(state.text)
+        return tuple(state.text for state in states)
+
+    def probability(self):
+        """Read the rows of the table of one variable."""
+        self.take("name")
+        self.take("(")
+        name = self.take("name", "the name of a variable")
+        if self.token.kind == "|":
+            self.take("|")
+        parents = []
+        for parent in self.names(")", "a parent"):
+            if len(parents) == _MAX_PARENTS:
+                message = f"a table has at most {_MAX_PARENTS} parents, an axis for each. Here is one more."
+                raise self.fault(parent.start, message, TooLargeError)
+            parents.append(parent)
+        if name.text in self.blocks:
+            raise self.fault(
+                name.start, f"variable {shown(name.text)} has a probability block already.", StructureError
+            )
+        rows: list = []
+        self.body({word: lambda: rows.append(self.row()) for word in ("table", "default", "(")})
+        self.blocks[name.text] = (name, parents, rows)
+
+    def row(self):
+        """One row of a table, or a whole table."""
+        start, kind = self.token.start, self.word()
+        self.take(self.token.kind)
+        key = ()
+        if kind == "(":
+            key = tuple(token.text for token in itertools.islice(self.names(")", "a state"), _MAX_PARENTS + 1))
+            if len(key) > _MAX_PARENTS:
+                raise self.fault(start, f"a row has at most {_MAX_PARENTS} states of parents. Here are more.")
+        return Row(start, kind, key, self.numbers())
+
+    def numbers(self):
+        """The probabilities up to a semicolon, as printed."""
+        # Nearly all of a large file: read at once where it is regular, else name by name to say what is wrong where.
+        if match := _NUMBERS.match(self.text, self.token.start):
+            numbers = [number.strip() for number in match[1].split(",")]
+            if all(map(is_probability, numbers)):
+                self.token = self.next(match.end())
+                return numbers
+        numbers = []
+        for number in self.names(";", "a number"):
+            if not is_probability(number.text):
+                raise self.fault(number.start, f"a probability is a number from 0 to 1. Found {shown(number.text)}.")
+            numbers.append(number.text)
+        return numbers
+
+
+def is_probability(text: str) -> bool:
+    """Whether a printed number is one from 0 to 1, but for its rounding."""
+    return NUMBER.fullmatch(text) is not None and 0 <= float(text) <= 1 + MAX_ROUNDING

@@ -1,0 +1,248 @@
+"""How many components: moves that raise the bound, splits, joins, new starts [Beal ch. 4, Ueda et al. 2000].
+
+A component is split into two halves of it that compete for its rows (see `skvbem.models.labels.moves`): what they gain
+says which component to split, and their statistics are where the larger mixture starts. Statistics are sums over rows,
+so to join two components is to add theirs. Moves of one size race; the best is nearly at its optimum before its bound
+counts. As many components are split at once as raises the bound: all that promise a gain, or the better half of them.
+
+Where factors are counted, too, births and deletions of factors take turns with these moves (see
+`skvbem.optima.factor_numbers`): halves have as many factors as the component had, components joined as many
+as the larger of them, and each mixture is compared once its needless factors are gone.
+
+Where no move raises the bound, two moves in a row are tried, and starts from nothing with one component less, as many,
+and one more, so that the search ends where each of these is worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from skvbem.emissions import Emission
+from skvbem.emissions.factor.numbers import (
+    Numbers,
+    most_factors,
+    numbers_of,
+    with_factors_kept,
+    with_numbers,
+)
+from skvbem.models.labels.distinct_rows import DistinctRows
+from skvbem.models.labels.moves import Recombinations
+from skvbem.models.mixture.components import Components
+from skvbem.models.mixture.model import Mixture
+from skvbem.optima.factor_numbers import FactorNumbers, Move, Search, State
+from skvbem.vbem.fit import Fit, FitPlan
+
+# Components that a round splits one by one, pairs it joins, and components it drops.
+_N_SPLITS, _N_JOINS, _N_DEATHS = 4, 6, 3
+# Components of which moves know better than starts from nothing.
+_MAX_FROM_NOTHING = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """A state taken apart: what its rows say of each component, and halves of them.
+
+    Parameters
+    ----------
+    of : Recombinations
+    gain : ndarray of shape (n_components,)
+        The bound that the division of each component promises, nats.
+    halves : list of Components
+        The two of each component.
+    """
+
+    of: Recombinations
+    gain: np.ndarray
+    halves: list[Components]
+
+    @property
+    def whole(self) -> Components:
+        """Statistics of rows by component."""
+        return Components(self.of.counts, self.of.whole[self.of.cells], self.of.whole[self.of.shared_cells])
+
+    def promising(self) -> list[int]:
+        """Components whose division promises a gain, the largest first."""
+        order = np.argsort(-self.gain, kind="stable").tolist()
+        return [k for k in order if self.gain[k] > 0]
+
+
+class Growth:
+    """A search for the number of components, and for the number of factors of each where these are counted.
+
+    Parameters
+    ----------
+    model_of : callable of (Emission, int) to Mixture
+        The mixture of so many components of an emission.
+    emission : Emission
+    search : Search
+        On data with row hashes.
+    seed : tuple of int
+    """
+
+    def __init__(
+        self, model_of: Callable[[Emission, int], Mixture], emission: Emission, search: Search, seed: tuple[int, ...]
+    ):
+        self.model_of, self.emission, self.search, self.seed = model_of, emission, search, seed
+        data = self.data = search.data
+        assert data.row_hashes is not None
+        self.rows = DistinctRows.of(emission, data)
+        self.fewest = max(emission.n_levels, 1)
+        self.most = len(np.unique(data.row_hashes(slice(None))[data.weight > 0]))
+
+    def run(self) -> tuple[Mixture, FitPlan, Fit, list[Move]]:
+        """The mixture where no move raises the bound any more, how it was fitted, and the moves that raised it."""
+        first = self._anew(self.fewest, numbers_of(self.emission, self.fewest))
+        return self.search.run([first], self._moves, anew=lambda state: state.model.n_components <= _MAX_FROM_NOTHING)
+
+    def _moves(self, state: State) -> Iterator[State]:
+        """What can be reached from a state, cheap and likely moves first."""
+        n = state.model.n_components
+        yield from self._without_empty(state)
+        other_factors = []
+        if self.emission.counts_factors:
+            for reached in self._factors(n).births_and_deletions(state):
+                yield reached
+                other_factors.append(reached)
+        parts = self._parts(state)
+        yield from self._many_split(state, parts)
+        more = list(self._one_split(state, parts))
+        yield from more
+        less = list(self._joined(state, parts))
+        yield from less
+        for reached in more:
+            divided = self._parts(reached)
+            yield from self._joined(reached, divided)
+            yield from self._one_split(reached, divided)
+        for reached in less:
+            yield from self._one_split(reached, self._parts(reached))
+        yield from self._factors(n).second_births(other_factors)
+        for k, numbers in self._sizes_anew(state) if n <= _MAX_FROM_NOTHING else ():
+            if self.fewest <= k <= self.most and not self.search.stopped():
+                yield self._pruned(self._anew(k, numbers))
+
+    def _sizes_anew(self, state: State) -> Iterator[tuple[int, Numbers]]:
+        """Components, and factors of each, that new starts are tried with: one component more or less, or as many.
+
+        All components have as many factors as those of the state have on average. Where there are as many components,
+        one factor more or less is tried.
+        """
+        n, on_average = state.model.n_components, [round(float(np.mean(of_group))) for of_group in state.numbers]
+        for k in (n + 1, n - 1):
+            yield k, tuple((of_group,) * k for of_group in on_average)
+        for group, most in enumerate(most_factors(self.emission)):
+            for by in (0, 1, -1):
+                numbers = [of_group + by * (g == group) for g, of_group in enumerate(on_average)]
+                if 0 <= numbers[group] <= most and (by or group == 0):
+                    yield n, tuple((of_group,) * n for of_group in numbers)
+
+    def _parts(self, state: State) -> Parts:
+        """A state taken apart."""
+        model, statistics = state.model, state.statistics
+        natural = (model.prior + statistics).expected_natural()
+        seed = int(np.random.default_rng([*self.seed, model.n_components]).integers(2**63))
+        expected_rows = model.expected_rows(natural, self.data, self.rows)
+        parts = Recombinations(model, self.rows, statistics, natural, expected_rows, seed)
+        halves = parts.halves(expected_rows)
+        best, n = halves.gain.argmax(axis=0), np.arange(model.n_components)
+        price = (model.prior.n_free_parameters / len(n) + 1) / 2 * np.log(np.maximum(parts.counts, 2.0))
+        gain = np.where(parts.counts < 2.0, -np.inf, halves.gain[best, n] - price)
+        nothing = np.zeros(len(parts.shared_cells))
+        each = [Components(halves.counts[t, :, k], halves.statistics[t, :, k], nothing) for t, k in zip(best, n)]
+        return Parts(parts, gain, each)
+
+    def _many_split(self, state: State, parts: Parts) -> Iterator[State]:
+        """Components split together: all that promise a gain, or the better half of these, or half of that."""
+        promising = parts.promising()
+        while len(promising) > 1:
+            yield from self._reached(state, [self._divided(parts, promising)], "split", parts)
+            promising = promising[: len(promising) // 2]
+
+    def _one_split(self, state: State, parts: Parts) -> Iterator[State]:
+        """One component split, the best one of those that promise most."""
+        order = np.argsort(-parts.gain, kind="stable")[:_N_SPLITS].tolist()
+        best = [self._divided(parts, [k]) for k in order if np.isfinite(parts.gain[k])]
+        if best:
+            yield from self._reached(state, best, "split", parts)
+
+    @staticmethod
+    def _divided(parts: Parts, which: list[int]) -> Components:
+        return parts.whole.divided({k: parts.halves[k] for k in which})
+
+    def _joined(self, state: State, parts: Parts) -> Iterator[State]:
+        """The mixture with two components joined, or one dropped: the best one of those tried."""
+        if state.model.n_components == self.fewest:
+            return
+        whole = parts.whole
+        fewer = [whole.joined(one, other) for _, other, one in parts.of.joins()[:_N_JOINS]]
+        fewer += [whole.without(np.array([k])) for _, k in parts.of.drops()[:_N_DEATHS]]
+        yield from self._reached(state, fewer, "join", parts)
+
+    def _without_empty(self, state: State) -> Iterator[State]:
+        """All components of less than one row dropped, if there are several."""
+        of_weights = state.model.prior.split(state.statistics)[0]
+        small = np.flatnonzero(state.model.weights.counts(of_weights) < 1.0)
+        small = small[small >= self.emission.n_levels]
+        if 1 < len(small) < state.model.n_components:
+            whole = Components.of(state.model, state.statistics)
+            yield from self._reached(state, [whole.without(small)], "join")
+
+    def _reached(
+        self, state: State, starts: list[Components], kind: str, parts: Parts | None = None
+    ) -> Iterator[State]:
+        """Where the best of some mixtures of one size ends, of those with the same numbers of factors.
+
+        Statistics of rows that a state was taken apart into lack those of hidden hyperparameters.
+        """
+        if len(starts[0]) > self.most or self.search.stopped():
+            return
+        by_numbers: dict[Numbers, list[np.ndarray]] = {}
+        for start in starts:
+            if parts is not None:
+                start = self._with_hyperparameters(start, parts)
+            start = start.in_order(state.model)
+            numbers = tuple(tuple(max(of_group[k] for k in of) for of in start.origins) for of_group in state.numbers)
+            by_numbers.setdefault(numbers, []).append(self._statistics(start, state, numbers))
+        for numbers, columns in by_numbers.items():
+            model = self._model(len(starts[0]), numbers)
+            yield self._pruned(self.search.reached(model, np.stack(columns, axis=1), state.after(kind)))
+
+    @staticmethod
+    def _with_hyperparameters(components: Components, parts: Parts) -> Components:
+        """Statistics of rows with those of hidden hyperparameters, of components joined the larger ones."""
+        of = parts.of
+        each = [of.of_hyperparameters[of.cells[list(made_of)]].max(axis=0) for made_of in components.origins]
+        return replace(
+            components,
+            per_component=components.per_component + np.stack(each),
+            shared=components.shared + of.of_hyperparameters[of.shared_cells],
+        )
+
+    def _statistics(self, components: Components, state: State, numbers: Numbers) -> np.ndarray:
+        """Statistics (n_cells,) of a mixture of components that a state was changed to."""
+        model = self._model(len(components), numbers)
+        wide = components.statistics(model, state.model.emission)
+        if not numbers:
+            return wide
+        first = model.first_emission_cell
+        emissions = state.model.emission, model.emission
+        of_emission = with_factors_kept(wide[first:], *emissions, numbers, lambda g, k: range(numbers[g][k]))
+        return np.concatenate([wide[:first], of_emission])
+
+    def _model(self, n_components: int, numbers: Numbers) -> Mixture:
+        """The mixture of so many components, with so many factors each."""
+        return self.model_of(with_numbers(self.emission, numbers) if numbers else self.emission, n_components)
+
+    def _factors(self, n_components: int) -> FactorNumbers:
+        """Moves of factors of so many components."""
+        return FactorNumbers(lambda emission: self.model_of(emission, n_components), self.search)
+
+    def _pruned(self, state: State) -> State:
+        """A state without factors that its components do not need."""
+        return self._factors(state.model.n_components).pruned(state) if self.emission.counts_factors else state
+
+    def _anew(self, n_components: int, numbers: Numbers) -> State:
+        """A mixture fitted from new starts."""
+        return self.search.anew(self._model(n_components, numbers))

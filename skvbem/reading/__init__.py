@@ -1,0 +1,1 @@
+"""X as estimators read it: the only room that sees X."""

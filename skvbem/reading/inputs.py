@@ -1,0 +1,185 @@
+"""Inputs of sequences, as users give them beside X."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+
+from skvbem.data import mixed
+from skvbem.reading.rows import SequenceReading
+from skvbem.reading.sequences import Sequences, read_sequences
+
+# In hashes of rows, what tells an input from a measurement.
+_OF_INPUTS = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class SequencesWithInputs(Sequences):
+    """Sequences, and what is known of each of their steps.
+
+    Parameters
+    ----------
+    inputs, output_inputs : ndarray of shape (n_rows, n_inputs)
+        Of the states, and of the measurements; rows in the order of time.
+    """
+
+    inputs: np.ndarray
+    output_inputs: np.ndarray
+
+    def only(self, which: int) -> SequencesWithInputs:
+        """One of the sequences, as rows of one table."""
+        end = int(self.lengths[: which + 1].sum())
+        rows = slice(end - int(self.lengths[which]), end)
+        one = super().only(which)
+        return _with_inputs(one, self.inputs[rows], self.output_inputs[rows])
+
+
+def read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, owner: str) -> SequencesWithInputs:
+    """Sequences in any of their forms, with inputs in the same form."""
+    if isinstance(X, SequencesWithInputs):
+        return X
+    sequences = read_sequences(X, sequence_id, lengths, owner)
+    read = (
+        read_inputs(given, sequences, name) for given, name in ((inputs, "inputs"), (output_inputs, "output_inputs"))
+    )
+    return _with_inputs(sequences, *read)
+
+
+def _with_inputs(sequences: Sequences, inputs: np.ndarray, output_inputs: np.ndarray) -> SequencesWithInputs:
+    known = {field.name: getattr(sequences, field.name) for field in fields(Sequences)}
+    return SequencesWithInputs(**known, inputs=inputs, output_inputs=output_inputs)
+
+
+def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
+    """Inputs (n_rows, n_inputs) in the order of time.
+
+    Raises
+    ------
+    ValueError
+        If they are not finite numbers, one row for each row of X.
+    """
+    if given is None:
+        return np.zeros((sequences.n_rows, 0))
+    try:
+        parts = [_matrix(part) for part in given] if sequences.are_listed else [_matrix(given)]
+        values = np.concatenate(parts)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name!r} must hold numbers, in a table with a row for each row of X.") from None
+    n_rows = sequences.lengths.tolist() if sequences.are_listed else [sequences.n_rows]
+    given_rows = [len(part) for part in parts]
+    if given_rows != n_rows:
+        raise ValueError(
+            f"{name!r} must have a row for each row of X, in the same form: {_told(n_rows)}. Got {_told(given_rows)} "
+            "instead."
+        )
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        row, column = bad[0].tolist()
+        raise ValueError(
+            f"{name!r} must be finite: a step depends on them, so that none can be missing. Row {row} of column "
+            f"{column} is {values[row, column]}. Fill them, or take what has gaps as columns of X."
+        )
+    return values if sequences.order is None else values[sequences.order]
+
+
+def _told(n_rows: list[int]) -> str:
+    """Numbers of rows in words."""
+    if len(n_rows) == 1:
+        return f"{n_rows[0]} rows"
+    shown = ", ".join(map(str, n_rows[:3])) + (", ..." if len(n_rows) > 3 else "")
+    return f"{len(n_rows)} tables of {shown} rows"
+
+
+def _matrix(part: Any) -> np.ndarray:
+    values = np.asarray(part, dtype=float)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2:
+        raise ValueError
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class InputReading(SequenceReading):
+    """Rows of sequences, read, with their inputs.
+
+    Parameters
+    ----------
+    inputs, output_inputs : ndarray of shape (n_rows, n_inputs)
+    """
+
+    inputs: Any = None
+    output_inputs: Any = None
+
+    @classmethod
+    def of(cls, reading: SequenceReading) -> Self:
+        """A reading of `SequencesWithInputs`, with the inputs of its rows."""
+        sequences, in_time = reading.sequences, reading.order
+        if sequences.order is not None:
+            places = np.empty(sequences.n_rows, dtype=np.int64)
+            places[sequences.order] = np.arange(sequences.n_rows)
+            in_time = places[in_time]
+        known = {field.name: getattr(reading, field.name) for field in fields(SequenceReading)}
+        return cls(**known, inputs=sequences.inputs[in_time], output_inputs=sequences.output_inputs[in_time])
+
+    def compiled(self, model: Any) -> Any:
+        """The rows as a linear dynamical system takes them.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many inputs as the model has.
+        """
+        for name, given, n in (
+            ("inputs", self.inputs, model.n_inputs),
+            ("output_inputs", self.output_inputs, model.n_output_inputs - 1),
+        ):
+            if given.shape[1] != n:
+                raise ValueError(
+                    f"{self.columns.owner} was fitted with {n} columns of {name!r}. Got {given.shape[1]}: give {n}."
+                )
+        return model.compile(self.values[0], self.lengths, self.weight, self.inputs, self.regressors)
+
+    @property
+    def regressors(self) -> np.ndarray:
+        """Inputs of the measurements, the constant of their offset first."""
+        return np.column_stack([np.ones(len(self.output_inputs)), self.output_inputs])
+
+    @property
+    def unit_hashes(self) -> np.ndarray:
+        """Hashes of whole sequences, (n_sequences,)."""
+        hashes = super().unit_hashes
+        if not self.inputs.shape[1] + self.output_inputs.shape[1]:
+            return hashes
+        of_inputs = SequenceReading(self.columns, [self.inputs, self.output_inputs], self.lengths, None).unit_hashes
+        return hashes + mixed(_OF_INPUTS + of_inputs)
+
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of some sequences."""
+        taken = super().taken(units, weight)
+        firsts = np.cumsum(self.lengths) - self.lengths
+        new = np.cumsum(taken.lengths) - taken.lengths
+        rows = np.arange(taken.lengths.sum()) + np.repeat(firsts[units] - new, taken.lengths)
+        return replace(taken, inputs=self.inputs[rows], output_inputs=self.output_inputs[rows])
+
+
+def inputs_of_steps(given: Any, name: str, shape: tuple[int, int, int]) -> np.ndarray:
+    """Inputs of steps to come, (n_sequences, n_steps, n_inputs)."""
+    if given is None:
+        values = np.zeros((*shape[:2], 0))
+    else:
+        try:
+            values = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name!r} must hold numbers, in tables of one shape for all sequences.") from None
+        if values.ndim == 1 and shape[2] == 1:
+            values = values[:, None]
+        if values.ndim == 2:
+            values = np.broadcast_to(values, (shape[0], *values.shape))
+    if values.shape != shape or not np.isfinite(values).all():
+        raise ValueError(
+            f"{name!r} must be finite and of shape {shape}: inputs of each sequence and of each step. Got "
+            f"{'none' if given is None else f'shape {values.shape}'}."
+        )
+    return values

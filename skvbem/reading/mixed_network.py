@@ -1,0 +1,187 @@
+"""A table as networks of mixed columns read it: which nodes its columns are, and rows in codes and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from skvbem.data import row_hashes
+from skvbem.emissions import Emission
+from skvbem.emissions.specifications.registry import family_of
+from skvbem.errors import StructureError
+from skvbem.graphs.dag import DAG
+from skvbem.models.mixed_network.data import MixedData, MixedRows
+from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.reading.column_groups import ColumnGroups, Group
+from skvbem.reading.emission_groups import is_list_of_emissions
+from skvbem.reading.numbers import are_observed
+from skvbem.reading.rows import TableReading
+
+
+def columns_of_nodes(groups: ColumnGroups, values: list[np.ndarray], emission) -> tuple[ColumnGroups, list[np.ndarray]]:
+    """Groups of columns as nodes, and their values: numbers column by column, but for groups that a list names.
+
+    Categories stay in groups, each column of which is a node with a table.
+    """
+    if is_list_of_emissions(emission):
+        return groups, values
+    of_nodes: list[tuple[Group, np.ndarray]] = []
+    for group, of_group in zip(groups.groups, values):
+        if group.encoder is not None:
+            of_nodes.append((group, of_group))
+            continue
+        for k, (column, name) in enumerate(zip(group.columns, group.names)):
+            node = replace(group, name=name, columns=(column,), names=(name,))
+            of_nodes.append((node, np.ascontiguousarray(of_group[:, k : k + 1])))
+    return replace(groups, groups=tuple(group for group, _ in of_nodes)), [of_node for _, of_node in of_nodes]
+
+
+def nodes_of(groups: ColumnGroups) -> tuple[tuple, dict]:
+    """The nodes that groups of columns make, in the order of the table, and numbers of categories of those with any."""
+    first: dict[str, int] = {}
+    n_categories: dict[str, int] = {}
+    for group in groups.groups:
+        if group.encoder is None:
+            first[group.name] = min(group.columns)
+            continue
+        first |= dict(zip(group.names, group.columns))
+        n_categories |= dict(zip(group.names, group.encoder.n_categories_.tolist()))
+    return tuple(sorted(first, key=first.__getitem__)), n_categories
+
+
+def emission_groups(groups: ColumnGroups) -> list[int]:
+    """Which of the groups are nodes with an emission."""
+    return [k for k, group in enumerate(groups.groups) if group.encoder is None]
+
+
+def explaining(groups: ColumnGroups, dag: DAG) -> dict[int, list[int]]:
+    """The groups of numbers that are parents of each group of numbers, by their numbers."""
+    number = {groups.groups[k].name: k for k in emission_groups(groups)}
+    return {k: [number[parent] for parent in dag.parents(node) if parent in number] for node, k in number.items()}
+
+
+def explained(groups: ColumnGroups, dag: DAG, k: int) -> Group:
+    """A group of numbers in the family in which its parents explain it.
+
+    Raises
+    ------
+    StructureError
+        If there is no such family.
+    """
+    group, parents = groups.groups[k], [groups.groups[parent] for parent in explaining(groups, dag)[k]]
+    if not parents:
+        return group
+    try:
+        specification = group.specification.explained_by([name for each in parents for name in each.names], group.names)
+    except ValueError as reason:
+        raise StructureError(
+            f"Node {parents[0].name!r} holds numbers, and is a parent of {group.name!r} in the 'structure' of "
+            f"{groups.owner}, which is {family_of(group.specification)!r}: {reason}. Or turn the edge round, or cut "
+            "the numbers into categories."
+        ) from None
+    return replace(group, specification=specification)
+
+
+def with_given(values: Sequence[np.ndarray], k: int, given: Sequence[int]) -> np.ndarray:
+    """Values of a group, with those of the groups that explain it after its own."""
+    return np.concatenate([values[k], *(values[parent] for parent in given)], axis=1) if given else values[k]
+
+
+def rows_of(
+    groups: ColumnGroups,
+    model: MixedNetwork,
+    values: Sequence[np.ndarray],
+    weight: np.ndarray | None = None,
+) -> MixedRows:
+    """Rows as a mixed network takes them.
+
+    Raises
+    ------
+    ValueError
+        If numbers are missing that are parents of observed ones.
+    """
+    given, tables = explaining(groups, model.dag), []
+    for emission, k in zip(model.emissions, emission_groups(groups)):
+        together = with_given(values, k, given[k])
+        if given[k]:
+            places = tuple(column for parent in given[k] for column in groups.groups[parent].columns)
+            replace(groups.groups[k], given=places).check_given(together, groups.names)
+        tables.append(emission.prepare(together))
+    categories = [(group.names, of) for group, of in zip(groups.groups, values) if group.encoder is not None]
+    n_rows = len(values[0])
+    codes = np.concatenate([np.zeros((n_rows, 0), dtype=np.int8), *(of for _, of in categories)], axis=1)
+    return MixedRows(
+        tuple(name for names, _ in categories for name in names),
+        codes,
+        tuple(tables),
+        tuple(are_observed([values[k]]) for k in emission_groups(groups)),
+        np.ones(n_rows) if weight is None else weight,
+        partial(row_hashes, list(values)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MixedReading(TableReading):
+    """Rows of weight > 0, read; columns of numbers and of categories are nodes of a network."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no cell is missing."""
+        return self.extent.n_missing == 0
+
+    @property
+    def nodes_with_tables(self) -> tuple:
+        """The columns of categories."""
+        return tuple(nodes_of(self.columns)[1])
+
+    def of_nodes(self, nodes: Collection) -> MixedReading:
+        """The reading without columns of numbers that are none of some nodes."""
+        ((values, weight),) = self.blocks
+        groups = self.columns.groups
+        kept = [k for k, group in enumerate(groups) if group.encoder is not None or group.name in nodes]
+        columns = replace(self.columns, groups=tuple(groups[k] for k in kept))
+        return replace(self, columns=columns, blocks=[([values[k] for k in kept], weight)])
+
+    def emissions(self, dag: DAG) -> list[tuple[Group, Emission]]:
+        """Each node that has an emission, in the family that its parents make it, and this emission."""
+        ((values, weight),) = self.blocks
+        given, nodes = explaining(self.columns, dag), []
+        for k in emission_groups(self.columns):
+            group = explained(self.columns, dag, k)
+            nodes.append((group, group.specification.for_data(with_given(values, k, given[k]), weight)))
+        return nodes
+
+    def compiled_for(self, model: MixedNetwork, n_starts: int, **limits) -> MixedData:
+        """The rows as a mixed network takes them, in the order in which they cost least."""
+        ((values, weight),) = self.blocks
+        rows = rows_of(self.columns, model, values, weight)
+        orders = (emission.row_order(table) for emission, table in zip(model.emissions, rows.tables))
+        order = next((order for order in orders if order is not None), None)
+        rows = rows if order is None else rows.taken(order, rows.weight[order])
+        return model.compile(rows, n_lanes=n_starts, **limits)
+
+    def refilled(self, drawn: list[np.ndarray]) -> MixedReading:
+        """The reading with values that a model drew, the same cells missing."""
+        ((values, weight),) = self.blocks
+        return replace(self, blocks=[(_as_missing(values, drawn), weight)])
+
+
+def _as_missing(values: Sequence[np.ndarray], drawn: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What was drawn for each group, where cells of its values are observed."""
+    result = []
+    for of_group, as_drawn in zip(values, drawn):
+        missing = np.isnan(of_group) if of_group.dtype.kind == "f" else of_group < 0
+        result.append(np.where(missing, of_group, as_drawn).astype(of_group.dtype))
+    return result
+
+
+def values_of(groups: ColumnGroups, codes: dict, columns: list[np.ndarray]) -> list[np.ndarray]:
+    """Codes of nodes and columns of emissions, drawn or filled, as values of groups of columns."""
+    numbers = dict(zip(emission_groups(groups), columns))
+    return [
+        numbers[k] if k in numbers else np.stack([codes[name] for name in group.names], axis=1)
+        for k, group in enumerate(groups.groups)
+    ]

@@ -1,0 +1,113 @@
+"""A table as networks read it: codes of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from skvbem.data import Rows, row_hashes
+from skvbem.reading.base import Extent, Reading
+from skvbem.reading.categories import CategoryEncoder
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkReading(Reading):
+    """Rows of weight > 0, read as codes of categories.
+
+    Parameters
+    ----------
+    columns : CategoryEncoder
+    rows : Rows
+    n_rows : int
+        Of X, whatever becomes of the codes.
+    n_rows_all_missing : int
+        Rows of X without an observed cell.
+    n_missing : int
+        Missing cells of X.
+    of_rows : str
+        Fingerprint of the rows of X.
+    """
+
+    columns: CategoryEncoder
+    rows: Rows
+    n_rows: int
+    n_rows_all_missing: int
+    n_missing: int
+    of_rows: str
+
+    @classmethod
+    def of(cls, columns: CategoryEncoder, rows: Rows, **options) -> Self:
+        """The reading of rows of X."""
+        empty, n_missing = np.ones(len(rows), dtype=bool), 0
+        for column in rows.codes.T:
+            is_missing = column < 0
+            n_missing += int(np.count_nonzero(is_missing))
+            empty &= is_missing
+        return cls(columns, rows, len(rows), int(empty.sum()), n_missing, rows.fingerprint(), **options)
+
+    @property
+    def extent(self) -> Extent:
+        """How much data these are."""
+        return Extent(len(self.rows.names), self.n_rows, self.n_missing)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no cell is missing."""
+        return not (self.rows.codes < 0).any()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The text that tells these rows, and how they are read, from others."""
+        encoder = self.columns
+        levels = "|".join(f"{name}:{values.tolist()}" for name, values in zip(encoder.names_, encoder.categories_))
+        return f"{self.of_rows} {levels}"
+
+    def observed_weight(self) -> dict:
+        """Column -> weight of the rows in which it is observed."""
+        weight = np.ones(len(self.rows)) if self.rows.weight is None else self.rows.weight
+        return dict(zip(self.rows.names, (weight @ (self.rows.codes >= 0)).tolist()))
+
+    @property
+    def has_whole_weights(self) -> bool:
+        """Whether every row or sequence counts a whole number of times."""
+        return self.rows.has_whole_weights
+
+    @property
+    def unit_hashes(self) -> np.ndarray:
+        """Hashes of rows, (n_rows,)."""
+        return row_hashes([self.rows.codes], slice(None))
+
+    @property
+    def unit_weight(self) -> np.ndarray | None:
+        """How often each row counts."""
+        return self.rows.weight
+
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of some rows."""
+        return replace(self, rows=Rows(self.rows.names, self.rows.codes[units], weight))
+
+    def one_by_one(self) -> Self:
+        """The reading with repeated rows in place of weights."""
+        if self.rows.weight is None:
+            return self
+        codes = np.repeat(self.rows.codes, self.rows.weight.astype(int), axis=0)
+        return replace(self, rows=Rows(self.rows.names, codes))
+
+    def refilled(self, drawn: Mapping) -> Self:
+        """The reading with values that a model drew, the same cells missing."""
+        like = self.rows
+        codes = np.stack([drawn[name] for name in like.names], axis=1).astype(like.codes.dtype)
+        codes[like.codes < 0] = -1
+        return replace(self, rows=Rows(like.names, codes, like.weight))
+
+    def shared(self) -> Self:
+        """The reading as many fits share it: equal rows counted once, with their weights."""
+        return replace(self, rows=self.rows.distinct())
+
+    def kept(self) -> Self:
+        """See `Reading`: the codes of the one are given up once they are compiled."""
+        return replace(self, rows=replace(self.rows))

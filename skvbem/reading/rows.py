@@ -1,0 +1,321 @@
+"""Rows as estimators with emissions read them: tables, in memory or in blocks that come again, and sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+
+from skvbem.blocks import Blocks
+from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
+from skvbem.emissions import Emission
+from skvbem.emissions.known_labels import PartlyLabeled
+from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
+from skvbem.reading.base import Extent, Reading
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.labels import RowLabels
+from skvbem.reading.numbers import are_complete, are_observed, count_missing
+from skvbem.reading.weighted_blocks import WeightedTables
+
+if TYPE_CHECKING:
+    from skvbem.models.hmm.model import HMM
+    from skvbem.models.sequences.data import HMMData
+
+
+@dataclass(frozen=True, eq=False)
+class TableReading(Reading):
+    """Rows of weight > 0, read; they do not depend on each other.
+
+    Parameters
+    ----------
+    columns : ColumnGroups
+    blocks : sequence or Blocks
+        Of the values of each group, and of the weights of the rows or None. A sequence of one block is in memory.
+    is_weighted : ndarray of bool or None
+        Which rows of a table in memory have a weight > 0; None for all.
+    labels : RowLabels or None
+        What is known of the components of rows in memory.
+    """
+
+    columns: ColumnGroups
+    blocks: Iterable[tuple[list[np.ndarray], np.ndarray | None]]
+    is_weighted: np.ndarray | None = None
+    labels: RowLabels | None = None
+
+    @classmethod
+    def of_blocks(cls, columns: ColumnGroups, tables: WeightedTables, **options) -> TableReading:
+        """Rows in blocks whose values were checked before."""
+        blocks = tables.blocks.map(lambda block: (columns.values(block[0], is_known=True), block[1]))
+        return cls(columns, blocks, **options)
+
+    @property
+    def are_in_blocks(self) -> bool:  # type: ignore[override]
+        """Whether one block of rows at a time is in memory."""
+        return isinstance(self.blocks, Blocks)
+
+    @property
+    def groups(self) -> ColumnGroups:
+        """How columns are read."""
+        return self.columns
+
+    @property
+    def as_independent(self) -> TableReading:
+        """The rows themselves, which do not depend on each other."""
+        return self
+
+    @property
+    def extent(self) -> Extent:
+        """How much data these are; counted where they are in memory."""
+        n_columns = len(self.columns.names)
+        if self.are_in_blocks:
+            return Extent(n_columns)
+        ((values, _),) = self.blocks
+        return Extent(n_columns, len(values[0]), count_missing(self.columns.without_given(values)))
+
+    def emission(self) -> Emission:
+        """The emission of the values."""
+        if isinstance(self.blocks, Blocks):
+            by_group = [self.blocks.map(partial(_of_group, k)) for k in range(len(self.columns.groups))]
+            return self.columns.emission(by_group, None)
+        ((values, weight),) = self.blocks
+        emission = self.columns.emission(values, weight)
+        return emission if self.labels is None else self.labels.known_by(emission)
+
+    def compiled(self, model: Mixture) -> MixtureData | MixtureBlocks:
+        """The rows as a mixture takes them."""
+        if not self.are_in_blocks:
+            return next(self._segments(model))
+        survey, n_rows, total_weight, whole = None, 0, 0.0, True
+        for values, weight in self.blocks:
+            survey = model.emission.survey(self.columns.as_emission_takes(values), survey)
+            n_rows += len(values[0])
+            total_weight += float(len(values[0]) if weight is None else weight.sum())
+            whole = whole and (weight is None or bool((weight == np.floor(weight)).all()))
+        return MixtureBlocks(survey, Blocks(lambda: self._segments(model, survey)), n_rows, total_weight, whole)
+
+    def arranged(self, model: Mixture, survey: Any = None) -> Iterator[tuple]:
+        """Of each block, in the order of rows that costs least: values, weight, table, and that order or None."""
+        of_rows: Any = model.emission if self.labels is None else cast(Any, model.emission).of_rows
+        for values, weight in self.blocks:
+            table = of_rows.prepare(self.columns.as_emission_takes(values), survey)
+            order = of_rows.row_order(table)
+            if order is not None:
+                values, weight = [of_group[order] for of_group in values], None if weight is None else weight[order]
+                table = of_rows.prepare(self.columns.as_emission_takes(values), survey)
+            yield values, weight, table, order
+
+    def _segments(self, model: Mixture, survey: Any = None) -> Iterator[MixtureData]:
+        for values, weight, table, order in self.arranged(model, survey):
+            labels = self.labels if self.labels is None or order is None else self.labels[order]
+            observed = _observed(self.columns.modeled(values), labels)
+            yield model.compile(_labeled(model, table, labels), weight, observed, _hashes(values, labels))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The text that tells these rows, and how they are read, from others."""
+        if self.labels is None:
+            return f"{fingerprint_of_blocks(self.blocks)} {self.columns.meaning()}"
+        ((values, weight),) = self.blocks
+        return (
+            f"{fingerprint(_with_labels(values, self.labels), weight)} {self.columns.meaning()} {self.labels.names!r}"
+        )
+
+    @property
+    def fingerprint_in_order(self) -> str:
+        """The text that tells these rows, in this order, from others."""
+        hashes = [row_hashes(_with_labels(values, self.labels), slice(None)) for values, _ in self.blocks]
+        return f"{self.fingerprint} {_in_order(*hashes, *([] if self.is_weighted is None else [self.is_weighted]))}"
+
+    @property
+    def has_whole_weights(self) -> bool:
+        """Whether every row or sequence counts a whole number of times."""
+        return all(weight is None or bool((weight == np.floor(weight)).all()) for _, weight in self.blocks)
+
+    @property
+    def unit_hashes(self) -> np.ndarray:
+        """Hashes of rows in memory, (n_rows,)."""
+        ((values, _),) = self.blocks
+        return row_hashes(_with_labels(values, self.labels), slice(None))
+
+    @property
+    def unit_weight(self) -> np.ndarray | None:
+        """How often each row in memory counts."""
+        ((_, weight),) = self.blocks
+        return weight
+
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of some rows in memory."""
+        ((values, _),) = self.blocks
+        labels = None if self.labels is None else self.labels[units]
+        return replace(
+            self, blocks=[([of_group[units] for of_group in values], weight)], is_weighted=None, labels=labels
+        )
+
+    def one_by_one(self) -> Self:
+        """The reading with repeated rows in place of weights."""
+        weight = self.unit_weight
+        if weight is None:
+            return replace(self, is_weighted=None)
+        return self.taken(np.repeat(np.arange(len(weight)), weight.astype(int)), None)
+
+    def refilled(self, drawn: Any) -> Self:
+        """The reading with values that a model drew, the same cells missing."""
+        _refuse_labels(self.labels)
+        ((values, weight),) = self.blocks
+        return replace(self, blocks=[(self.columns.refilled(values, drawn), weight)])
+
+
+def _labeled(model: Mixture | HMM, table: Any, labels: RowLabels | None) -> Any:
+    """A table as a model takes it, with labels if it knows of these."""
+    knows = model.emission.n_levels > 0
+    assert knows == (labels is not None), "a model knows labels if its rows have them"
+    return table if labels is None else PartlyLabeled(table, labels.codes)
+
+
+def _with_labels(values: list[np.ndarray], labels: RowLabels | None) -> list[np.ndarray]:
+    """Values of groups, and labels as one more column."""
+    return values if labels is None else [*values, labels.codes[:, None]]
+
+
+def _hashes(values: list[np.ndarray], labels: RowLabels | None) -> partial:
+    return partial(row_hashes, _with_labels(values, labels))
+
+
+def _observed(modeled: list[np.ndarray], labels: RowLabels | None) -> np.ndarray | None:
+    """Whether anything is known of a row, a cell or its label; None where all cells are."""
+    if are_complete(modeled):
+        return None
+    observed = are_observed(modeled)
+    return observed if labels is None else observed | (labels.codes >= 0)
+
+
+def _refuse_labels(labels: RowLabels | None) -> None:
+    """Refuse to draw rows anew whose labels are those of other rows."""
+    if labels is not None:
+        raise ValueError(
+            "Rows drawn anew from a model have labels of their own, and those given belong to the rows of X. Fit "
+            "without 'labels' for simulated data; a bootstrap of kind='nonparametric' keeps rows and labels together."
+        )
+
+
+def _in_order(*arrays: np.ndarray) -> str:
+    """A text that tells arrays, element by element, from others."""
+    digest = sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _of_group(k: int, block: tuple) -> tuple:
+    values, weight = block
+    return values[k], weight
+
+
+_MULTIPLIER = np.uint64(0xD1342543DE82EF95)
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceReading(Reading):
+    """Rows of sequences of weight > 0, read, in the order of time.
+
+    Parameters
+    ----------
+    columns : ColumnGroups
+    values : list of ndarray
+        Of each group.
+    lengths : ndarray of int64, shape (n_sequences,)
+    weight : ndarray of shape (n_sequences,) or None
+        How often each sequence counts; once if None.
+    sequences : Sequences or None
+        All of them, where the user's rows are and which belong together.
+    order : ndarray of int, shape (n_rows,) or None
+        Where these rows stand among the user's.
+    labels : RowLabels or None
+        What is known of the states of rows.
+    """
+
+    columns: ColumnGroups
+    values: list[np.ndarray]
+    lengths: np.ndarray
+    weight: np.ndarray | None
+    sequences: Any = None
+    order: np.ndarray | None = None
+    labels: RowLabels | None = None
+
+    @property
+    def as_independent(self) -> TableReading:
+        """The rows themselves, which do not depend on each other."""
+        weight = None if self.weight is None else np.repeat(self.weight, self.lengths)
+        rows = [(self.values, weight)]
+        return TableReading(self.columns, rows, labels=self.labels, names=self.names, given=self.given)
+
+    @property
+    def extent(self) -> Extent:
+        """How much data these are."""
+        return replace(self.as_independent.extent, n_sequences=len(self.lengths))
+
+    def compiled(self, model: HMM) -> HMMData:
+        """The rows as a hidden Markov model takes them."""
+        table = model.emission.prepare(self.columns.as_emission_takes(self.values))
+        observed = _observed(self.columns.modeled(self.values), self.labels)
+        table, hashes = _labeled(model, table, self.labels), _hashes(self.values, self.labels)
+        return model.compile(table, self.lengths, self.weight, observed, hashes)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The text that tells these rows, and how they are read, from others."""
+        names = "" if self.labels is None else f" {self.labels.names!r}"
+        return f"{fingerprint([self.unit_hashes[:, None]], self.weight)} {self.columns.meaning()}{names}"
+
+    @property
+    def unit_hashes(self) -> np.ndarray:
+        """Hashes of whole sequences, (n_sequences,)."""
+        firsts = np.cumsum(self.lengths) - self.lengths
+        time = (np.arange(self.lengths.sum()) - np.repeat(firsts, self.lengths)).astype(np.uint64)
+        of_rows = mixed(row_hashes(_with_labels(self.values, self.labels), slice(None)) + mixed(time * _MULTIPLIER))
+        return np.add.reduceat(of_rows, firsts)
+
+    @property
+    def unit_weight(self) -> np.ndarray | None:
+        """How often each sequence counts."""
+        return self.weight
+
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of some sequences."""
+        lengths = self.lengths[units]
+        firsts = np.cumsum(self.lengths) - self.lengths
+        rows = np.arange(lengths.sum()) + np.repeat(firsts[units] - (np.cumsum(lengths) - lengths), lengths)
+        values, labels = [of_group[rows] for of_group in self.values], self.labels
+        labels = None if labels is None else labels[rows]
+        return replace(self, values=values, lengths=lengths, weight=weight, sequences=None, order=None, labels=labels)
+
+    @property
+    def fingerprint_in_order(self) -> str:
+        """The text that tells these rows, in this order, from others."""
+        places = [] if self.order is None else [self.order]
+        hashes = row_hashes(_with_labels(self.values, self.labels), slice(None))
+        return f"{self.fingerprint} {_in_order(hashes, self.lengths, *places)}"
+
+    @property
+    def has_whole_weights(self) -> bool:
+        """Whether every row or sequence counts a whole number of times."""
+        return self.weight is None or bool((self.weight == np.floor(self.weight)).all())
+
+    def one_by_one(self) -> Self:
+        """The reading with repeated rows in place of weights."""
+        if self.weight is None:
+            return self
+        return self.taken(np.repeat(np.arange(len(self.lengths)), self.weight.astype(int)), None)
+
+    def refilled(self, drawn: Any) -> Self:
+        """The reading with values that a model drew, the same cells missing."""
+        _refuse_labels(self.labels)
+        return replace(self, values=self.columns.refilled(self.values, drawn))
+
+    def __getstate__(self):
+        where = None if self.sequences is None else replace(self.sequences, rows=None, table=None)
+        return {**super().__getstate__(), "sequences": where}

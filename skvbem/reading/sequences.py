@@ -1,0 +1,336 @@
+"""Sequences as users have them: a list of tables, or rows of one table with ids or lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing
+
+from skvbem.reading.tables import Table, is_frame, is_missing_value, read_table, show
+
+_REMEDY = "Give a list of sequences, or 'sequence_id' with an id for each row: these are split as rows are."
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences, their rows in one table.
+
+    Parameters
+    ----------
+    rows : array-like or DataFrame
+        As the user has them: of a list of sequences, one after the other.
+    table : Table
+        The same, read.
+    lengths : ndarray of int64, shape (n_sequences,)
+    order : ndarray of int or None
+        Where the rows of the sequences, one sequence after the other, stand in `rows`; None if they do so already.
+    are_listed : bool
+        Whether they came as a list of tables.
+    """
+
+    rows: Any
+    table: Table
+    lengths: np.ndarray
+    order: np.ndarray | None
+    are_listed: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Steps of all sequences."""
+        return int(self.lengths.sum())
+
+    def in_time(self, of_rows: np.ndarray) -> np.ndarray:
+        """What belongs to the user's rows, in the order of time."""
+        return of_rows if self.order is None else of_rows[self.order]
+
+    def places(self, which: int) -> np.ndarray:
+        """Where the rows of one of the sequences stand in `rows`, in the order of time."""
+        end = int(self.lengths[: which + 1].sum())
+        return self.in_time(np.arange(self.n_rows))[end - int(self.lengths[which]) : end]
+
+    def only(self, which: int) -> Sequences:
+        """One of the sequences, as rows of one table."""
+        places = self.places(which)
+        kept = np.zeros(self.n_rows, dtype=bool)
+        kept[places] = True
+        rows = _safe_indexing(self.rows, places)
+        return Sequences(rows, self.table.rows(kept), self.lengths[which : which + 1], None, False)
+
+    def as_given(self, in_time: np.ndarray) -> np.ndarray | list[np.ndarray]:
+        """What belongs to rows in the order of time, (n_rows, ...), as the user has rows: a list for a list."""
+        if self.order is not None:
+            as_rows = np.empty_like(in_time)
+            as_rows[self.order] = in_time
+            return as_rows
+        return self.split(in_time) if self.are_listed else in_time
+
+    def split(self, rows) -> list:
+        """Rows, one sequence after the other, as a list of sequences."""
+        ends = np.concatenate([[0], np.cumsum(self.lengths)]).tolist()
+        take = rows.iloc if is_frame(rows, "pandas") else rows
+        return [take[a:b] for a, b in pairwise(ends)]
+
+
+def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
+    """Sequences in any of their forms.
+
+    Parameters
+    ----------
+    X : list or tuple of tables, or table
+    sequence_id : array-like of shape (n_rows,) or None
+        Rows of one id are a sequence, in the order in which they stand; sequences are in the order of appearance.
+    lengths : array-like of int, shape (n_sequences,) or None
+        Rows of each sequence, one after the other.
+    owner : str
+        Name of the estimator's class.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they are not what they should be; the message says which and what would be right.
+    """
+    if isinstance(X, Sequences):
+        return X
+    if sequence_id is not None and lengths is not None:
+        raise ValueError("Give 'sequence_id' or 'lengths', not both: each says which rows are one sequence.")
+    if isinstance(X, (list, tuple)) and not X:
+        raise ValueError("X holds no sequence: it is an empty list. Give at least one sequence of at least one row.")
+    if _is_list_of_tables(X):
+        for name, value in (("sequence_id", sequence_id), ("lengths", lengths)):
+            if value is not None:
+                raise ValueError(f"X is a list of sequences; {name!r} is for rows of one table. Leave it out.")
+        rows, n_rows_of_each = _joined(X, owner)
+        return Sequences(rows, read_table(rows, owner), n_rows_of_each, None, True)
+    if getattr(X, "ndim", 2) == 3 and not issparse(X):
+        raise ValueError(
+            f"Found array with dim 3, while {owner} needs dim 2, one row for each step of one sequence. For sequences "
+            "of one length give list(X): each item is then a sequence."
+        )
+    _refuse_flat_items(X)
+    table = read_table(X, owner)
+    n_rows = table.n_samples
+    if sequence_id is not None:
+        n_rows_of_each, order = _of_ids(sequence_id, n_rows)
+        return Sequences(X, table, n_rows_of_each, order, False)
+    n_rows_of_each = np.array([n_rows]) if lengths is None else _checked_lengths(lengths, n_rows)
+    return Sequences(X, table, n_rows_of_each.astype(np.int64), None, False)
+
+
+def refuse_lengths_as_y(y, sequences: Sequences, method: str) -> None:
+    """Refuse what is ignored as y, and in hmmlearn's methods, which have no y, would be the lengths."""
+    try:
+        given = np.asarray(() if y is None else y)
+    except ValueError:
+        return
+    looks_so = given.ndim == 1 and given.dtype.kind in "iu" and sum(given.tolist()) == sequences.n_rows
+    if looks_so and 0 < len(given) != sequences.n_rows and len(given) != len(sequences.lengths):
+        raise ValueError(
+            f"The second argument of {method} is y, as everywhere in scikit-learn, and ignored. The numbers given add "
+            f"up to the {sequences.n_rows} rows of X. If they are lengths, name them: {method}(X, lengths=...)."
+        )
+
+
+def sequence_weights(sample_weight: np.ndarray | None, sequences: Sequences) -> np.ndarray | None:
+    """The weight of each sequence; None where each counts once.
+
+    Parameters
+    ----------
+    sample_weight : ndarray or None
+        Checked: of sequences if these are listed, else of rows.
+    sequences : Sequences
+
+    Raises
+    ------
+    ValueError
+        If rows of one sequence differ.
+    """
+    if sample_weight is None or sequences.are_listed:
+        return sample_weight
+    weight = sequences.in_time(sample_weight)
+    starts = np.cumsum(sequences.lengths) - sequences.lengths
+    low, high = np.minimum.reduceat(weight, starts), np.maximum.reduceat(weight, starts)
+    if (low != high).any():
+        at = int((low != high).argmax())
+        raise ValueError(
+            "A sequence counts as a whole: 'sample_weight' must be the same for all its rows. Those of sequence "
+            f"{at} lie between {low[at]:g} and {high[at]:g}."
+        )
+    return weight[starts]
+
+
+# Lists ----------------------------------------------------------------------------------------------------------------
+
+
+def _is_list_of_tables(X) -> bool:
+    """Whether X is a list of sequences, rather than of rows of one."""
+    if isinstance(X, np.ndarray):
+        return X.dtype == object and X.ndim == 1 and len(X) > 0 and _is_table(X[0])
+    return isinstance(X, (list, tuple)) and any(_is_table(item) for item in X)
+
+
+def _refuse_flat_items(X) -> None:
+    """Refuse a list whose items can only be meant as sequences of one column, which are tables, too."""
+    is_flat_array = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X) > 0
+    if not (is_flat_array or isinstance(X, (list, tuple))):
+        return
+    if isinstance(X[0], str):
+        raise ValueError(
+            f"Item 0 of X is a string, {show(X[0])}. A sequence of symbols is a table with a row for each, such as "
+            "np.array(list(item)).reshape(-1, 1)."
+        )
+    sizes = [len(item) if hasattr(item, "__len__") else -1 for item in X]
+    if min(sizes) >= 0 and min(sizes) < max(sizes):
+        lengths = sorted(set(sizes))
+        raise ValueError(
+            f"The rows of X must have one length. Got rows of {', '.join(map(str, lengths[:5]))} cells. If the items "
+            "of X are sequences of one column, make each a table, such as by np.asarray(item).reshape(-1, 1)."
+        )
+
+
+def _is_table(item) -> bool:
+    if isinstance(item, (list, tuple)):
+        return bool(item) and isinstance(item[0], (list, tuple, np.ndarray))
+    return is_frame(item, "pandas") or is_frame(item, "polars") or getattr(item, "ndim", 1) >= 2
+
+
+def _joined(X: Sequence, owner: str) -> tuple[Any, np.ndarray]:
+    """The rows of all sequences of a list, in the container of one, and the length of each."""
+    for library in ("pandas", "polars"):
+        framed = [is_frame(item, library) for item in X]
+        if any(framed):
+            if not all(framed):
+                raise TypeError(
+                    f"Sequence {framed.index(False)} of X is no {library} DataFrame, though others are. Give all "
+                    "sequences in one kind of container."
+                )
+            lengths = _lengths_of(X)
+            return _joined_frames(X, library), lengths
+    if any(issparse(item) for item in X):
+        raise TypeError("Sparse data was passed in X, but dense data is required. Use '.toarray()' of each sequence.")
+    tables = [item if isinstance(item, np.ndarray) else _as_array(item, k) for k, item in enumerate(X)]
+    for k, table in enumerate(tables):
+        if table.ndim != 2:
+            raise ValueError(
+                f"Sequence {k} of X must be 2-D, one row for each step. Got {table.ndim}-D of shape {table.shape}. "
+                "Reshape it, for example with .reshape(-1, 1) if there is one column."
+            )
+    widths = {table.shape[1] for table in tables}
+    if len(widths) > 1:
+        other = next(k for k, table in enumerate(tables) if table.shape[1] != tables[0].shape[1])
+        raise ValueError(
+            f"The sequences of X must have the same columns. Sequence 0 has {tables[0].shape[1]} and sequence {other} "
+            f"has {tables[other].shape[1]}."
+        )
+    lengths = _lengths_of(tables)
+    kinds = {table.dtype.kind for table in tables}
+    if len(kinds) > 1 and not kinds <= set("iuf"):  # the 1 of [1, "a"] must not become "1"
+        tables = [table.astype(object) for table in tables]
+    masked = any(isinstance(table, np.ma.MaskedArray) for table in tables)
+    return (np.ma if masked else np).concatenate(tables), lengths
+
+
+def _as_array(item, k: int) -> np.ndarray:
+    array = np.array(item, dtype=object) if isinstance(item, (list, tuple)) else np.asarray(item)
+    if array.ndim == 1 and isinstance(item, (list, tuple)) and len(array):
+        raise ValueError(
+            f"Sequence {k} of X must be 2-D, its rows of one length. Got {show(item)}; of one column that is "
+            "[[a], [b], ...]."
+        )
+    return array
+
+
+def _joined_frames(X: Sequence, library: str):
+    columns = list(X[0].columns)
+    for k, item in enumerate(X):
+        if list(item.columns) != columns:
+            raise ValueError(
+                f"The sequences of X must have the same columns, in the same order. Sequence 0 has {columns} and "
+                f"sequence {k} has {list(item.columns)}."
+            )
+    if library == "pandas":
+        import pandas as pd
+
+        return pd.concat(list(X), ignore_index=True)
+    import polars as pl
+
+    for name in columns:
+        types = [item.schema[name] for item in X]
+        words = [k for k, dtype in enumerate(types) if dtype in (pl.String, pl.Categorical, pl.Enum)]
+        other = next((k for k, dtype in enumerate(types) if k not in words and dtype != pl.Null), None)
+        if words and other is not None:  # polars would make strings of them
+            raise ValueError(
+                f"Column {name!r} of X mixes kinds of values: {types[other]} in sequence {other} and {types[words[0]]} "
+                f"in sequence {words[0]}. Make them one kind; 1 and '1' are never merged."
+            )
+        if len({types[k] for k in words}) > 1:  # such as two Enums, which have no type in common
+            X = [item.with_columns(pl.col(name).cast(pl.String)) for item in X]
+    return pl.concat(list(X), how="vertical_relaxed")
+
+
+def _lengths_of(tables: Sequence) -> np.ndarray:
+    lengths = np.fromiter(map(len, tables), dtype=np.int64, count=len(tables))
+    empty = np.flatnonzero(lengths == 0)
+    if len(empty):
+        raise ValueError(f"Sequence {empty[0]} of X is empty (0 rows). Leave such sequences out.")
+    return lengths
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Lengths of sequences in the order of appearance, and the order that brings rows of one together."""
+    ids = np.asarray(sequence_id)
+    if ids.ndim != 1 or len(ids) != n_rows:
+        given = show(sequence_id) if ids.ndim == 0 else f"an array of shape {ids.shape}"
+        raise ValueError(
+            f"'sequence_id' must have an id for each of the {n_rows} rows of X. Got {given}. Give the ids themselves, "
+            "such as the values of a column."
+        )
+    if ids.dtype.kind in "cV":
+        raise TypeError(f"'sequence_id' must hold numbers, strings or dates. Got {ids.dtype}.")
+    if ids.dtype == object:
+        held = ids.tolist()
+        odd = next((k for k, value in enumerate(held) if not isinstance(value, Hashable)), None)
+        if odd is not None:
+            raise TypeError(
+                f"'sequence_id' must hold numbers, strings or dates. That of row {odd} is a {type(held[odd]).__name__}."
+            )
+        missing = next((k for k, value in enumerate(held) if is_missing_value(value)), None)
+        number: dict = {}
+        if missing is None:
+            position = np.fromiter((number.setdefault(value, len(number)) for value in held), np.int64, len(held))
+    else:
+        at = np.flatnonzero(np.isnan(ids) if ids.dtype.kind == "f" else np.isnat(ids) if ids.dtype.kind in "mM" else [])
+        missing = int(at[0]) if len(at) else None
+        _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+        position = np.argsort(np.argsort(first))[inverse.ravel()]
+    if np.ma.is_masked(sequence_id):
+        missing = int(np.argmax(np.ma.getmaskarray(sequence_id)))
+    if missing is not None:
+        raise ValueError(f"'sequence_id' of row {missing} is missing. Every row must say to which sequence it belongs.")
+    lengths = np.bincount(position)
+    return lengths, None if (np.diff(position) >= 0).all() else np.argsort(position, kind="stable")
+
+
+def _checked_lengths(lengths, n_rows: int) -> np.ndarray:
+    checked = np.asarray(lengths)
+    if checked.ndim != 1 or checked.dtype.kind not in "iu" or np.ma.is_masked(lengths):
+        raise ValueError(
+            f"'lengths' must be a list of whole numbers, the rows of each sequence. Got {show(lengths)} instead."
+        )
+    bad = np.flatnonzero(checked < 1)
+    if len(bad):
+        raise ValueError(f"'lengths' must be >= 1 each. That of sequence {bad[0]} is {checked[bad[0]]}.")
+    total = sum(checked.tolist())  # of 64 bits it could come round to the right number
+    if total != n_rows:
+        raise ValueError(
+            f"'lengths' add up to {total}, but X has {n_rows} rows. Cross-validation splits the rows of X, not "
+            f"'lengths'. {_REMEDY}"
+        )
+    return checked

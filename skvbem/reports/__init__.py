@@ -1,0 +1,1 @@
+"""Reports of fits: summaries, comparisons, goodness of fit, fit indices."""

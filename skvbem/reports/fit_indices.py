@@ -1,0 +1,217 @@
+r"""How well factors account for covariances: chi-square against the saturated model, and indices made of it.
+
+The test is by maximum likelihood, with Bartlett's factor, as R's factanal has it,
+
+.. math:: \chi^2 = \left(n - 1 - \frac{2d + 5}{6} - \frac{2q}{3}\right) \frac{2 (L_S - L)}{n}, \qquad
+          \mathrm{df} = \tfrac12 [(d - q)^2 - d - q],
+
+L the log likelihood of q factors and :math:`L_S` that of any covariance matrix, both by EM where cells are missing.
+With one noise for all columns there are more degrees of freedom: free parameters of covariance matrices less those of
+factors and noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, pi, sqrt
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import chi2, ncx2
+
+from skvbem._tabular import named_values
+from skvbem.emissions import Gaussian
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.optima.mixture import MixtureMethod
+from skvbem.reading.rows import TableReading
+from skvbem.vbem import posteriors
+from skvbem.vbem.fit import FitPlan
+
+# Mass of the interval of RMSEA that is reported.
+_MASS = 0.9
+# How exactly the saturated model is fitted, nats, and its most steps.
+_TOLERANCE, _MAX_STEPS = 1e-7, 10_000
+
+
+@dataclass(frozen=True)
+class FitIndices:
+    """How well a factor analysis by maximum likelihood accounts for the covariances of the data.
+
+    Parameters
+    ----------
+    chi2 : float
+        Against the saturated model, with Bartlett's factor.
+    degrees_of_freedom : int
+    p_value : float
+        NaN without degrees of freedom, as are indices that divide by them.
+    rmsea : float
+        Root mean square error of approximation.
+    rmsea_interval : tuple of float
+        Interval of 90 %.
+    cfi, tli : float
+        Comparative fit index, and Tucker and Lewis's, against columns without correlation.
+    srmr : float
+        Root mean square of the residual correlations.
+    log_likelihood : float
+        Nats.
+    n_free_parameters : int
+    aic, bic : float
+        Lower is better.
+    n_samples : float
+        Rows with an observed cell, by weight.
+    """
+
+    chi2: float
+    degrees_of_freedom: int
+    p_value: float
+    rmsea: float
+    rmsea_interval: tuple[float, float]
+    cfi: float
+    tli: float
+    srmr: float
+    log_likelihood: float
+    n_free_parameters: int
+    aic: float
+    bic: float
+    n_samples: float
+
+    def _facts(self) -> dict[str, str]:
+        """Indices by name, numbers below each other."""
+        low, high = self.rmsea_interval
+        return {
+            "log likelihood": f"{self.log_likelihood:14.4f} nats, {self.n_free_parameters} free parameters, "
+            f"n = {self.n_samples:g}",
+            "chi2": f"{self.chi2:14.4f} on {self.degrees_of_freedom} degrees of freedom, p = {self.p_value:.3g}",
+            "RMSEA": f"{self.rmsea:14.4f}, 90 % interval [{low:.4f}, {high:.4f}]",
+            "CFI / TLI": f"{self.cfi:14.4f} / {round(self.tli, 4) + 0.0:.4f}",
+            "SRMR": f"{self.srmr:14.4f}",
+            "AIC / BIC": f"{self.aic:14.3f} / {self.bic:.3f} (lower is better)",
+        }
+
+    def __repr__(self):
+        return "\n".join(f"{name:<16}{text}" for name, text in self._facts().items())
+
+    def _repr_html_(self):
+        return named_values({name: text.strip() for name, text in self._facts().items()})
+
+
+def fit_indices(
+    reading: TableReading,
+    log_likelihood: float,
+    covariance: np.ndarray,
+    n_factors: int,
+    n_free_parameters: int,
+    owner: str,
+) -> FitIndices:
+    """Fit indices of q factors by maximum likelihood.
+
+    Parameters
+    ----------
+    reading : TableReading
+        The data of the fit.
+    log_likelihood : float
+        Log likelihood of the factors, nats.
+    covariance : ndarray of shape (d, d)
+        Covariance of the columns by the factors.
+    n_factors : int
+    n_free_parameters : int
+        That can be told from the data.
+    owner : str
+        For messages.
+
+    Raises
+    ------
+    ValueError
+        If no covariance matrix is most likely, since there are too few rows or columns that depend on each other.
+    """
+    ((cells, weight),) = reading.blocks
+    d, n = len(covariance), _n_rows(cells[0], weight)
+    saturated, of_saturated = saturated_model(reading, f"fit_indices of {owner}")
+    null = _without_correlations(cells[0], weight)
+    bartlett = n - 1 - (2 * d + 5) / 6
+    df, df_null = d * (d + 3) // 2 - n_free_parameters, d * (d - 1) // 2
+    statistic = max((bartlett - 2 * n_factors / 3) * 2 * (saturated - log_likelihood) / n, 0.0)
+    of_null = max(bartlett * 2 * (saturated - null) / n, 0.0)
+    excess, excess_of_null = max(statistic - df, 0.0), max(of_null - df_null, statistic - df, 0.0)
+    rmsea, interval, p_value, tli = np.nan, (np.nan, np.nan), np.nan, np.nan
+    if df > 0:
+        p_value = float(chi2.sf(statistic, df))
+        rmsea = sqrt(excess / (df * (n - 1)))
+        low, high = (sqrt(_noncentrality(statistic, df, 0.5 + side * _MASS / 2) / (df * (n - 1))) for side in (1, -1))
+        interval = low, high
+        tli = (of_null / df_null - statistic / df) / (of_null / df_null - 1) if of_null != df_null else np.nan
+    deviations = np.sqrt(np.diagonal(of_saturated))
+    residuals = (of_saturated - covariance) / np.outer(deviations, deviations)
+    return FitIndices(
+        chi2=statistic,
+        degrees_of_freedom=df,
+        p_value=p_value,
+        rmsea=rmsea,
+        rmsea_interval=interval,
+        cfi=1 - excess / excess_of_null if excess_of_null else 1.0,
+        tli=tli,
+        srmr=sqrt(float((residuals[np.tril_indices(d)] ** 2).mean())),
+        log_likelihood=log_likelihood,
+        n_free_parameters=n_free_parameters,
+        aic=-2 * log_likelihood + 2 * n_free_parameters,
+        bic=-2 * log_likelihood + n_free_parameters * log(n),
+        n_samples=n,
+    )
+
+
+def _noncentrality(statistic: float, df: int, probability: float) -> float:
+    """The noncentrality of chi-square under which a statistic has a probability to be no larger; 0 at least."""
+    if chi2.cdf(statistic, df) <= probability:
+        return 0.0
+    high = 2.0 * statistic + 10.0
+    while ncx2.cdf(statistic, df, high) > probability:
+        high *= 2
+    return float(brentq(lambda at: ncx2.cdf(statistic, df, at) - probability, 1e-12, high, xtol=1e-10))
+
+
+def _n_rows(cells: np.ndarray, weight: np.ndarray | None) -> float:
+    """Rows with an observed cell, by weight."""
+    observed = ~np.isnan(cells).all(axis=1)
+    return float(observed.sum() if weight is None else weight[observed].sum())
+
+
+def _without_correlations(cells: np.ndarray, weight: np.ndarray | None) -> float:
+    """The most that columns without correlations make of the log likelihood, nats."""
+    weights = np.where(np.isnan(cells), 0.0, 1.0 if weight is None else weight[:, None])
+    n = weights.sum(axis=0)
+    values = np.nan_to_num(cells)
+    means = (weights * values).sum(axis=0) / n
+    variances = (weights * (values - means) ** 2).sum(axis=0) / n
+    return float(-0.5 * (n * (np.log(2 * pi * variances) + 1)).sum())
+
+
+def saturated_model(reading: TableReading, caller: str) -> tuple[float, np.ndarray]:
+    """The log likelihood of the saturated model, nats, and its covariance matrix (d, d), by EM where cells are missing.
+
+    Raises
+    ------
+    ValueError
+        If there is no such matrix; the message names the caller.
+    """
+    group, ((values, weight),) = reading.columns.groups[0], reading.blocks
+    specification = Gaussian("full")
+    emission = specification.for_data(values[0], weight)
+    options: dict[str, Any] = specification.prior_options(emission, group.names)
+    prior = emission.default_prior(1, **options)
+    model = Mixture(emission, FiniteWeights(np.ones(1)), prior)
+    data = reading.compiled(model)
+    start = model.statistics_of(np.ones((len(data), 1)), data)[:, None]
+    limits = {"tol": _TOLERANCE, "max_iter": _MAX_STEPS, "accelerate": True}
+    method = MixtureMethod()
+    fit = FitPlan(method, (0,), start, limits).run(model, data, posteriors.ML)
+    solutions = method.solutions(method.ascent(model, data, posteriors.ML, 1))
+    n, d = _n_rows(values[0], weight), len(group.names)
+    if n <= d or (solutions is not None and not solutions(fit.statistics[:, None]).all()):
+        raise ValueError(
+            f"{caller} compares with the most likely covariance matrix of all columns, and there is "
+            f"none: {n:g} rows of {d} columns, or columns that are constant or functions of each other. Leave some out."
+        )
+    point = posteriors.ML.point_of(model.prior, fit.statistics)
+    return fit.objective, emission.parameters(point[-1])["covariances"][0]

@@ -1,0 +1,159 @@
+"""Bootstrap: how estimates vary from one data set to the next, by fits to data resampled or drawn from the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.fitted.base import Fitted, Parameters
+from skvbem.reading.base import Reading
+from skvbem.uncertainty.alignment import aligned
+from skvbem.uncertainty.draws import MAX_LISTED, Draws
+from skvbem.vbem.fit import FitPlan
+
+#: How data may be made anew.
+KINDS = ("nonparametric", "parametric")
+# Counts added to the start of a fit by maximum likelihood, since EM never leaves a probability of 0.
+_LIFT = 0.1
+# Of the random numbers of an estimator, those of a bootstrap; tasks for each worker.
+_STREAM, _TASKS_EACH = 2**35, 4
+# Share of fits that may fail without a word.
+_FAILED_SHARE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapDraws(Draws):
+    """Estimates from data made anew, as many times as there are draws.
+
+    Parameters
+    ----------
+    parameters : dict of str to dict of str to ndarray
+        By group and name, each fit in turn along the first axis. Groups of columns have what `parameters_` holds. A
+        mixture has its "weights" under "mixture", a chain "startprob" and "transmat" under "chain", and a network a
+        table per node under "tables".
+    natural : ndarray of shape (n_cells, n_draws)
+        Natural parameters of each estimate.
+    kind : {"nonparametric", "parametric"}
+    converged : ndarray of bool, shape (n_draws,)
+        Which fits have converged.
+    has_spikes : ndarray of bool, shape (n_draws,)
+        Which fits by maximum likelihood ended with a component without width, or of no more rows than columns.
+    at : callable, optional
+        Takes natural parameters (n_cells,) and returns an estimator that has them.
+    """
+
+    parameters: Parameters
+    natural: np.ndarray
+    kind: str
+    converged: np.ndarray
+    has_spikes: np.ndarray
+    at: Callable[[np.ndarray], Any] | None = None
+
+    def __repr__(self):
+        return f"BootstrapDraws({len(self)} fits, {self.kind})"
+
+    @property
+    def method(self) -> str:
+        """What intervals are from, as `summary` has it."""
+        return f"{self.kind}_bootstrap"
+
+    @property
+    def errors(self) -> Parameters:
+        """Standard errors by group and name: standard deviations of the estimates."""
+        return {
+            group: {name: each.std(axis=0, ddof=1) for name, each in of_group.items()}
+            for group, of_group in self.parameters.items()
+        }
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the draws, and intervals from them, should be read with care."""
+        doubts, n = [], len(self)
+        if (~self.converged).mean() > _FAILED_SHARE:
+            doubts.append(f"{(~self.converged).sum()} of {n} fits of the bootstrap did not converge: raise 'max_iter'.")
+        if self.has_spikes.mean() > _FAILED_SHARE:
+            doubts.append(
+                f"{self.has_spikes.sum()} of {n} fits of the bootstrap ended with a component without width, where the "
+                "likelihood has no maximum: intervals of its parameters mean little."
+            )
+        return tuple(doubts)
+
+
+@dataclass(frozen=True, eq=False)
+class Replication:
+    """How data are made anew and fitted, in any process.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        The fit that all begin from, whose prior they have.
+    reading : Reading
+        The data, or for a parametric bootstrap data whose shape and missing cells new ones have.
+    plan : FitPlan
+    compiled : callable of (model, Reading, int)
+        Data as the model takes them.
+    drawn : callable of (Reading, model, point, Generator), or None
+        Values drawn from the model; None where rows are resampled.
+    """
+
+    fitted: Fitted
+    reading: Reading
+    plan: FitPlan
+    compiled: Callable
+    drawn: Callable | None
+
+    def estimates(self, seeds: Sequence[tuple[int, ...]]) -> list[tuple[np.ndarray, bool, bool]]:
+        """Natural parameters, whether the fit converged, and whether it has spikes, for each seed."""
+        return [self._estimate(np.random.default_rng(seed)) for seed in seeds]
+
+    def _estimate(self, rng: np.random.Generator) -> tuple[np.ndarray, bool, bool]:
+        fitted = self.fitted
+        if self.drawn is None:
+            reading = self.reading.resampled(rng)
+        else:
+            values = self.drawn(self.reading, fitted.model, fitted.point, rng)
+            reading = self.reading.kept().refilled(values)
+        fit = self.plan.run(fitted.model, self.compiled(fitted.model, reading, 1), fitted.form)
+        prior = fitted.model.prior
+        spikes = None if fitted.form.prior_share else prior.are_spikes(fit.statistics)
+        natural = prior.natural(replace(fitted, statistics=fit.statistics).point)
+        return natural, fit.converged, bool(spikes is not None and np.any(spikes))
+
+
+def bootstrap_draws(
+    replication: Replication, evaluation: Evaluation, seed: tuple[int, ...], n_draws: int, n_jobs: int | None
+) -> BootstrapDraws:
+    """Estimates from data made anew, labels as in the fit; the same for any number of jobs.
+
+    Parameters
+    ----------
+    replication : Replication
+    evaluation : Evaluation
+        Of the fit.
+    seed : tuple of int
+    n_draws : int
+    n_jobs : int or None
+        As of joblib.
+    """
+    fitted = replication.fitted
+    seeds = [(*seed, _STREAM, k) for k in range(n_draws)]
+    n_tasks = min(n_draws, _TASKS_EACH * effective_n_jobs(n_jobs))
+    tasks = (seeds[at::n_tasks] for at in range(n_tasks))
+    by_task = Parallel(n_jobs=n_jobs)(delayed(replication.estimates)(of_task) for of_task in tasks)
+    estimates = [by_task[k % n_tasks][k // n_tasks] for k in range(n_draws)]
+    relabelings = evaluation.capability("relabelings", "bootstrap").relabelings(evaluation.hidden, MAX_LISTED)
+    natural = aligned(relabelings, fitted.statistics, np.stack([each for each, *_ in estimates], axis=1))
+    converged, has_spikes = (np.array([each[k] for each in estimates]) for k in (1, 2))
+    kind = KINDS[replication.drawn is not None]
+    return BootstrapDraws(fitted.parameters_of_draws(natural), natural, kind, converged, has_spikes)
+
+
+def starts_of(fitted: Fitted) -> np.ndarray:
+    """Statistics (n_cells, 1) near those of a fit, from which fits to other data begin."""
+    lift = 0.0 if fitted.form.prior_share else _LIFT * ~fitted.model.prior.signed
+    return (fitted.statistics + lift)[:, None]

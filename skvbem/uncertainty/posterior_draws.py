@@ -1,0 +1,181 @@
+"""Draws of all parameters from a posterior, as users have them, and intervals from these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from skvbem._compat import warn
+from skvbem.errors import PosteriorWarning
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.fitted.base import Fitted, Parameters
+from skvbem.uncertainty.alignment import aligned
+from skvbem.uncertainty.draws import MAX_LISTED, Draws
+from skvbem.uncertainty.effective_sizes import effective_sizes
+from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws
+from skvbem.uncertainty.linear_response import LinearResponses
+from skvbem.uncertainty.optima import bounds_of, split_by_weight
+
+#: How draws may be made, and intervals with them, the exact ones first.
+METHODS = ("draws", "linear_response", "vb")
+# Of the random numbers of an evaluation, those of draws.
+_STREAM = 2**20
+_OF_CHAINS, _OF_Q = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorDraws(Draws):
+    """Draws of all parameters of a fitted model.
+
+    Parameters
+    ----------
+    parameters : dict of str to dict of str to ndarray
+        By group and name, each draw in turn along the first axis. Groups of columns have what `parameters_` holds. A
+        mixture has its "weights" under "mixture", a chain "startprob" and "transmat" under "chain", and a network a
+        table per node under "tables".
+    ess : dict of str to dict of str to ndarray
+        How many independent draws they are worth, for each parameter, of the shapes of `parameters` without the draws.
+    r_hat : dict of str to dict of str to ndarray
+        Whether chains agree: about 1 where they do.
+    method : {"draws", "linear_response", "vb"}
+    natural : ndarray of shape (n_cells, n_draws)
+        Natural parameters of each draw.
+    n_sweeps, spacing : int
+        Sweeps of each chain, of which the second half counts, and sweeps between draws of a chain; 0 of draws without
+        chains.
+    converged : bool
+        Whether chains agreed in the end, and their draws were worth at least half of their number.
+    at : callable, optional
+        Takes natural parameters (n_cells,) and returns an estimator that has them.
+    """
+
+    parameters: Parameters
+    ess: Parameters
+    r_hat: Parameters
+    method: str
+    natural: np.ndarray
+    n_sweeps: int = 0
+    spacing: int = 0
+    converged: bool = True
+    at: Callable[[np.ndarray], Any] | None = None
+
+    def __repr__(self):
+        made = f"Gibbs chains of {self.n_sweeps} sweeps" if self.n_sweeps else self.method
+        least, worst = (
+            of([np.nan, *(f(each) for group in by_name.values() for each in group.values() if np.isfinite(each).any())])
+            for of, f, by_name in ((np.nanmin, np.nanmin, self.ess), (np.nanmax, np.nanmax, self.r_hat))
+        )
+        return (
+            f"PosteriorDraws({len(self)} draws by {made}; effective size {least:.0f} or more, R-hat up to {worst:.3f})"
+        )
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why draws, and intervals from them, should be read with care."""
+        if self.converged:
+            return ()
+        return ("The Gibbs chains did not agree, or move slowly: intervals are rough. Raise 'max_sweeps'.",)
+
+
+def posterior_draws(
+    fitted: Fitted, evaluation: Evaluation, method: str, n_draws: int, n_chains: int, max_sweeps: int, owner: str
+) -> PosteriorDraws:
+    """Draws of all parameters of a VB fit, labels as in the fit; a warning where chains do not agree.
+
+    Raises
+    ------
+    ValueError
+        If chains would draw what is hidden in rows that count no whole number of times, or that are not in memory.
+    """
+    if method == "draws":
+        return _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner)
+    rng = evaluation.generator(_STREAM, _OF_Q)
+    if method == "linear_response":
+        natural = _by_linear_response(fitted, evaluation, n_draws, rng)
+    else:
+        natural = drawn_from_q(fitted, n_draws, rng)
+    parameters = fitted.parameters_of_draws(natural)
+    ess = _each(parameters, lambda values: np.full(values.shape[1:], float(n_draws)))
+    return PosteriorDraws(parameters, ess, _each(ess, np.ones_like), method, natural)
+
+
+def drawn_from_q(fitted: Fitted, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Natural parameters of draws from q(theta), (n_cells, n_draws)."""
+    many = fitted.model.prior + np.repeat(fitted.statistics[:, None], n_draws, axis=1)
+    return fitted.model.prior.natural(many.sample(rng))
+
+
+def _by_linear_response(fitted: Fitted, evaluation: Evaluation, n_draws: int, rng) -> np.ndarray:
+    """Natural parameters of draws by linear response around all optima, labels as in the fit, (n_cells, n_draws)."""
+    model, data = evaluation.model, evaluation.data
+    # the first optimum is the fit, whose labels may since have changed their places
+    optima = np.column_stack([fitted.statistics, evaluation.ended_optima()[:, 1:]])
+    responses = LinearResponses.of(model, data, optima, bounds_of(model, data, optima))
+    natural, relabelings = responses.draws(n_draws, rng), evaluation.capabilities.relabelings
+    if len(responses.weights) == 1 or relabelings is None:
+        return natural
+    return aligned(relabelings.relabelings(evaluation.hidden, MAX_LISTED), fitted.statistics, natural)
+
+
+def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> PosteriorDraws:
+    if not evaluation.rows_are_in_memory:
+        raise ValueError(
+            f"Draws from the posterior of a {owner} complete rows, which must be in memory; X comes in blocks. Take "
+            "method='linear_response', which only sums over rows."
+        )
+    if not evaluation.data.has_whole_weights:
+        raise ValueError(
+            f"Draws from the posterior of a {owner} complete rows one by one, and need whole-number sample weights. "
+            "Take method='linear_response', which sums hidden variables out."
+        )
+    optima = evaluation.ended_optima()
+    weights = softmax(bounds_of(evaluation.model, evaluation.data, optima))
+    chains = GibbsChains(
+        evaluation.capability("points", "sample_posterior"),
+        evaluation.capability("annealing", "sample_posterior"),
+        evaluation.capability("relabelings", "sample_posterior").relabelings(evaluation.hidden, MAX_LISTED),
+        evaluation.data,
+        fitted.judged,
+    )
+    starts = optima[:, split_by_weight(weights, n_chains)]
+    drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(_STREAM, _OF_CHAINS))
+    every, which = fitted.parameters_of_draws(drawn.natural), drawn.chosen(n_draws)
+    diagnosed = _each(every, lambda values: _diagnosed(drawn, values, n_draws))
+    ess, r_hat = (_each(diagnosed, itemgetter(k)) for k in (0, 1))
+    if not drawn.converged:
+        warn(
+            f"The Gibbs chains of this {owner} did not settle in {drawn.n_sweeps} sweeps: some parameters differ "
+            "between chains, or change slowly ('r_hat' and 'ess' of what sample_posterior returns say which). Raise "
+            "'max_sweeps' of sample_posterior. Where chains stay in modes of their own, each mode counts as the lower "
+            "bounds say, which is a rough guess.",
+            PosteriorWarning,
+        )
+    return PosteriorDraws(
+        _each(every, lambda values: values[which]),
+        ess,
+        r_hat,
+        "draws",
+        drawn.natural[:, which],
+        drawn.n_sweeps,
+        drawn.spacing,
+        drawn.converged,
+    )
+
+
+def _diagnosed(drawn: GibbsDraws, values: np.ndarray, n_draws: int) -> np.ndarray:
+    """Effective sizes of chosen draws, and R-hat, (2, ...) of one draw's shape; NaN where there is no parameter."""
+    chains = drawn.by_chain(values)
+    there = np.isfinite(chains).all(axis=(1, 2))
+    of_all = np.full((2, len(chains)), np.nan)
+    of_all[:, there] = effective_sizes(chains[there])
+    of_all[0] = np.minimum(of_all[0], n_draws)
+    return of_all.reshape(2, *values.shape[1:])
+
+
+def _each(parameters: Parameters, function: Callable[[np.ndarray], np.ndarray]) -> Parameters:
+    return {group: {name: function(each) for name, each in of.items()} for group, of in parameters.items()}
