@@ -12,7 +12,7 @@ from evidence.test_hmms import evaluation_of, evaluation_with
 from evidence.test_mixture_scores import hessian, log_posterior
 from laws.chains import hmm, lengths_of, random_prior, symmetric
 from laws.labels import random_starts
-from models.test_hmm import chain_of, sequences_of
+from models.hmm.test_hmm import chain_of, sequences_of
 from reference import hidden_markov
 from reference.hidden_markov import log_joints
 

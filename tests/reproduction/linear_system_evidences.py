@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from models.linear_systems import EVIDENCES
+from models.linear_dynamical_system.linear_systems import EVIDENCES
 from reproduction.evidence_calibration import WRONG_ERRORS, WRONG_NATS, Problem, put_together, reference_of
 from reproduction.real_tables import air_quality, is_here
 from reproduction.records import add_to_record, read_record

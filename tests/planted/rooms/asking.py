@@ -1,6 +1,6 @@
 """Errors in questions to networks with known tables, and in what graphs say of independence and of effects."""
 
-TESTS = ("graphs/**/test_separation.py", "estimators/**/test_asked_networks.py")
+TESTS = ("graphs/**/test_separation.py", "fitted/test_asked_networks.py")
 
 ERRORS = {
     "a node that is set keeps its parents": [

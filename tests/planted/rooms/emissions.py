@@ -6,8 +6,8 @@ TESTS = (
     "families",
     "models/**/test_mixture*.py",
     "evidence/**/test_mixture*.py",
-    "estimators/**/test_vb_mixture.py",
-    "estimators/**/test_vb_mixture_blocks.py",
+    "estimators/mixture/test_vb_mixture.py",
+    "estimators/mixture/test_vb_mixture_blocks.py",
 )
 
 ERRORS = {

@@ -3,8 +3,8 @@
 TESTS = (
     "estimators/**/test_robustness.py",
     "estimators/**/test_encoding.py",
-    "estimators/**/test_emission_objects.py",
-    "estimators/**/test_vb_hmm.py",
+    "estimators/labels/test_emission_objects.py",
+    "estimators/hmm/test_vb_hmm.py",
     "models/**/test_hmm*.py",
     "kernels/test_hmm.py",
     "evidence/**/test_hmm*.py",

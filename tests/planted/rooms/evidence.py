@@ -6,8 +6,8 @@ TESTS = (
     "kernels/test_random.py",
     "emissions",
     "models/**/test_mixture*.py",
-    "estimators/**/test_vb_mixture.py",
-    "estimators/**/test_vb_mixture_blocks.py",
+    "estimators/mixture/test_vb_mixture.py",
+    "estimators/mixture/test_vb_mixture_blocks.py",
 )
 
 ERRORS = {

@@ -1,9 +1,9 @@
 """Errors in factor analysis: rotations, draws of rotated loadings, fit indices, imputed cells."""
 
 TESTS = (
-    "estimators/**/test_rotations.py",
-    "estimators/**/test_fit_indices.py",
-    "estimators/**/test_vb_factor_analysis.py",
+    "fitted/test_rotations.py",
+    "reports/test_fit_indices.py",
+    "estimators/factor_analysis/test_vb_factor_analysis.py",
 )
 
 ERRORS = {

@@ -7,7 +7,7 @@ TESTS = (
     "emissions/**/test_factor_expansion.py",
     "emissions/**/test_factor_groups.py",
     "kernels/**/test_factor_map.py",
-    "estimators/**/test_group_factor_analysis.py",
+    "estimators/factor_analysis/test_group_factor_analysis.py",
     "emissions",
     "evidence/**/test_mixture*.py",
 )

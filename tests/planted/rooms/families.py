@@ -8,9 +8,9 @@ TESTS = (
     "laws",
     "emissions",
     "evidence/**/test_mixture*.py",
-    "estimators/**/test_vb_mixture.py",
-    "estimators/**/test_vb_mixture_blocks.py",
-    "estimators/**/test_vb_hmm.py",
+    "estimators/mixture/test_vb_mixture.py",
+    "estimators/mixture/test_vb_mixture_blocks.py",
+    "estimators/hmm/test_vb_hmm.py",
 )
 
 ERRORS = {

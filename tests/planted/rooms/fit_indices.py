@@ -1,9 +1,9 @@
 """Errors in fit indices, likelihood-ratio tests, profiles with covariates, and in what messages suggest."""
 
 TESTS = (
-    "estimators/**/test_goodness_of_fit.py",
+    "reports/test_goodness_of_fit.py",
     "estimators/**/test_messages.py",
-    "estimators/**/test_likelihood_ratio.py",
+    "uncertainty/test_likelihood_ratio.py",
     "plotting/**/test_mixture_displays.py",
 )
 

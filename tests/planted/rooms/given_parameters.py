@@ -2,9 +2,9 @@
 
 TESTS = (
     "estimators/**/test_given_parameters.py",
-    "estimators/**/test_samples.py",
-    "estimators/**/test_shown_results.py",
-    "estimators/**/test_forecast_intervals.py",
+    "fitted/test_samples.py",
+    "reports/test_shown_results.py",
+    "fitted/test_forecast_intervals.py",
 )
 
 ERRORS = {

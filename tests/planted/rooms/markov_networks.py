@@ -1,6 +1,6 @@
 """Errors in undirected structures: orders, priors, spaces, essential graphs, reports."""
 
-TESTS = ("estimators/test_markov_networks.py", "graphs/test_undirected.py", "plotting/**/test_displays.py")
+TESTS = ("estimators/network/test_markov_networks.py", "graphs/test_undirected.py", "plotting/**/test_displays.py")
 
 ERRORS = {
     "directions of undirected structures heed no missing cells": [

@@ -1,7 +1,7 @@
 """Errors in what is asked of fitted networks of mixed columns, in their displays, and in searches over them."""
 
 TESTS = (
-    "estimators/test_vb_network.py",
+    "estimators/mixed_network/test_vb_network.py",
     "plotting/test_mixed_network_displays.py",
     "graphs/test_spaces.py",
     "search/test_mixed_networks.py",

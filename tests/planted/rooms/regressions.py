@@ -1,6 +1,6 @@
 """Errors in regressions: mixtures of them, chains that follow themselves, and numbers as parents of numbers."""
 
-TESTS = ("estimators/test_regression.py", "families/test_regression_hyperpriors.py")
+TESTS = ("estimators/labels/test_regression.py", "families/test_regression_hyperpriors.py")
 
 ERRORS = {
     "regressions are without their constant": [

@@ -1,9 +1,9 @@
 """Errors in reports, standard errors, bootstraps, and the intervals of displays."""
 
 TESTS = (
-    "estimators/**/test_standard_errors.py",
-    "estimators/**/test_bootstrap.py",
-    "estimators/**/test_summary.py",
+    "uncertainty/test_standard_errors.py",
+    "uncertainty/test_bootstrap.py",
+    "reports/test_summary.py",
     "plotting/**/test_mixture_displays.py",
 )
 

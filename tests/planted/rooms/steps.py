@@ -1,6 +1,6 @@
 """Errors in steps of pipelines and classifiers."""
 
-TESTS = ("estimators/test_vb_classifier.py", "estimators/test_vb_imputer.py")
+TESTS = ("estimators/steps/test_vb_classifier.py", "estimators/steps/test_vb_imputer.py")
 
 ERRORS = {
     "trees are chosen by how features hang together, whatever the class": [

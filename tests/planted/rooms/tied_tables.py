@@ -1,6 +1,6 @@
 """Errors in tied tables: where they stand, what they are checked for, what may be relabeled."""
 
-TESTS = ("estimators/test_tied_tables.py", "models/test_discrete_dag.py")
+TESTS = ("estimators/network/test_tied_tables.py", "models/network/test_discrete_dag.py")
 
 ERRORS = {
     "parents of tied nodes stand for each other in any order": [

@@ -2,7 +2,7 @@
 
 TESTS = (
     "uncertainty",
-    "estimators/**/test_posterior_draws.py",
+    "uncertainty/test_posterior_draws.py",
     "reproduction/test_interval_coverage.py",
 )
 

@@ -1,9 +1,9 @@
 """Errors in E steps whose q(x) is a product over clusters of hidden nodes."""
 
 TESTS = (
-    "models/test_merge_gains.py",
-    "models/test_structured.py",
-    "estimators/test_inference.py",
+    "models/network/test_merge_gains.py",
+    "models/network/test_structured.py",
+    "estimators/network/test_inference.py",
     "laws/test_inference.py",
 )
 

@@ -6,7 +6,7 @@ TESTS = (
     "laws/test_models.py",
     "laws/test_scores.py",
     "evidence/**/test_hmm*.py",
-    "estimators/**/test_vb_hmm.py",
+    "estimators/hmm/test_vb_hmm.py",
 )
 
 ERRORS = {

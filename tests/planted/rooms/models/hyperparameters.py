@@ -3,9 +3,9 @@
 TESTS = (
     "families/test_hierarchical.py",
     "families/test_normal_hyperpriors.py",
-    "models/test_hidden_hyperparameters.py",
-    "models/test_hidden_scales.py",
-    "estimators/test_hierarchical_priors.py",
+    "models/labels/test_hidden_hyperparameters.py",
+    "models/labels/test_hidden_scales.py",
+    "estimators/labels/test_hierarchical_priors.py",
 )
 
 ERRORS = {

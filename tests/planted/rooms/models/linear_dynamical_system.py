@@ -1,9 +1,9 @@
 """Errors in linear dynamical systems: their E step, their bound, the basis of states, what is asked after a fit."""
 
 TESTS = (
-    "models/**/test_linear_dynamical_system.py",
-    "models/**/test_learned_first_states.py",
-    "estimators/**/test_vb_linear_dynamical_system.py",
+    "models/linear_dynamical_system/test_linear_dynamical_system.py",
+    "models/linear_dynamical_system/test_learned_first_states.py",
+    "estimators/linear_dynamical_system/test_vb_linear_dynamical_system.py",
 )
 
 ERRORS = {

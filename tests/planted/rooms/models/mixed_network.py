@@ -2,8 +2,8 @@
 
 TESTS = (
     "kernels/test_row_factors.py",
-    "models/test_mixed_network.py",
-    "models/test_mixed_network_curvature.py",
+    "models/mixed_network/test_mixed_network.py",
+    "models/mixed_network/test_mixed_network_curvature.py",
     "laws",
 )
 

@@ -5,8 +5,8 @@ TESTS = (
     "laws/test_models.py",
     "laws/test_scores.py",
     "evidence/**/test_mixture*.py",
-    "estimators/**/test_vb_mixture.py",
-    "estimators/**/test_vb_mixture_blocks.py",
+    "estimators/mixture/test_vb_mixture.py",
+    "estimators/mixture/test_vb_mixture_blocks.py",
     "emissions",
     "families",
 )

@@ -5,8 +5,8 @@ TESTS = (
     "laws",
     "evidence",
     "kernels/test_random.py",
-    "estimators/**/test_vb_mixture.py",
-    "estimators/**/test_vb_mixture_blocks.py",
+    "estimators/mixture/test_vb_mixture.py",
+    "estimators/mixture/test_vb_mixture_blocks.py",
 )
 
 ERRORS = {

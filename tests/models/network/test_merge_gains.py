@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from bridge import rows_of
-from models.test_structured import problems
+from models.network.test_structured import problems
 from reference import clusters as literal
 from reference import discrete_network as reference
 from reference.random_networks import random_tables

@@ -26,7 +26,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from models.linear_systems import EVIDENCES, SIX_STEPS, TWO_SEQUENCES, PlainAscent, problem, random_problem
+from models.linear_dynamical_system.linear_systems import (
+    EVIDENCES,
+    SIX_STEPS,
+    TWO_SEQUENCES,
+    PlainAscent,
+    problem,
+    random_problem,
+)
 from reference import linear_dynamical_system as literal
 from reference.differences import gradient
 from scipy.linalg import block_diag

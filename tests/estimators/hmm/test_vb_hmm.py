@@ -26,7 +26,7 @@ from skvbem.emissions import Categorical, Gaussian
 from skvbem.evidence import certify_evidence, evidence_table
 
 approx = pytest.approx
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 CODES = {"emission": "categorical"}
 
 

@@ -13,8 +13,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from models.linear_systems import PlainAscent, problem, random_problem
-from models.test_linear_dynamical_system import drawn_back, moments_of, prior_of, proposed, trimmed
+from models.linear_dynamical_system.linear_systems import PlainAscent, problem, random_problem
+from models.linear_dynamical_system.test_linear_dynamical_system import (
+    drawn_back,
+    moments_of,
+    prior_of,
+    proposed,
+    trimmed,
+)
 from reference import linear_dynamical_system as literal
 from reference.differences import gradient
 from scipy.special import logsumexp

@@ -16,7 +16,7 @@ from skvbem.vbem.driver import run
 from skvbem.vbem.posteriors import VB
 
 approx = pytest.approx
-TABLE = Path(__file__).parents[1] / "data" / "clusters" / "factorial_chain_1_9.csv"
+TABLE = Path(__file__).parents[2] / "data" / "clusters" / "factorial_chain_1_9.csv"
 CHAINS = (("h0", "h1", "h2"), ("g0", "g1", "g2"))
 
 

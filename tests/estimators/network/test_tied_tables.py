@@ -17,7 +17,7 @@ from skvbem.models.network import queries
 from skvbem.models.network.relabelings import NetworkRelabelings
 from skvbem.search.strategies import Exhaustive
 
-PANEL = Path(__file__).parents[1] / "data" / "third_party" / "gpl" / "marijuana_panel_counts.csv"
+PANEL = Path(__file__).parents[2] / "data" / "third_party" / "gpl" / "marijuana_panel_counts.csv"
 
 
 def panel(n_slices, names=None, slice_="[h][y|h]"):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from models.test_moves import NAMES, recombinations
+from models.labels.test_moves import NAMES, recombinations
 from scipy.special import gammaln
 
 from skvbem.models.labels.transfers import Transfers

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from models.test_moves import NAMES, recombinations
+from models.labels.test_moves import NAMES, recombinations
 
 from skvbem.data import mixed, row_hashes
 from skvbem.emissions.gaussian.dense import DenseGaussian

@@ -21,7 +21,7 @@ from skvbem.evidence import certify_evidence
 
 approx = pytest.approx
 FAITHFUL = load_faithful().data
-REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "mixtures.ref.json").read_text())["faithful"]
+REFERENCE = json.loads((Path(__file__).parents[2] / "data" / "mixtures.ref.json").read_text())["faithful"]
 
 
 def clumps(rng, n=120, d=2, apart=5.0):

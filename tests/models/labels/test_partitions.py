@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from models.test_moves import recombinations
-from models.test_transfers import value
+from models.labels.test_moves import recombinations
+from models.labels.test_transfers import value
 
 from skvbem import VBMixture
 from skvbem.models.labels import partitions as of_partitions

@@ -23,7 +23,7 @@ from skvbem.spaces import DAGSpace
 from skvbem.vbem.posteriors import VB
 
 approx = pytest.approx
-TABLES = Path(__file__).parents[1] / "data" / "clusters"
+TABLES = Path(__file__).parents[2] / "data" / "clusters"
 CHAINS = "[h1][h2|h1][h3|h2][g1][g2|g1][g3|g2][y1|h1:g1][y2|h2:g2][y3|h3:g3]"
 CHAIN_LATENTS = ["h1", "h2", "h3", "g1", "g2", "g3"]
 KINDS = {
