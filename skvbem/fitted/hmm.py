@@ -19,7 +19,7 @@ from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.sequences import FittedSequences
 from skvbem.fitted.under_fit import UnderFit, cells_of_sequences, entropy_r2
 from skvbem.models.hmm.model import HMM
-from skvbem.models.sequences.data import HMMData
+from skvbem.models.sequences import HMMData
 from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.rows import SequenceReading
 

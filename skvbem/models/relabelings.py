@@ -1,4 +1,4 @@
-"""Relabelings of hidden states that leave a model and its data as they are, and sums over all of them."""
+"""Relabelings of hidden states that leave a model and its data as they are; sums over all; coordinates of states."""
 
 from __future__ import annotations
 
@@ -268,3 +268,19 @@ class SignedRelabelings(Relabelings):
                 products = changes.products(statistics[cells][None], points)[:, 0]
                 aligned[cells, at : at + at_once] = changes.changed(points, products.argmax(axis=0))
         return aligned
+
+
+def coordinate_blocks(free: list[np.ndarray], d: int) -> list[np.ndarray]:
+    """The d unconstrained coordinates in blocks: those of each component alone, and those of several.
+
+    Parameters
+    ----------
+    free : list of ndarray of int
+        The coordinates that each component has a part in.
+    d : int
+    """
+    n_components = np.zeros(d, dtype=int)
+    for coordinates in free:
+        n_components[coordinates] += 1
+    shared = np.flatnonzero(n_components > 1)
+    return [np.setdiff1d(coordinates, shared) for coordinates in free] + [shared]

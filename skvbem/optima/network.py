@@ -10,8 +10,8 @@ import numpy as np
 
 from skvbem._numerics import safe_log
 from skvbem.models import DirichletAscent, DiscreteDAG
+from skvbem.models.network.model import StructuredAscent
 from skvbem.models.network.moves import StatesSharedOut
-from skvbem.models.network.structured_ascent import StructuredAscent
 from skvbem.vbem.contenders import Proposals, blur_of
 from skvbem.vbem.draws import drawn
 from skvbem.vbem.fit import Fit, FitMethod, Stop

@@ -23,7 +23,7 @@ from skvbem.reading.weighted_blocks import WeightedTables
 
 if TYPE_CHECKING:
     from skvbem.models.hmm.model import HMM
-    from skvbem.models.sequences.data import HMMData
+    from skvbem.models.sequences import HMMData
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,8 +27,7 @@ from threadpoolctl import threadpool_limits
 from timing import interleave, number, peak_growth, show, timed_on_processor
 
 from skvbem import VBLinearDynamicalSystem
-from skvbem.models.linear_dynamical_system.ascent import LDSAscent
-from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.model import LDSAscent, LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.state_map import StateBasis
 from skvbem.vbem import posteriors
 

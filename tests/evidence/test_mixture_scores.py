@@ -17,7 +17,7 @@ from skvbem.emissions import Gaussian, Poisson
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, certify_evidence, get_score, score_of
 from skvbem.models import capabilities_of
-from skvbem.models.mixture.responsibilities import responsibilities as responsibilities_of
+from skvbem.models.mixture.marginals import responsibilities as responsibilities_of
 
 approx = pytest.approx
 

@@ -7,7 +7,7 @@ import pytest
 from reference.hidden_markov import best_path, by_enumeration, forward_backward
 
 from skvbem.models.hmm.forward_backward import ForwardBackward
-from skvbem.models.sequences.data import segments
+from skvbem.models.sequences import segments
 
 approx = pytest.approx
 

@@ -6,9 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from skvbem.models.linear_dynamical_system.ascent import LDSAscent
 from skvbem.models.linear_dynamical_system.first_states import round_prior
-from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.model import LDSAscent, LinearDynamicalSystem
 from skvbem.testing import ModelCase, ModelInstance, Relabeling
 
 

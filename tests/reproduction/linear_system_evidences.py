@@ -31,7 +31,7 @@ from reproduction.records import add_to_record, read_record
 from skvbem import VBLinearDynamicalSystem
 from skvbem.datasets import load_nile
 from skvbem.evidence import Evidence, get_score
-from skvbem.models.linear_dynamical_system.ascent import LDSAscent
+from skvbem.models.linear_dynamical_system.model import LDSAscent
 from skvbem.testing.cases import evaluation_from
 
 RECORD = Path(__file__).with_name("linear_system_evidences_results.jsonl")

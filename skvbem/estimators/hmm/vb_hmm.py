@@ -29,7 +29,7 @@ from skvbem.models.hmm.enumeration import first_impossible
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.labels.seeding import with_known_labels
-from skvbem.models.sequences.data import HMMData
+from skvbem.models.sequences import HMMData
 from skvbem.optima.hmm import HMMMethod
 from skvbem.optima.labels import LabelStarts
 from skvbem.reading.column_groups import ColumnGroups

@@ -13,10 +13,10 @@ from skvbem.errors import TooLargeError
 from skvbem.estimators.network.parameters import CandidateNetwork
 from skvbem.models import DiscreteDAG
 from skvbem.models.network.clusters import Partition, joined, leaves_a_choice
-from skvbem.models.network.merge_gains import merge_gains
+from skvbem.models.network.division import merge_gains
+from skvbem.models.network.model import StructuredAscent
 from skvbem.models.network.program import Program
 from skvbem.models.network.structured import StructuredProgram
-from skvbem.models.network.structured_ascent import StructuredAscent
 from skvbem.optima.network import TableStarts
 from skvbem.vbem.driver import run
 from skvbem.vbem.fit import Fit

@@ -1,4 +1,4 @@
-"""What a hidden Markov model can do for scores of the evidence, composed over it."""
+"""Capabilities of a hidden Markov model for scores of the evidence, composed over it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from functools import partial
 
 from skvbem.capabilities import Capabilities
 from skvbem.models.hmm.dimension import identifiable_dimension
-from skvbem.models.hmm.entropy import latent_entropy
 from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
 from skvbem.models.hmm.information import score_covariance
 from skvbem.models.hmm.model import HMM
-from skvbem.models.hmm.sampling import completed, log_z, relabelings
-from skvbem.models.labels.gibbs import GibbsSampler
-from skvbem.models.labels.portions import StepPortions
+from skvbem.models.hmm.sampling import completed, latent_entropy, log_z, relabelings
+from skvbem.models.labels.gibbs import GibbsSampler, StepPortions
 from skvbem.models.labels.relabelings import LabelRelabelings
 
 

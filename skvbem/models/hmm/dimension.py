@@ -21,7 +21,7 @@ import numpy as np
 
 from skvbem._kernels import _modular
 from skvbem.models.hmm.model import HMM
-from skvbem.models.sequences.data import HMMData
+from skvbem.models.sequences import HMMData
 
 _PRIME = np.uint64(2**31 - 1)
 

@@ -25,9 +25,8 @@ from skvbem.emissions.known_labels import labels_of
 from skvbem.errors import TooLargeError
 from skvbem.models.base import in_words
 from skvbem.models.hmm.model import HMM
-from skvbem.models.labels.model import of_rows_alone
-from skvbem.models.labels.row_sets import log_evidences_of_sets, statistics_of_rows
-from skvbem.models.sequences.data import HMMData
+from skvbem.models.labels.model import log_evidences_of_sets, of_rows_alone, statistics_of_rows
+from skvbem.models.sequences import HMMData
 
 # Paths whose evidences are found at once.
 _BATCH = 2**12

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from skvbem._kernels import _hmm
-from skvbem.models.sequences.data import BufferPool, Segment
+from skvbem.models.sequences import BufferPool, Segment
 
 # Doubles of forward passes that a long sequence may keep, 134 MB.
 _MAX_KEPT_DOUBLES = 2**24
@@ -60,7 +60,7 @@ class ForwardBackward:
         Parameters
         ----------
         pieces : list of Segment
-            An item of `skvbem.models.sequences.data.segments`.
+            An item of `skvbem.models.sequences.segments`.
         filtered : ndarray of shape (n_rows, n_states), optional
             Filled with the posteriors of the states given the rows so far, of a single lane.
         again : bool

@@ -32,8 +32,8 @@ import numpy as np
 
 from skvbem.capabilities import ScoreCovariance
 from skvbem.models.hmm.model import HMM
-from skvbem.models.information import coordinate_blocks
-from skvbem.models.sequences.data import HMMData
+from skvbem.models.relabelings import coordinate_blocks
+from skvbem.models.sequences import HMMData
 
 # Numbers that one array of a block of steps holds.
 _BLOCK = 2**20

@@ -25,10 +25,9 @@ from skvbem.models.base import Expectation
 from skvbem.models.hmm.forward_backward import ForwardBackward
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.labels.distinct_rows import DistinctRows, HashedRows
-from skvbem.models.labels.divergence import symmetric_divergences
-from skvbem.models.labels.model import EmissionAscent, LabelModel
+from skvbem.models.labels.model import EmissionAscent, LabelModel, symmetric_divergences
 from skvbem.models.partial_sums import summed
-from skvbem.models.sequences.data import HMMData, Segment, segments
+from skvbem.models.sequences import HMMData, Segment, segments
 
 # Rows times states times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**16

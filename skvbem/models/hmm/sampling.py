@@ -1,4 +1,4 @@
-"""Draws of the hidden paths of sequences, and orders of states that the prior does not tell apart."""
+"""Draws of the hidden paths of sequences, their entropy, and orders of states that the prior does not tell apart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.hmm.model import HMM
 from skvbem.models.labels.relabelings import are_alike, orders_within, signed_relabelings
 from skvbem.models.relabelings import ListedRelabelings, SequentialRelabelings
-from skvbem.models.sequences.data import HMMData
+from skvbem.models.sequences import HMMData
 
 
 def log_z(model: HMM, natural: np.ndarray, data: HMMData) -> np.ndarray:
@@ -85,3 +85,18 @@ def _swapped(n_states: int) -> np.ndarray:
     order = np.arange(n_states)
     order[:2] = order[:2][::-1]
     return order
+
+
+def latent_entropy(model: HMM, natural: np.ndarray, data: HMMData) -> float:
+    """Entropy of the paths under q(x) at natural parameters (n_cells,), nats: ln Z less what q(x) expects of ln."""
+    log_first, log_pairs = (logs[0] for logs in model.log_chain(natural[:, None]))
+    passes = model.forward_backward(natural[:, None], data)
+    entropy = float(log_z(model, natural[:, None], data)[0])
+    for smoothed, logs in model.smoothed_blocks(passes, data):
+        entropy -= _expected(smoothed, logs)
+    return entropy - _expected(passes.first_counts[0], log_first) - _expected(passes.counts[0], log_pairs)
+
+
+def _expected(probability: np.ndarray, logs: np.ndarray) -> float:
+    """The sum of logs times probabilities; what is impossible has none, but for a trace that passes leave."""
+    return float((probability * np.where(np.isfinite(logs), logs, 0.0)).sum())

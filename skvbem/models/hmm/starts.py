@@ -20,7 +20,7 @@ from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, with_known_labels
-from skvbem.models.sequences.data import HMMData
+from skvbem.models.sequences import HMMData
 
 # The share of a row that does not go to the state of its seed, from start to start.
 _ELSEWHERE = (0.1, 0.5, 0.9)

@@ -20,6 +20,33 @@ from skvbem.models.ascent import ModelAscent
 from skvbem.models.base import Expansion, LatentModel
 from skvbem.models.labels.distinct_rows import DistinctRows
 
+# Stands for the log likelihood of a row that a component cannot make, nats.
+_LOWEST = -1e30
+
+
+def symmetric_divergences(n: int, blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    r"""How unlike rows find n components, (n, n), nats a row, 0 on the diagonal; NaN for components without any.
+
+    :math:`\langle\ln p_a - \ln p_b\rangle_a + \langle\ln p_b - \ln p_a\rangle_b`, averages over the rows as far as they
+    belong to a, and to b.
+
+    Parameters
+    ----------
+    n : int
+    blocks : iterable of pairs of ndarray of shape (n, n_rows)
+        Responsibilities of components for blocks of rows, and log likelihoods of these, nats.
+    """
+    if n == 1:  # no pass over the rows
+        return np.zeros((1, 1))
+    total, counts = np.zeros((n, n)), np.zeros(n)
+    for responsibilities, logs in blocks:
+        counts += responsibilities.sum(axis=-1)
+        total += responsibilities @ np.where(np.isfinite(logs), logs, _LOWEST).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / counts[:, None]
+    diagonal = np.diagonal(mean)
+    return diagonal[:, None] - mean + diagonal - mean.T
+
 
 class LabeledRows(Protocol):
     """The compiled rows of a model with one label per row."""
@@ -236,3 +263,45 @@ class EmissionAscent(ModelAscent[_Model]):
     def rows(self) -> DistinctRows:
         """Distinct rows of the data, few if there are many."""
         return DistinctRows.of(self.model.emission, self.model.hashed_rows(self.data))
+
+
+# Sets of rows, or allocations, whose evidences are found at once.
+BATCH = 2**12
+
+
+def statistics_of_rows(model: LabelModel, data: LabeledRows, weight: np.ndarray) -> tuple[np.ndarray, float]:
+    """Statistics of rows, (n_rows, n_own), the same for all components, and the sum of ln f with weights, nats."""
+    natural = model.prior.expected_natural()
+    step, cells = model.step(natural, data), model.cells_of_components()[0]
+    size, parts = model.emission.block_rows(model.n_components), [np.zeros((0, len(cells)))]
+    log_base = 0.0
+    for at in range(0, len(data), size):
+        block = data.table[at : at + size]
+        of_rows = step.of_rows(block)[:, 0]
+        # what no parameter touches is what the statistics do not explain
+        log_base += float(weight[at : at + size] @ (step.log_likelihood(block)[:, 0] - of_rows @ natural[cells]))
+        parts.append(of_rows)
+    return np.concatenate(parts), log_base
+
+
+def log_evidences_of_sets(
+    model: LabelModel, statistics: np.ndarray, weight: np.ndarray, strides: np.ndarray
+) -> list[np.ndarray]:
+    """ln g of every set of rows in mixed radix, (n_sets,), for every component."""
+    prior, first = model.prior.blocks[-1], model.first_emission_cell
+    evidences: list[np.ndarray] = []
+    cells_of = [cells - first for cells in model.cells_of_components()]
+    for k, cells in enumerate(cells_of):
+        same = [j for j in range(k) if np.array_equal(prior.coordinates[cells_of[j]], prior.coordinates[cells])]
+        if same:
+            evidences.append(evidences[same[0]])
+            continue
+        of_sets = np.empty(strides[-1])
+        for at in range(0, len(of_sets), BATCH):
+            sets = np.arange(at, min(at + BATCH, len(of_sets)))
+            counts = np.stack([sets // stride % (w + 1) for w, stride in zip(weight, strides)] or [sets * 0])
+            added = np.zeros((len(prior.coordinates), len(sets)))
+            added[cells] = statistics.T @ counts if len(statistics) else 0.0
+            of_sets[sets] = prior.log_evidence(added)
+        evidences.append(of_sets)
+    return evidences

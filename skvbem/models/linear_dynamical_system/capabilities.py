@@ -1,16 +1,62 @@
-"""What a linear dynamical system can do for scores of the evidence, composed over it."""
+"""Capabilities of a linear dynamical system for scores of the evidence, composed over it: batches, entropy, others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+
+import numpy as np
 
 from skvbem.capabilities import Capabilities
 from skvbem.models.linear_dynamical_system.data import LDSData
-from skvbem.models.linear_dynamical_system.entropy import latent_entropy
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
-from skvbem.models.linear_dynamical_system.portions import ObservedStepPortions
 from skvbem.models.linear_dynamical_system.sampling import StateRelabelings, StateSampler, completed, log_z
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedStepPortions:
+    """Portions of sequences, one after another, the last of them not to its end; see `skvbem.capabilities.Portions`.
+
+    Units are steps with an observed cell. A step without any comes with the next unit after it.
+
+    Parameters
+    ----------
+    model : LinearDynamicalSystem
+    """
+
+    model: LinearDynamicalSystem
+
+    def order(self, data: LDSData, rng: np.random.Generator) -> np.ndarray:
+        """Rows with an observed cell of all sequences, which come in an order drawn at random, (n_units,)."""
+        drawn = data.one_by_one
+        observed = np.asarray(drawn.patterns.any(axis=1))[drawn.pattern]
+        rows = [np.arange(drawn.starts[n], drawn.ends[n]) for n in rng.permutation(drawn.n_sequences)]
+        return np.concatenate([each[observed[each]] for each in rows])
+
+    def portion(self, data: LDSData, order: np.ndarray, n_units: int) -> LDSData:
+        """The first of so many units in an order."""
+        drawn, last = data.one_by_one, order[:n_units]
+        sequence = np.searchsorted(drawn.ends, last, side="right")
+        seen, position = np.unique(sequence, return_index=True)
+        seen = seen[np.argsort(position)]
+        ends = [int(last[sequence == n].max()) + 1 for n in seen]
+        return drawn.until(seen, np.array(ends, dtype=np.int64))
+
+    def known(self, data: LDSData) -> np.ndarray:
+        """Nothing, (n_cells,): every row has a state."""
+        return np.zeros(self.model.n_cells)
+
+
+def latent_entropy(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData) -> float:
+    r"""What q(x) at natural parameters (n_cells,) adds to the log evidence of complete data, nats.
+
+    That is :math:`\ln Z - \phi \cdot \bar u`, minus the divergence of q(x) from independent states of the unit of the
+    noise: as states have densities it is never above 0 but for what learned first states have: no chance of their own,
+    so that their entropy is that of their density.
+    """
+    expectation = model.expect(natural[:, None], data)
+    return float(expectation.log_normalizer[0] - expectation.statistics[:, 0] @ natural)
 
 
 def capabilities_of(model: LinearDynamicalSystem) -> Capabilities:

@@ -29,10 +29,10 @@ from skvbem.families import NormalWishart, Product, Regression
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.regression_hyperpriors import regression_of, with_hidden_rates, with_learned_precisions
 from skvbem.families.turns import turning
+from skvbem.models.ascent import ModelAscent
 from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.data import LDSData
-from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
 from skvbem.models.linear_dynamical_system.first_states import FirstStates
 from skvbem.models.linear_dynamical_system.potentials import Potentials
 from skvbem.models.linear_dynamical_system.smoother import (
@@ -42,7 +42,7 @@ from skvbem.models.linear_dynamical_system.smoother import (
     before_rows,
     products,
 )
-from skvbem.models.linear_dynamical_system.state_map import BasisMoments, StateMoments
+from skvbem.models.linear_dynamical_system.state_map import BasisMoments, StateBasis, StateMoments
 from skvbem.models.partial_sums import summed
 
 # Rows times states times starts below which threads cost more than they bring.
@@ -72,7 +72,7 @@ class LinearDynamicalSystem(LatentModel):
     Examples
     --------
     >>> import numpy as np
-    >>> from skvbem.models.linear_dynamical_system.ascent import LDSAscent
+    >>> from skvbem.models.linear_dynamical_system.model import LDSAscent
     >>> from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
     >>> from skvbem.vbem import posteriors
     >>> from skvbem.vbem.driver import run
@@ -435,3 +435,41 @@ def _regression(precision: np.ndarray, group: np.ndarray, shape: Any, rate: Any)
     matrices = np.repeat(np.diag(precision.astype(float))[None], group.max() + 1, axis=0)
     means, noise_of = np.zeros((len(group), len(precision))), None if shape is None else np.arange(len(group))
     return Regression.from_parameters(means, matrices, shape, rate, group, noise_of, floor=_FLOOR)
+
+
+def identifiable_dimension(
+    n_states: int, n_columns: int, n_inputs: int, n_output_inputs: int, *, learns_first: bool = False
+) -> int:
+    r"""The generic rank of the map from parameters to autocovariances of long sequences, and to effects of inputs.
+
+    The matrices of A, C and of the noise have :math:`k^2 + pk + p` numbers. Turns of the states change nothing
+    observed, k (k - 1) / 2 directions, and where there are more states than columns the covariance of states can change
+    without any autocovariance of the columns: with :math:`m = \max(k - p, 0)` a further m (m + 1) / 2. Inputs add k q
+    and p r. A mean and a covariance of first states that are learned add k + k (k + 1) / 2: what leaves autocovariances
+    as they are changes the covariance of first states by as much as that of others.
+    """
+    k, p = n_states, n_columns
+    m = max(k - p, 0)
+    of_first = k + k * (k + 1) // 2 if learns_first else 0
+    return k * (k + 1) // 2 + p * k + p - m * (m + 1) // 2 + k * n_inputs + p * n_output_inputs + of_first
+
+
+class LDSAscent(ModelAscent[LinearDynamicalSystem]):
+    """Full steps of one system on its data: after each E step states go into the basis in which the bound is best."""
+
+    label = "noise"
+
+    def _expanded(
+        self, statistics: np.ndarray, hidden: np.ndarray, natural: np.ndarray, expansion: Any
+    ) -> tuple[np.ndarray, Any]:
+        """Statistics of states in the basis in which the bound is best, hyperparameters as they are."""
+        prior, turned = self.model.prior, statistics + hidden
+        for lane in range(statistics.shape[1]):
+            given = prior
+            if self.hyperprior is not None:
+                given = prior.given_hyperparameters(hidden[:, lane])
+            basis = StateBasis(self.form, given, self.model.first, statistics[:, lane], expansion.of_lane(lane))
+            map = basis.best()
+            if map is not None:
+                turned[:, lane] = basis.statistics(map) + hidden[:, lane]
+        return turned, None

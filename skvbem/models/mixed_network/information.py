@@ -22,13 +22,13 @@ import numpy as np
 from skvbem._kernels import _contexts
 from skvbem.capabilities import ScoreCovariance
 from skvbem.emissions import Step
-from skvbem.models.information import coordinate_blocks
 from skvbem.models.mixed_network.beliefs import beliefs
 from skvbem.models.mixed_network.data import FactorRows, MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.network.information import check_states, joint_posterior
 from skvbem.models.network.joint_states import state_offsets
 from skvbem.models.network.program import Plan
+from skvbem.models.relabelings import coordinate_blocks
 
 # Numbers in the scores of some contexts.
 _BLOCK = 2**21

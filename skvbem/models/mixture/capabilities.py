@@ -1,20 +1,109 @@
-"""What a mixture can do for scores of the evidence, composed over it."""
+"""Capabilities of a mixture for scores of the evidence: Gibbs draws, relabelings, dimension, and others, composed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
-from skvbem.capabilities import Capabilities
-from skvbem.models.labels.gibbs import GibbsSampler
-from skvbem.models.labels.portions import RowPortions
-from skvbem.models.labels.relabelings import LabelRelabelings
-from skvbem.models.mixture.dimension import identifiable_dimension
+import numpy as np
+
+from skvbem._kernels import _mixture
+from skvbem.capabilities import Capabilities, Relabelings
+from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.graphs import dimension
+from skvbem.graphs.dag import DAG
+from skvbem.models.labels.gibbs import GibbsSampler, RowPortions, rows_of_block
+from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
-from skvbem.models.mixture.information import score_covariance
-from skvbem.models.mixture.marginals import MixtureMarginals
-from skvbem.models.mixture.model import Mixture
-from skvbem.models.mixture.responsibilities import latent_entropy
-from skvbem.models.mixture.sampling import completed, log_z, relabelings
+from skvbem.models.mixture.marginals import MixtureMarginals, latent_entropy, score_covariance
+from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
+from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
+
+
+def log_z(model: Mixture, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> np.ndarray:
+    """ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,)."""
+    log_weights, step = model.log_weights(natural), model.step(natural, data)
+    total = np.zeros(natural.shape[1])
+    for block, weight in data.blocks(model.emission.block_rows(model.n_components, natural.shape[1])):
+        joint = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+        _mixture.responsibilities(log_weights, np.ascontiguousarray(weight), joint, total)
+    return total
+
+
+def completed(
+    model: Mixture, natural: np.ndarray, data: MixtureData, rng: ParallelGenerator
+) -> tuple[np.ndarray, np.ndarray]:
+    """ln Z of q(x), (n_lanes,), and complete-data statistics with components drawn from it, (n_cells, n_lanes)."""
+    log_weights, step = model.log_weights(natural), model.step(natural, data)
+    n_lanes, n_components = natural.shape[1], model.n_components
+    log_z, total, counts = np.zeros(n_lanes), step.zeros(), np.zeros((n_lanes, n_components))
+    is_conjugate = model.emission.is_conjugate(data.table)
+    for block, weight in data.blocks(rows_of_block(model)):
+        drawn = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+        _mixture.draw(log_weights, np.ascontiguousarray(weight), rng.streams, drawn, log_z)
+        counts += drawn.sum(axis=-1)
+        if is_conjugate:
+            step.add(block, drawn.swapaxes(-1, -2), total)
+        else:  # rows count once
+            step.add_drawn(block, drawn.argmax(axis=1), rng, total)
+    of_emission = step.statistics(total).reshape(-1, n_lanes)
+    return log_z, np.concatenate([model.weights.statistics(counts.T), of_emission])
+
+
+def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
+    """Ways in which components can change places unnoticed: none where their priors differ."""
+    component = np.concatenate(
+        [
+            np.arange(model.n_components) if model.weights.exchangeable else np.full(model.weights.n_cells, -1),
+            model.emission.component_of_cell(model.n_components),
+        ]
+    )
+    cells = np.stack([np.flatnonzero(component == k) for k in range(model.n_components)])
+    # priors that take components for alike have natural parameters that do
+    natural = model.prior.expected_natural()[cells]
+    kinds = model.emission.kinds(model.n_components)
+    alike = model.n_components > 1 and model.weights.exchangeable and are_alike(natural, kinds)
+    if model.emission.n_symmetries > 1:
+        of_rows = np.stack([each[each >= model.first_emission_cell] for each in cells])
+
+        return signed_relabelings(model, of_rows, partial(_places, cells, model.n_cells), alike, limit)
+    exchangeable = np.flatnonzero(np.bincount(kinds)[kinds] > 1)
+    if not (alike and len(exchangeable)):
+        return ListedRelabelings(np.arange(len(component))[None])
+    if np.ptp(kinds[exchangeable]) == 0:
+        return relabelings_of_states(cells[exchangeable])
+    orders = orders_within(kinds, limit)
+    return None if orders is None else ListedRelabelings(_places(cells, model.n_cells, orders))
+
+
+def _places(cells: np.ndarray, n_cells: int, orders: np.ndarray) -> np.ndarray:
+    """For each cell the one that takes its place where components (n_components, n_own) are in an order, all orders."""
+    places = np.tile(np.arange(n_cells), (len(orders), 1))
+    places[:, cells.ravel()] = cells[orders].reshape(len(orders), -1)
+    return places
+
+
+def identifiable_dimension(model: Mixture, hidden: Sequence, data: Any = None) -> int:
+    """The generic rank of the map from parameters to the distribution of a row, whatever the data.
+
+    Raises
+    ------
+    ValueError
+        If it is not known for the emission.
+    """
+    if model.n_components == 1 or model.emission.identifies_components:
+        return model.prior.n_free_parameters - model.emission.n_redundant_parameters(np.ones(model.n_components, bool))
+    sizes = model.emission.n_outcomes
+    if sizes is None:
+        raise ValueError(
+            "The identifiable dimension of a mixture of multinomial counts depends on the totals of the rows, and is "
+            "not known here. Take dimension='free'."
+        )
+    columns = list(range(len(sizes)))
+    dag = DAG.naive_bayes("component", columns)
+    cardinalities: dict = {"component": model.n_components, **dict(enumerate(sizes))}
+    return dimension.identifiable_dimension(dag, cardinalities, columns)
 
 
 def capabilities_of(model: Mixture) -> Capabilities:

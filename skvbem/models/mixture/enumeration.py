@@ -29,8 +29,7 @@ from skvbem._numerics import log_rising
 from skvbem.emissions.known_labels import labels_of
 from skvbem.errors import TooLargeError
 from skvbem.models.base import in_words
-from skvbem.models.labels.model import of_rows_alone
-from skvbem.models.labels.row_sets import BATCH, log_evidences_of_sets, statistics_of_rows
+from skvbem.models.labels.model import BATCH, log_evidences_of_sets, of_rows_alone, statistics_of_rows
 from skvbem.models.mixture.model import Mixture, MixtureData
 
 # Pairs of a set and a subset that are held at once.

@@ -25,8 +25,7 @@ from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation
 from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows
-from skvbem.models.labels.divergence import symmetric_divergences
-from skvbem.models.labels.model import EmissionAscent, LabelModel
+from skvbem.models.labels.model import EmissionAscent, LabelModel, symmetric_divergences
 from skvbem.models.mixture.weights import Weights
 from skvbem.models.partial_sums import added, sums_of_parts
 

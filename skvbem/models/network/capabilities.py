@@ -1,19 +1,29 @@
-"""What a discrete network can do for scores of the evidence, composed over it."""
+"""Capabilities of a discrete network for scores of the evidence, composed over it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from skvbem.capabilities import Capabilities
+from skvbem.graphs import dimension
 from skvbem.models.network.cluster_chains import ClusterChains
-from skvbem.models.network.dimension import identifiable_dimension
-from skvbem.models.network.enumeration import log_evidence_by_enumeration
 from skvbem.models.network.information import score_covariance
+from skvbem.models.network.joint_states import log_evidence_by_enumeration
 from skvbem.models.network.marginals import NetworkMarginals, latent_entropy
 from skvbem.models.network.model import DiscreteDAG
-from skvbem.models.network.portions import NetworkPortions
 from skvbem.models.network.relabelings import NetworkRelabelings
-from skvbem.models.network.sampling import NetworkSampler
+from skvbem.models.network.sampling import NetworkPortions, NetworkSampler
+
+
+def identifiable_dimension(model: DiscreteDAG, hidden: Sequence, data: Any = None) -> int:
+    """The generic rank of the map from parameters to the distribution of all nodes but the hidden ones.
+
+    The data make no difference.
+    """
+    sizes = dict(zip(model.dag.nodes, model.layout.cardinalities))
+    return dimension.identifiable_dimension(model.dag, sizes, [node for node in model.dag.nodes if node not in hidden])
 
 
 def capabilities_of(model: DiscreteDAG) -> Capabilities:

@@ -18,7 +18,7 @@ from skvbem.errors import EvidenceWarning, SearchWarning, TooLargeError
 from skvbem.evidence import SCORES
 from skvbem.models.network import queries
 from skvbem.models.network.clusters import Partition
-from skvbem.models.network.merge_gains import merge_gains
+from skvbem.models.network.division import merge_gains
 from skvbem.spaces import DAGSpace
 from skvbem.vbem.posteriors import VB
 

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skvbem.models.linear_dynamical_system.ascent import LDSAscent
-from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.model import LDSAscent, LinearDynamicalSystem
 
 NAN = np.nan
 

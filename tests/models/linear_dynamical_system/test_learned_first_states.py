@@ -31,10 +31,8 @@ from skvbem.families import NormalWishart, Regression
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models import capabilities_of
 from skvbem.models.linear_dynamical_system import sampling
-from skvbem.models.linear_dynamical_system.ascent import LDSAscent
-from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
 from skvbem.models.linear_dynamical_system.first_states import round_prior
-from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.model import LDSAscent, LinearDynamicalSystem, identifiable_dimension
 from skvbem.models.linear_dynamical_system.state_map import StateBasis
 from skvbem.models.linear_dynamical_system.turns import is_free_to_turn
 from skvbem.testing.cases import evaluation_from

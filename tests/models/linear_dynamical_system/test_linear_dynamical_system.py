@@ -51,9 +51,7 @@ from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models import capabilities_of
 from skvbem.models.linear_dynamical_system import data as data_of_sequences
 from skvbem.models.linear_dynamical_system import sampling, smoother
-from skvbem.models.linear_dynamical_system.ascent import LDSAscent
-from skvbem.models.linear_dynamical_system.dimension import identifiable_dimension
-from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.model import LDSAscent, LinearDynamicalSystem, identifiable_dimension
 from skvbem.models.linear_dynamical_system.smoother import FirstStates, Smoother
 from skvbem.models.linear_dynamical_system.starts import LDSStarts, subspace_system
 from skvbem.models.linear_dynamical_system.state_map import BasisMoments, StateBasis

@@ -11,7 +11,7 @@ from skvbem.data import Rows
 from skvbem.graphs.dag import DAG
 from skvbem.models import DiscreteDAG
 from skvbem.models.network.clusters import Partition
-from skvbem.models.network.structured_ascent import StructuredAscent
+from skvbem.models.network.model import StructuredAscent
 from skvbem.vbem.driver import run
 from skvbem.vbem.posteriors import VB
 

@@ -12,8 +12,8 @@ from reference.random_networks import random_tables
 
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.clusters import Partition, joined, leaves_a_choice
+from skvbem.models.network.division import merge_gains
 from skvbem.models.network.layout import Layout
-from skvbem.models.network.merge_gains import merge_gains
 
 approx = pytest.approx
 

@@ -13,13 +13,12 @@ from skvbem.data import Rows
 from skvbem.evidence.collapsed import _averages
 from skvbem.graphs.dag import DAG
 from skvbem.models import DirichletAscent
-from skvbem.models.network.cluster_marginals import marginals_of_clusters
 from skvbem.models.network.clusters import Partition, joined, largest_clique
-from skvbem.models.network.enumeration import log_evidence_by_enumeration
+from skvbem.models.network.joint_states import log_evidence_by_enumeration
 from skvbem.models.network.layout import Layout
-from skvbem.models.network.marginals import NetworkMarginals, latent_entropy
+from skvbem.models.network.marginals import NetworkMarginals, latent_entropy, marginals_of_clusters
+from skvbem.models.network.model import StructuredAscent
 from skvbem.models.network.structured import StructuredProgram
-from skvbem.models.network.structured_ascent import StructuredAscent
 from skvbem.vbem.driver import run
 
 approx = pytest.approx

@@ -153,7 +153,7 @@ class HMMData:
             yield self.table[at : at + size], self.row_weight[at : at + size]
 
     def segments(self, at_once: int, size: int) -> list[list[Segment]]:
-        """The rows that count, cut by `skvbem.models.sequences.data.segments`; the same list at every step."""
+        """The rows that count, cut by `skvbem.models.sequences.segments`; the same list at every step."""
         if (at_once, size) not in self._cut:
             self._cut[at_once, size] = segments(self.starts, self.ends, at_once, size)
         return self._cut[at_once, size]

@@ -1,1 +1,0 @@
-"""Sequences of rows, cut into segments that fit the cache."""
