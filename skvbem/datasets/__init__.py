@@ -6,8 +6,7 @@ with hidden variables, which it returns along with them, or with given moments. 
 which license, is said in its loader's docstring and in ``ATTRIBUTION.md`` beside the files.
 """
 
-from skvbem.datasets._moments import make_rows_with_moments
-from skvbem.datasets._networks import make_bipartite, make_latent_class
+from skvbem.datasets._generated import make_bipartite, make_latent_class, make_rows_with_moments
 from skvbem.datasets._tables import (
     load_ability_tests,
     load_alice,

@@ -1,53 +1,107 @@
 """Tables that are part of the package, read as arrays or data frames.
 
-A new data set is a file, a line in ``_TABLES`` and a function whose docstring describes it; the docstring is also the
-``DESCR`` of what the function returns.
+A new data set is a file and a function with a docstring, which `_table` completes by what all loaders say alike:
+parameters, what is returned, the license and, without one of its own, an example. The docstring is also the ``DESCR``.
 """
 
 import csv
+import functools
 import inspect
 import re
+import textwrap
 from dataclasses import dataclass
 from importlib.resources import files
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from skvbem.datasets._moments import make_rows_with_moments
+from skvbem.datasets._generated import make_rows_with_moments
+
+_GAPS, _STRINGS = "float with NaN where a cell is missing", "str (dtype object)"
+_COUNTS = "counts of a published table, free to copy; cite the source."
+_MEASUREMENTS = "published measurements, free to copy; cite the source."
+_PUBLIC_DOMAIN = "published measurements in the public domain; cite the source."
+_UCI = "CC BY 4.0, UCI Machine Learning Repository; {donor}. See ``ATTRIBUTION.md``."
+_SECTIONS = ("See Also", "Notes", "References", "Examples")
 
 
 @dataclass(frozen=True)
 class _Table:
+    """A file of the package, and what its loader's docstring says of it."""
+
     filename: str
+    shape: tuple[int, int]
+    holds: str = "int"
+    terms: str = _COUNTS
+    donor: str | None = None  # who gave it to the repository, in place of terms
     target: str | None = None  # column with the class, kept apart from the data
     index: str | None = None  # column that names the rows
-    categorical: bool = True
+    rows: str = ""  # what the names of the rows are
     count: str | None = None  # column that says how often each row of the file stands in the table
+    categorical: bool = True
+    n_people: int | None = None  # the file holds covariances of so many people, for whom weighted rows stand
+
+    def described(self, name, text):
+        """The docstring of a loader: its own text, and the sections that the table decides."""
+        opening, *parts = re.split(rf"^({'|'.join(_SECTIONS)})\n-+\n", text, flags=re.MULTILINE)
+        sections = {
+            "Parameters": self._parameters(),
+            "Returns": self._returns(),
+            "Examples": f">>> from skvbem.datasets import {name}\n>>> {name}().data.shape\n{self.shape}",
+            "Notes": "",
+        } | dict(zip(parts[::2], map(str.strip, parts[1::2])))
+        terms = self.terms if self.donor is None else _UCI.format(donor=self.donor)
+        sections["Notes"] = f"{sections['Notes']}\n\n{_wrapped(f'License: {terms}', '')}".strip()
+        order = [section for section in ("Parameters", "Returns", *_SECTIONS) if section in sections]
+        shown = [f"{section}\n{'-' * len(section)}\n{sections[section]}" for section in order]
+        return "\n\n".join([opening.strip(), *shown]) + "\n"
+
+    def _parameters(self):
+        text = "as_frame : bool, default=False\n" + _wrapped(
+            "Whether `data` is a pandas DataFrame"
+            + " and `target` a Series" * bool(self.target)
+            + " of dtype category" * self.categorical
+            + f", indexed by {self.rows}," * bool(self.index)
+            + f" instead of {'arrays' if self.target else 'an array'}."
+        )
+        alone = "return_X_y : bool, default=False\n    Whether to return ``(data, target)`` instead of the Bunch.\n"
+        return alone * bool(self.target) + text
+
+    def _returns(self):
+        (n, d), more = self.shape, ""
+        if self.target:
+            more += f"`target` ({n},) of str, `target_names`, "
+        if self.index:
+            more += f"`index` ({self.rows}), "
+        if self.n_people:
+            more += f"`sample_weight` ({n},), `covariance` ({d}, {d}), "
+        frame = "data and target in one data frame" if self.target else "the data frame"
+        text = f"`data` ({n}, {d}) of {self.holds}, {more}`frame` ({frame}, or None), `feature_names`, `DESCR`, "
+        bunch = f"bunch : :class:`~sklearn.utils.Bunch`\n{_wrapped(text + '`filename`, `data_module`.')}"
+        return bunch + "\n(data, target) : tuple\n    If `return_X_y`." * bool(self.target)
 
 
-_TABLES = {
-    "coleman_panel": _Table("coleman_panel.csv"),
-    "carcinoma": _Table("carcinoma.csv"),
-    "stouffer_toby": _Table("stouffer_toby.csv"),
-    "cheating": _Table("cheating.csv"),
-    "gender_role": _Table("genderrole.csv"),
-    "lsat6": _Table("lsat6.csv"),
-    "lizards": _Table("lizards.csv"),
-    "berkeley_admissions": _Table("berkeley_admissions.csv", count="count"),
-    "titanic": _Table("titanic.csv", count="count"),
-    "soybean_small": _Table("soybean_small.csv", target="class"),
-    "soybean_large": _Table("soybean_large.csv", target="Class"),
-    "zoo": _Table("zoo.csv", target="type", index="name"),
-    "car": _Table("car.csv", target="class"),
-    "faithful": _Table("faithful.csv", categorical=False),
-    "earthquakes": _Table("earthquakes.csv", index="year", categorical=False),
-    "fetal_lamb": _Table("fetal_lamb.csv", categorical=False),
-    "ability_tests": _Table("ability_tests.csv", categorical=False),
-    "nile": _Table("nile.csv", index="year", categorical=False),
-    "co2": _Table("co2.csv", index="month", categorical=False),
-}
+def _wrapped(text, indent="    "):
+    return textwrap.fill(text, 116, initial_indent=indent, subsequent_indent=indent)
 
 
+def _table(filename, shape, **described):
+    """The decorator that makes a documented signature the loader of a table."""
+    table = _Table(filename, shape, **described)
+
+    def loader_of(documented):
+        @functools.wraps(documented)
+        def loader(*args, **options):
+            documented(*args, **options)  # which refuses what its signature does not name
+            return _load(loader, table, **options)
+
+        loader.__doc__ = table.described(documented.__name__, inspect.getdoc(documented) or "")
+        return loader
+
+    return loader_of
+
+
+@_table("coleman_panel.csv", (3398, 4))
 def load_coleman_panel(*, as_frame=False):
     """3398 schoolboys asked twice about the leading crowd: four binary answers, two hidden variables behind them.
 
@@ -60,21 +114,6 @@ def load_coleman_panel(*, as_frame=False):
 
     1 is positive, 0 negative; no cell is missing. Two classes fit badly (likelihood-ratio chi-square 249.50 on 6
     degrees of freedom); two binary hidden variables, X -> A, C and Y -> B, D with X -> Y, fit well (1.27 on 4).
-
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame of dtype category instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (3398, 4) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
-        `data_module`.
-
-    Notes
-    -----
-    License: counts of a published table, free to copy; cite the source.
 
     References
     ----------
@@ -89,45 +128,24 @@ def load_coleman_panel(*, as_frame=False):
     >>> panel.data.shape, panel.feature_names
     ((3398, 4), ['A', 'B', 'C', 'D'])
     """
-    return _load(load_coleman_panel, as_frame)
 
 
+@_table("carcinoma.csv", (118, 7))
 def load_carcinoma(*, as_frame=False):
     """118 slides of the uterine cervix, each judged by seven pathologists.
 
     Columns A to G are the pathologists: 1 no carcinoma, 2 carcinoma. 20 of the 128 patterns occur; no cell is missing.
     The log-likelihood of 2, 3 and 4 classes is -317.2568, -293.705 and -289.2858.
 
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame of dtype category instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (118, 7) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
-        `data_module`.
-
-    Notes
-    -----
-    License: counts of a published table, free to copy; cite the source.
-
     References
     ----------
     .. [1] J. R. Landis and G. G. Koch (1977). An application of hierarchical kappa-type statistics in the assessment
        of majority agreement among multiple observers. Biometrics 33, 363-374.
     .. [2] A. Agresti (2002). Categorical Data Analysis, 2nd edition, table 13.1. Wiley.
-
-    Examples
-    --------
-    >>> from skvbem.datasets import load_carcinoma
-    >>> load_carcinoma().data.shape
-    (118, 7)
     """
-    return _load(load_carcinoma, as_frame)
 
 
+@_table("stouffer_toby.csv", (216, 4))
 def load_stouffer_toby(*, as_frame=False):
     """216 students, four situations in which a friend's claim conflicts with a duty.
 
@@ -135,36 +153,15 @@ def load_stouffer_toby(*, as_frame=False):
     cell is missing. The log-likelihood of 1, 2 and 3 classes is -543.6498, -504.4677 and -503.3011; two classes leave
     a likelihood-ratio chi-square of 2.72 on 6 degrees of freedom.
 
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame of dtype category instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (216, 4) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
-        `data_module`.
-
-    Notes
-    -----
-    License: counts of a published table, free to copy; cite the source.
-
     References
     ----------
     .. [1] S. A. Stouffer and J. Toby (1951). Role conflict and personality. American Journal of Sociology 56, 395-406.
     .. [2] L. A. Goodman (1974). Exploratory latent structure analysis using both identifiable and unidentifiable
        models. Biometrika 61, 215-231.
-
-    Examples
-    --------
-    >>> from skvbem.datasets import load_stouffer_toby
-    >>> load_stouffer_toby().data.shape
-    (216, 4)
     """
-    return _load(load_stouffer_toby, as_frame)
 
 
+@_table("cheating.csv", (319, 5), holds=_GAPS)
 def load_cheating(*, as_frame=False):
     """319 undergraduates, four questions about cheating, and the grade point average, of which four are missing.
 
@@ -179,21 +176,6 @@ def load_cheating(*, as_frame=False):
     Published solutions use the first four columns: the log-likelihood of two classes is -440.0271. The four students
     without GPA reported no cheating.
 
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame of dtype category instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (319, 5) of float with NaN where a cell is missing, `frame` (the data frame, or None), `feature_names`,
-        `DESCR`, `filename`, `data_module`.
-
-    Notes
-    -----
-    License: counts of a published table, free to copy; cite the source.
-
     References
     ----------
     .. [1] C. M. Dayton (1998). Latent Class Scaling Analysis, tables 3.4 and 7.1. Sage.
@@ -206,9 +188,9 @@ def load_cheating(*, as_frame=False):
     >>> cheating.data.shape, int(np.isnan(cheating.data).sum())
     ((319, 5), 4)
     """
-    return _load(load_cheating, as_frame)
 
 
+@_table("genderrole.csv", (592, 5))
 def load_gender_role(*, as_frame=False):
     """592 respondents of a Dutch survey of 1985, five opinions on the roles of men and women.
 
@@ -222,70 +204,28 @@ def load_gender_role(*, as_frame=False):
 
     Answers are coded 0 and 1; no cell is missing.
 
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame of dtype category instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (592, 5) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
-        `data_module`.
-
-    Notes
-    -----
-    License: counts of a published table, free to copy; cite the source.
-
     References
     ----------
     .. [1] T. Heinen (1996). Latent Class and Discrete Latent Trait Models: Similarities and Differences. Sage.
     .. [2] F. Galindo Garre and J. K. Vermunt (2006). Avoiding boundary estimates in latent class analysis by Bayesian
        posterior mode estimation. Behaviormetrika 33, 43-59.
-
-    Examples
-    --------
-    >>> from skvbem.datasets import load_gender_role
-    >>> load_gender_role().data.shape
-    (592, 5)
     """
-    return _load(load_gender_role, as_frame)
 
 
+@_table("lsat6.csv", (1000, 5))
 def load_lsat6(*, as_frame=False):
     """1000 candidates, five items of section 6 of the Law School Admission Test.
 
     Columns Item1 to Item5: 0 wrong, 1 right. No cell is missing. The log-likelihood of 2 classes is -2467.4055.
 
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame of dtype category instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (1000, 5) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
-        `data_module`.
-
-    Notes
-    -----
-    License: counts of a published table, free to copy; cite the source.
-
     References
     ----------
     .. [1] R. D. Bock and M. Lieberman (1970). Fitting a response model for n dichotomously scored items.
        Psychometrika 35, 179-197.
-
-    Examples
-    --------
-    >>> from skvbem.datasets import load_lsat6
-    >>> load_lsat6().data.shape
-    (1000, 5)
     """
-    return _load(load_lsat6, as_frame)
 
 
+@_table("lizards.csv", (409, 3), holds=_STRINGS)
 def load_lizards(*, as_frame=False):
     """409 lizards of South Bimini: species, and diameter and height of the perch. Nothing is hidden.
 
@@ -297,23 +237,10 @@ def load_lizards(*, as_frame=False):
 
     No cell is missing. The table serves to compare exact scores of structures.
 
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame of dtype category instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (409, 3) of str (dtype object), `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
-        `data_module`.
-
     Notes
     -----
     The labels are those of the copy distributed with bnlearn. Copies of this table do not agree on which of the two
     heights is the upper one. No likelihood depends on the names; look at the source before you read anything into them.
-
-    License: counts of a published table, free to copy; cite the source.
 
     References
     ----------
@@ -328,9 +255,9 @@ def load_lizards(*, as_frame=False):
     >>> lizards.data.shape, lizards.data[0].tolist()
     ((409, 3), ['Sagrei', 'narrow', 'low'])
     """
-    return _load(load_lizards, as_frame)
 
 
+@_table("berkeley_admissions.csv", (4526, 3), holds=_STRINGS, count="count")
 def load_berkeley_admissions(*, as_frame=False):
     """4526 applicants to the six largest departments of the University of California, Berkeley, in 1973.
 
@@ -342,21 +269,6 @@ def load_berkeley_admissions(*, as_frame=False):
 
     Fewer women than men were admitted, and yet in no department are they much behind: they applied to the departments
     that admit few. No cell is missing.
-
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame of dtype category instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (4526, 3) of str (dtype object), `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
-        `data_module`.
-
-    Notes
-    -----
-    License: counts of a published table, free to copy; cite the source.
 
     References
     ----------
@@ -370,9 +282,9 @@ def load_berkeley_admissions(*, as_frame=False):
     >>> X.shape, X[0].tolist()
     ((4526, 3), ['yes', 'A', 'male'])
     """
-    return _load(load_berkeley_admissions, as_frame)
 
 
+@_table("titanic.csv", (2201, 4), holds=_STRINGS, count="count")
 def load_titanic(*, as_frame=False):
     """2201 people aboard the Titanic in 1912: class, sex, age and whether they survived.
 
@@ -385,21 +297,6 @@ def load_titanic(*, as_frame=False):
 
     No cell is missing.
 
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame of dtype category instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (2201, 4) of str (dtype object), `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
-        `data_module`.
-
-    Notes
-    -----
-    License: counts of a published table, free to copy; cite the source.
-
     References
     ----------
     .. [1] R. J. MacG. Dawson (1995). The "unusual episode" data revisited. Journal of Statistics Education 3 (3).
@@ -411,34 +308,15 @@ def load_titanic(*, as_frame=False):
     >>> X.shape, X[0].tolist()
     ((2201, 4), ['1st', 'male', 'child', 'yes'])
     """
-    return _load(load_titanic, as_frame)
 
 
+@_table("soybean_small.csv", (47, 35), donor="donor Doug Fisher", target="class")
 def load_soybean_small(*, return_X_y=False, as_frame=False):
     """47 soybean plants, 35 coded attributes, and which of four diseases each one had.
 
     The table on which AutoClass and COBWEB were shown. The attributes and their codes are those of
     :func:`load_soybean_large`; 14 of the 35 are constant here. Classes: D1 diaporthe stem canker (10), D2 charcoal rot
     (10), D3 rhizoctonia root rot (10), D4 phytophthora rot (17). No cell is missing.
-
-    Parameters
-    ----------
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` instead of the Bunch.
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame and `target` a Series, of dtype category, instead of arrays.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (47, 35) of int, `target` (47,) of str, `target_names`, `frame` (data and target in one data frame, or
-        None), `feature_names`, `DESCR`, `filename`, `data_module`.
-    (data, target) : tuple
-        If `return_X_y`.
-
-    Notes
-    -----
-    License: CC BY 4.0, UCI Machine Learning Repository; donor Doug Fisher. See ``ATTRIBUTION.md``.
 
     References
     ----------
@@ -452,9 +330,9 @@ def load_soybean_small(*, return_X_y=False, as_frame=False):
     >>> X.shape, y[0]
     ((47, 35), 'D1')
     """
-    return _load(load_soybean_small, as_frame, return_X_y)
 
 
+@_table("soybean_large.csv", (683, 35), holds=_GAPS, donor="donors Ming Tan and Jeff Schlimmer", target="Class")
 def load_soybean_large(*, return_X_y=False, as_frame=False):
     """683 soybean plants, 35 coded attributes with 2337 missing cells, and which of 19 diseases each one had.
 
@@ -498,25 +376,6 @@ def load_soybean_large(*, return_X_y=False, as_frame=False):
 
     562 rows are complete. The rows are the 307 and 376 of the two files of the source.
 
-    Parameters
-    ----------
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` instead of the Bunch.
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame and `target` a Series, of dtype category, instead of arrays.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (683, 35) of float with NaN where a cell is missing, `target` (683,) of str, `target_names`, `frame`
-        (data and target in one data frame, or None), `feature_names`, `DESCR`, `filename`, `data_module`.
-    (data, target) : tuple
-        If `return_X_y`.
-
-    Notes
-    -----
-    License: CC BY 4.0, UCI Machine Learning Repository; donors Ming Tan and Jeff Schlimmer. See ``ATTRIBUTION.md``.
-
     References
     ----------
     .. [1] R. S. Michalski and R. L. Chilausky (1980). Learning by being told and learning from examples. International
@@ -530,9 +389,9 @@ def load_soybean_large(*, return_X_y=False, as_frame=False):
     >>> X.shape, int(np.isnan(X).sum()), len(set(y))
     ((683, 35), 2337, 19)
     """
-    return _load(load_soybean_large, as_frame, return_X_y)
 
 
+@_table("zoo.csv", (101, 16), donor="donor Richard S. Forsyth", target="type", index="name", rows="the animals' names")
 def load_zoo(*, return_X_y=False, as_frame=False):
     """101 animals, 16 attributes, and the class each belongs to.
 
@@ -541,26 +400,6 @@ def load_zoo(*, return_X_y=False, as_frame=False):
     8. Classes: mammal (41), bird (20), fish (13), mollusc.et.al (10), insect (8), reptile (5), amphibian (4). No cell
     is missing.
 
-    Parameters
-    ----------
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` instead of the Bunch.
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame and `target` a Series, of dtype category and indexed by the animals'
-        names, instead of arrays.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (101, 16) of int, `target` (101,) of str, `target_names`, `index` (the animals' names), `frame` (data
-        and target in one data frame, or None), `feature_names`, `DESCR`, `filename`, `data_module`.
-    (data, target) : tuple
-        If `return_X_y`.
-
-    Notes
-    -----
-    License: CC BY 4.0, UCI Machine Learning Repository; donor Richard S. Forsyth. See ``ATTRIBUTION.md``.
-
     Examples
     --------
     >>> from skvbem.datasets import load_zoo
@@ -568,9 +407,9 @@ def load_zoo(*, return_X_y=False, as_frame=False):
     >>> zoo.data.shape, zoo.index[0], zoo.target[0]
     ((101, 16), 'aardvark', 'mammal')
     """
-    return _load(load_zoo, as_frame, return_X_y)
 
 
+@_table("car.csv", (1728, 6), holds=_STRINGS, donor="donors Marko Bohanec and Blaz Zupan", target="class")
 def load_car(*, return_X_y=False, as_frame=False):
     """All 1728 combinations of six attributes of a car, and how acceptable a decision model finds each.
 
@@ -586,25 +425,6 @@ def load_car(*, return_X_y=False, as_frame=False):
     Classes: unacc (1210), acc (384), good (69), vgood (65). The design is a full factorial one, not a sample: without
     the class the six columns are exactly independent. No cell is missing.
 
-    Parameters
-    ----------
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` instead of the Bunch.
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame and `target` a Series, of dtype category, instead of arrays.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (1728, 6) of str (dtype object), `target` (1728,) of str, `target_names`, `frame` (data and target in
-        one data frame, or None), `feature_names`, `DESCR`, `filename`, `data_module`.
-    (data, target) : tuple
-        If `return_X_y`.
-
-    Notes
-    -----
-    License: CC BY 4.0, UCI Machine Learning Repository; donors Marko Bohanec and Blaz Zupan. See ``ATTRIBUTION.md``.
-
     References
     ----------
     .. [1] M. Bohanec and V. Rajkovic (1988). Knowledge acquisition and explanation for multi-attribute decision
@@ -617,63 +437,27 @@ def load_car(*, return_X_y=False, as_frame=False):
     >>> X.shape, y[0]
     ((1728, 6), 'unacc')
     """
-    return _load(load_car, as_frame, return_X_y)
 
 
+@_table("faithful.csv", (272, 2), holds="float", terms=_MEASUREMENTS, categorical=False)
 def load_faithful(*, as_frame=False):
     """272 eruptions of the Old Faithful geyser: how long each lasted, and how long the wait for the next.
 
     Both columns, eruptions and waiting, are in minutes; no cell is missing.
 
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (272, 2) of float, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
-        `data_module`.
-
-    Notes
-    -----
-    License: published measurements, free to copy; cite the source.
-
     References
     ----------
     .. [1] A. Azzalini and A. W. Bowman (1990). A look at some data on the Old Faithful geyser. Applied Statistics 39,
        357-365.
-
-    Examples
-    --------
-    >>> from skvbem.datasets import load_faithful
-    >>> load_faithful().data.shape
-    (272, 2)
     """
-    return _load(load_faithful, as_frame)
 
 
+@_table("earthquakes.csv", (107, 1), index="year", rows="the years", categorical=False)
 def load_earthquakes(*, as_frame=False):
     """Number of earthquakes of magnitude 7 or more in the world, in each year from 1900 to 2006: one sequence.
 
     Published minus log-likelihoods of stationary Poisson hidden Markov models with 1 to 4 states: 391.9189, 342.3183,
     329.4603, 327.8316.
-
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame, indexed by the year, instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (107, 1) of int, `index` (the years), `frame` (the data frame, or None), `feature_names`, `DESCR`,
-        `filename`, `data_module`.
-
-    Notes
-    -----
-    License: counts of a published table, free to copy; cite the source.
 
     References
     ----------
@@ -686,29 +470,14 @@ def load_earthquakes(*, as_frame=False):
     >>> quakes.data.shape, int(quakes.index[0]), int(quakes.data[0, 0])
     ((107, 1), 1900, 13)
     """
-    return _load(load_earthquakes, as_frame)
 
 
+@_table("nile.csv", (100, 1), terms=_PUBLIC_DOMAIN, index="year", rows="the years", categorical=False)
 def load_nile(*, as_frame=False):
     """Yearly flow of the Nile at Aswan from 1871 to 1970, in 10^8 cubic meters: one sequence.
 
     It fell at about 1899, when the first dam at Aswan was begun. The most likely variances of a level that walks at
     random, seen with noise, are 1469 and 15099, with a log-likelihood of -632.5377.
-
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame, indexed by the year, instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (100, 1) of int, `index` (the years), `frame` (the data frame, or None), `feature_names`, `DESCR`,
-        `filename`, `data_module`.
-
-    Notes
-    -----
-    License: published measurements in the public domain; cite the source.
 
     References
     ----------
@@ -723,29 +492,14 @@ def load_nile(*, as_frame=False):
     >>> nile.data.shape, int(nile.index[0]), int(nile.data[0, 0])
     ((100, 1), 1871, 1120)
     """
-    return _load(load_nile, as_frame)
 
 
+@_table("co2.csv", (526, 1), holds="float", terms=_PUBLIC_DOMAIN, index="month", rows="the months", categorical=False)
 def load_co2(*, as_frame=False):
     """Monthly means of the carbon dioxide in the air at Mauna Loa from March 1958 to December 2001: one sequence.
 
-    In parts per million. Five months without a measurement are missing. Means are those of the weeks of the source
-    that begin in a month.
-
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame, indexed by the month, instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (526, 1) of float, `index` (months, as "1958-03"), `frame` (the data frame, or None), `feature_names`,
-        `DESCR`, `filename`, `data_module`.
-
-    Notes
-    -----
-    License: published measurements in the public domain; cite the source.
+    In parts per million; a month is named as in "1958-03". Five months without a measurement are missing. Means are
+    those of the weeks of the source that begin in a month.
 
     References
     ----------
@@ -760,28 +514,13 @@ def load_co2(*, as_frame=False):
     >>> co2.data.shape, str(co2.index[0]), int(np.isnan(co2.data).sum())
     ((526, 1), '1958-03', 5)
     """
-    return _load(load_co2, as_frame)
 
 
+@_table("fetal_lamb.csv", (240, 1), categorical=False)
 def load_fetal_lamb(*, as_frame=False):
     """Number of movements of a fetal lamb in each of 240 consecutive intervals of 5 seconds: one sequence.
 
     Published log-likelihoods: -201.04 (Poisson), -177.48 (Poisson hidden Markov model with two states).
-
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (240, 1) of int, `frame` (the data frame, or None), `feature_names`, `DESCR`, `filename`,
-        `data_module`.
-
-    Notes
-    -----
-    License: counts of a published table, free to copy; cite the source.
 
     References
     ----------
@@ -795,9 +534,9 @@ def load_fetal_lamb(*, as_frame=False):
     >>> lamb.data.shape, int(lamb.data.sum())
     ((240, 1), 86)
     """
-    return _load(load_fetal_lamb, as_frame)
 
 
+@_table("ability_tests.csv", (7, 6), holds="float", terms=_MEASUREMENTS, categorical=False, n_people=112)
 def load_ability_tests(*, as_frame=False):
     """Six tests of ability that 112 people took, of which only covariances were printed: weighted rows with these.
 
@@ -814,24 +553,9 @@ def load_ability_tests(*, as_frame=False):
     Whatever depends on rows through moments alone is as it would be for the people. Published, maximum likelihood of
     one and of two factors: chi-square 75.18 on 9 and 6.11 on 4 degrees of freedom.
 
-    Parameters
-    ----------
-    as_frame : bool, default=False
-        Whether `data` is a pandas DataFrame instead of an array.
-
-    Returns
-    -------
-    bunch : :class:`~sklearn.utils.Bunch`
-        `data` (7, 6) of float, `sample_weight` (7,), `covariance` (6, 6), `frame` (the data frame, or None),
-        `feature_names`, `DESCR`, `filename`, `data_module`.
-
     See Also
     --------
     make_rows_with_moments : rows of other means and covariances.
-
-    Notes
-    -----
-    License: published measurements, facts and free to copy; cite the source.
 
     References
     ----------
@@ -846,16 +570,6 @@ def load_ability_tests(*, as_frame=False):
     >>> tests.data.shape, float(tests.sample_weight.sum()), float(tests.covariance[0, 0])
     ((7, 6), 112.0, 24.641)
     """
-    printed = _load(load_ability_tests, False)
-    rows = make_rows_with_moments(np.zeros(len(printed.data)), printed.data, 112)
-    table = _TABLES["ability_tests"]
-    columns = dict(zip(printed.feature_names, rows.data.T))
-    frame = _frame(columns, None, table, load_ability_tests) if as_frame else None
-    return Bunch(
-        **printed | {"data": rows.data if frame is None else frame, "frame": frame},
-        sample_weight=rows.sample_weight,
-        covariance=printed.data,
-    )
 
 
 def load_alice():
@@ -887,15 +601,19 @@ def load_alice():
     return _read_text("alice_27symbols.txt").rstrip("\n")
 
 
-def _load(loader, as_frame, return_X_y=False):
-    name = loader.__name__.removeprefix("load_")
-    table = _TABLES[name]
+def _load(loader, table, return_X_y=False, as_frame=False):
     columns = _read_columns(table.filename)
     if table.count:
         counts = columns.pop(table.count)
         columns = {name: np.repeat(column, counts) for name, column in columns.items()}
+    more = {}
+    if table.n_people:
+        covariance = np.column_stack(list(columns.values()))
+        weighted = make_rows_with_moments(np.zeros(len(covariance)), covariance, table.n_people)
+        columns = dict(zip(columns, weighted.data.T))
+        more = {"sample_weight": weighted.sample_weight, "covariance": covariance}
     index = columns.pop(table.index) if table.index else None
-    frame = _frame(columns, index, table, loader) if as_frame else None
+    frame = _frame(columns, index, table, loader.__name__) if as_frame else None
     target = columns.pop(table.target) if table.target else None
     bunch = Bunch(
         data=frame[list(columns)] if as_frame else np.column_stack(list(columns.values())),
@@ -904,6 +622,7 @@ def _load(loader, as_frame, return_X_y=False):
         DESCR=inspect.getdoc(loader) or "",
         filename=table.filename,
         data_module="skvbem.datasets",
+        **more,
     )
     if target is not None:
         bunch.target = frame[table.target] if as_frame else target
@@ -932,11 +651,10 @@ def _column(cells):
         return np.array([cell or np.nan for cell in cells], dtype=object)
 
 
-def _frame(columns, index, table, loader):
+def _frame(columns, index, table, name):
     try:
         import pandas as pd
     except ImportError as error:
-        name = loader.__name__
         raise ImportError(
             f"{name} with as_frame=True needs pandas, which is not installed. Install pandas, or call {name}() for "
             "arrays."
