@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from skvbem.reports.summary import Summary
     from skvbem.tables import LabeledTable
     from skvbem.uncertainty.bootstrap import BootstrapDraws
-    from skvbem.uncertainty.intervals import ParameterIntervals
+    from skvbem.uncertainty.draws import ParameterIntervals
     from skvbem.uncertainty.posterior_draws import PosteriorDraws
     from skvbem.uncertainty.standard_errors import StandardErrors
 
@@ -74,7 +74,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.reports.goodness_of_fit": ("GoodnessOfFit",),
         "skvbem.fitted.hmm": ("Forecast",),
         "skvbem.estimators.hmm.vb_hmm": ("VBHMM",),
-        "skvbem.uncertainty.intervals": ("ParameterIntervals",),
+        "skvbem.uncertainty.draws": ("ParameterIntervals",),
         "skvbem.optima.factor_numbers": ("Move",),
         "skvbem.estimators.likelihood_ratio": ("LikelihoodRatioTest", "bootstrap_lrt"),
         "skvbem.fitted.linear_dynamical_system": ("LDSForecast",),

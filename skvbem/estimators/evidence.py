@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
@@ -13,7 +14,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._arguments import check_count, check_level
 from skvbem._compat import IterationReport, warn
 from skvbem.errors import EvidenceWarning
 from skvbem.estimators.base import KEPT_BY_PARTIAL_FIT, VBEstimator
@@ -21,8 +21,9 @@ from skvbem.evidence import Evidence, Score, get_score, score_of
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.base import Fitted, FittedRun
 from skvbem.reading.base import Reading
-from skvbem.uncertainty.intervals import ParameterIntervals
-from skvbem.uncertainty.posterior_draws import METHODS, posterior_draws
+from skvbem.uncertainty.draws import FitAtHand
+from skvbem.uncertainty.intervals import credible_intervals
+from skvbem.uncertainty.posterior_draws import sample_posterior
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import FitPlan
 
@@ -376,20 +377,13 @@ class EvidenceEstimator(VBEstimator):
         >>> bool(draws.ess["tables"]["h0"].min() > 400)
         True
         """
-        self._check_intervals("sample_posterior", method)
-        for name, value in (("n_draws", n_draws), ("n_chains", n_chains), ("max_sweeps", max_sweeps)):
-            check_count(name, "sample_posterior", value)
-        if not hasattr(self, "_run_"):
-            raise ValueError(
-                f"sample_posterior needs one fit to all data; this {type(self).__name__} was updated by partial_fit. "
-                "Fit all data, or take credible_intervals(method='vb')."
-            )
-        numbers = 4 * max(n_draws, 64 * n_chains) * self._fitted_.model.n_cells
-        self._check_memory(f"{n_draws:,} draws of all parameters", numbers, "fewer")
-        evaluation = self.evaluation(X, sample_weight, random_state, **where)
-        owner = type(self).__name__
-        made = posterior_draws(self._fitted_, evaluation, method, int(n_draws), int(n_chains), int(max_sweeps), owner)
-        return replace(made, at=self._at)
+        at_hand = self._at_hand(X, sample_weight, random_state, **where)
+        return sample_posterior(at_hand, n_draws, method=method, n_chains=n_chains, max_sweeps=max_sweeps)
+
+    def _at_hand(self, X, sample_weight=None, random_state=None, **where) -> FitAtHand:
+        """The fit as the functions of `skvbem.uncertainty` take it; X is read when they need it."""
+        evaluate = None if X is None else partial(self.evaluation, X, sample_weight, random_state, **where)
+        return FitAtHand(self.fitted, getattr(self, "_run_", None), evaluate, type(self).__name__, self._at)
 
     def _at(self, natural: np.ndarray) -> Self:
         """An estimator with the parameters of a draw, natural parameters (n_cells,), in place of those of the fit."""
@@ -438,37 +432,8 @@ class EvidenceEstimator(VBEstimator):
                 "The 'X' parameter of credible_intervals must be the data of the fit, or None for method='vb'. Got "
                 f"{X!r} instead. The mass of intervals is given by name, as level=0.9."
             )
-        check_level("credible_intervals", level)
-        self._check_intervals("credible_intervals", method)
-        if method == "vb":
-            lower, upper = (self._fitted_.quantiles(0.5 + side * level / 2) for side in (-1, 1))
-            ends = {
-                group: {name: (low, upper[group][name]) for name, low in of_group.items()}
-                for group, of_group in lower.items()
-            }
-            return ParameterIntervals(ends)
-        check_count("n_draws", "credible_intervals", n_draws)
-        if X is None:
-            raise ValueError(
-                f"credible_intervals by method={method!r} needs X, the data of the fit, as in credible_intervals(X). "
-                "Without X there are those of method='vb', which are too narrow where labels overlap."
-            )
-        options = {"sample_weight": sample_weight, "random_state": random_state, **where}
-        return self.sample_posterior(X, n_draws, method=method, **options).intervals(level)
-
-    def _check_intervals(self, caller: str, method) -> None:
-        """Refuse a method that is none, and fits that are no density."""
-        check_is_fitted(self)
-        if not isinstance(method, str) or method not in METHODS:
-            names = ", ".join(map(repr, METHODS))
-            raise ValueError(f"The 'method' parameter of {caller} must be one of {names}. Got {method!r} instead.")
-        self._fitted_.check_was_found(caller, type(self).__name__)
-        form = self._fitted_.form
-        if not form.density:
-            raise ValueError(
-                f"{caller} needs a posterior, and this fit by {form.name!r} is a point. Take standard_errors(X), whose "
-                "'intervals' are those of a point, or bootstrap(X); or fit with method='vb'."
-            )
+        at_hand = self._at_hand(X, sample_weight, random_state, **where)
+        return credible_intervals(at_hand, level, method, n_draws=n_draws)
 
     @staticmethod
     def _aic(bic: Evidence) -> float:

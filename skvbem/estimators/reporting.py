@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._arguments import check_count, check_level
-from skvbem.errors import TooLargeError
+from skvbem._arguments import check_level
 from skvbem.estimators.base import objective_of
 from skvbem.estimators.evidence import EvidenceEstimator
-from skvbem.fitted.base import Intervals
 from skvbem.reports.goodness_of_fit import fit_indices
 from skvbem.reports.summary import Summary
-from skvbem.uncertainty.bootstrap import KINDS, Replication, bootstrap_draws, starts_of
+from skvbem.uncertainty.bootstrap import bootstrap
+from skvbem.uncertainty.intervals import default_draws, reported_intervals
 from skvbem.uncertainty.posterior_draws import PosteriorDraws
 from skvbem.uncertainty.standard_errors import standard_errors
 
-# Joint states of what is hidden in one row that standard errors sum over.
-_MAX_STATES = 4096
-# Draws whose quantiles are reported.
-_N_DRAWS = 2000
 _METHODS = {"vb": "variational Bayes", "map": "the posterior mode (MAP)", "ml": "maximum likelihood"}
-
-
-@dataclass(frozen=True, eq=False)
-class ReportedIntervals:
-    """Intervals as they stand in a report: none, or the ends by group and name, what they are from, and doubts of them.
-
-    Parameters
-    ----------
-    ends : dict or None
-    method : str
-    doubts : tuple of str
-    """
-
-    ends: Intervals | None = None
-    method: str = "none"
-    doubts: tuple[str, ...] = ()
 
 
 class ReportingEstimator(EvidenceEstimator):
@@ -80,8 +59,8 @@ class ReportingEstimator(EvidenceEstimator):
         """
         check_is_fitted(self)
         check_level("summary", level)
-        options = {"sample_weight": sample_weight, "random_state": random_state, **where}
-        intervals = self._reported_intervals(X, level, method, draws, options)
+        at_hand = self._at_hand(X, sample_weight, random_state, **where)
+        intervals = reported_intervals(at_hand, level, method, draws, self._without_rows)
         return Summary(
             f"{type(self).__name__}: {self._what_was_fitted(self._fitted_)}",
             self._facts(),
@@ -91,24 +70,6 @@ class ReportingEstimator(EvidenceEstimator):
             level,
             intervals.method,
         )
-
-    def _reported_intervals(self, X, level: float, method, draws, options: dict) -> ReportedIntervals:
-        """Intervals from draws at hand, or by a method that suits the fit and its data; none without any of these."""
-        if draws is not None:
-            return ReportedIntervals(draws.intervals(level), draws.method, draws.doubts)
-        if method != "auto":
-            return ReportedIntervals(self.credible_intervals(X, level, method, **options), method)
-        if X is None:
-            return ReportedIntervals(method="none" if self._fitted_.given is None else "given")
-        if self._fitted_.form.density:
-            draws = self.draws_that_suit(X, **options)
-        else:
-            evaluation = self.evaluation(X, **options)
-            try:
-                draws = standard_errors(self._fitted_, evaluation, _MAX_STATES)
-            except (TypeError, ValueError, TooLargeError) as error:  # a report is there all the same
-                return ReportedIntervals(doubts=(f"There are no intervals. {error}",))
-        return ReportedIntervals(draws.intervals(level), draws.method, draws.doubts)
 
     def draws_that_suit(self, X, sample_weight=None, random_state=None, **where) -> PosteriorDraws:
         """Draws of all parameters by the best method that the data allow, of which reports and displays have intervals.
@@ -124,10 +85,7 @@ class ReportingEstimator(EvidenceEstimator):
             Draws of the posterior, or of linear response where rows cannot be drawn, since weights are no whole
             numbers or rows come in blocks.
         """
-        reading = self.read(X, None, sample_weight, columns=self._fitted_.columns, **where)
-        drawable = reading.has_whole_weights and not reading.are_in_blocks
-        method = "draws" if drawable else self._without_rows
-        return self.sample_posterior(reading, _N_DRAWS, method=method, random_state=random_state)
+        return default_draws(self._at_hand(X, sample_weight, random_state, **where), self._without_rows)
 
     def goodness_of_fit(self, X, sample_weight=None, **where):
         """Fit indices that users of latent class models, and of other models with hidden states, print first.
@@ -173,7 +131,7 @@ class ReportingEstimator(EvidenceEstimator):
         """Limits of what a question about rows may take."""
         return {}
 
-    def standard_errors(self, X, *, sample_weight=None, max_states=_MAX_STATES, **where):
+    def standard_errors(self, X, *, sample_weight=None, max_states=4096, **where):
         """Standard errors of all parameters of a fit by ``method="ml"`` or "map", from the observed information.
 
         Parameters
@@ -209,14 +167,7 @@ class ReportingEstimator(EvidenceEstimator):
         >>> found.errors["tables"]["x0"].round(4).tolist()  # sqrt(0.75 x 0.25 / 40)
         [0.0685, 0.0685]
         """
-        check_is_fitted(self)
-        check_count("max_states", "standard_errors", max_states)
-        if self._fitted_.form.density:
-            raise ValueError(
-                "standard_errors belong to fits that are points, and this fit by 'vb' is a posterior. Take "
-                "credible_intervals, or fit with method='ml' or 'map'."
-            )
-        return standard_errors(self._fitted_, self.evaluation(X, sample_weight, **where), int(max_states))
+        return standard_errors(self._at_hand(X, sample_weight, **where), max_states)
 
     def bootstrap(
         self,
@@ -275,33 +226,17 @@ class ReportingEstimator(EvidenceEstimator):
         True
         """
         check_is_fitted(self)
-        check_count("n_draws", "bootstrap", n_draws)
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise ValueError(
-                f"The 'kind' parameter of bootstrap must be {' or '.join(map(repr, KINDS))}. Got {kind!r} instead."
-            )
-        reading, run = self._read_again(X, sample_weight, **where), self._scored_run()
-        fitted = self._fitted_to(reading)
-        if reading.are_in_blocks:
-            raise ValueError("bootstrap makes rows anew, which must be in memory; X comes in blocks.")
-        if kind == "nonparametric" and len(reading.unit_hashes) == 1 and reading.unit_weight is None:
-            raise ValueError(
-                "A nonparametric bootstrap draws whole sequences, or rows, again, and there is one only. Take "
-                "kind='parametric'."
-            )
-        drawn = None
-        if kind == "parametric":
-            if not reading.has_whole_weights:
-                raise ValueError(
-                    "A parametric bootstrap draws rows one by one, and needs whole-number sample weights. Take "
-                    "kind='nonparametric'."
-                )
-            reading, drawn = reading.in_order().one_by_one(), self._drawn_like
-        evaluation = self.evaluation(X, sample_weight, **where)
-        plan = replace(run.plan, starts=starts_of(fitted), explore=False, inverse_temperatures=())
-        replication = Replication(fitted, reading, plan, self._compiled, drawn)
-        seed = run.plan.seed if random_state is None else self._seed(random_state)
-        return replace(bootstrap_draws(replication, evaluation, seed, int(n_draws), n_jobs), at=self._at)
+        reading = self._read_again(X, sample_weight, **where)
+        return bootstrap(
+            replace(self._at_hand(reading), fitted=self._fitted_to(reading)),
+            reading,
+            n_draws,
+            kind=kind,
+            seed=None if random_state is None else self._seed(random_state),
+            n_jobs=n_jobs,
+            compiled=self._compiled,
+            drawn_like=self._drawn_like,
+        )
 
     @abstractmethod
     def _what_was_fitted(self, fitted: Any) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from skvbem._arguments import check_count
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.base import Fitted, Parameters
 from skvbem.reading.base import Reading
-from skvbem.uncertainty.alignment import aligned
-from skvbem.uncertainty.draws import MAX_LISTED, Draws
+from skvbem.uncertainty.draws import MAX_LISTED, Draws, FitAtHand, aligned
 from skvbem.vbem.fit import FitPlan
 
 #: How data may be made anew.
@@ -123,6 +123,68 @@ class Replication:
         spikes = None if fitted.form.prior_share else prior.are_spikes(fit.statistics)
         natural = prior.natural(replace(fitted, statistics=fit.statistics).point)
         return natural, fit.converged, bool(spikes is not None and np.any(spikes))
+
+
+def bootstrap(
+    at_hand: FitAtHand,
+    reading: Any,
+    n_draws: int = 200,
+    *,
+    kind: str = "nonparametric",
+    seed: tuple[int, ...] | None = None,
+    n_jobs: int | None = None,
+    compiled: Callable,
+    drawn_like: Callable,
+) -> BootstrapDraws:
+    """Fits to data made anew, each from where the fit ended, labels as in the fit.
+
+    Parameters
+    ----------
+    at_hand : FitAtHand
+    reading : Reading
+        The data of the fit.
+    n_draws : int, default=200
+    kind : {"nonparametric", "parametric"}, default="nonparametric"
+        Rows, or whole sequences, drawn with replacement, or drawn from the model.
+    seed : tuple of int, optional
+        By default that of the fit.
+    n_jobs : int or None
+        As of joblib.
+    compiled : callable of (model, Reading, int)
+        Data as the model takes them.
+    drawn_like : callable of (Reading, model, point, Generator)
+        Values drawn from the model.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none, rows come in blocks, or cannot be drawn.
+    """
+    check_count("n_draws", "bootstrap", n_draws)
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(
+            f"The 'kind' parameter of bootstrap must be {' or '.join(map(repr, KINDS))}. Got {kind!r} instead."
+        )
+    if reading.are_in_blocks:
+        raise ValueError("bootstrap makes rows anew, which must be in memory; X comes in blocks.")
+    if kind == "nonparametric" and len(reading.unit_hashes) == 1 and reading.unit_weight is None:
+        raise ValueError(
+            "A nonparametric bootstrap draws whole sequences, or rows, again, and there is one only. Take "
+            "kind='parametric'."
+        )
+    if kind == "parametric":
+        if not reading.has_whole_weights:
+            raise ValueError(
+                "A parametric bootstrap draws rows one by one, and needs whole-number sample weights. Take "
+                "kind='nonparametric'."
+            )
+        reading = reading.in_order().one_by_one()
+    fitted, run = at_hand.fitted, at_hand.run
+    assert run is not None
+    plan = replace(run.plan, starts=starts_of(fitted), explore=False, inverse_temperatures=())
+    replication = Replication(fitted, reading, plan, compiled, drawn_like if kind == "parametric" else None)
+    draws = bootstrap_draws(replication, at_hand.evaluation, run.plan.seed if seed is None else seed, n_draws, n_jobs)
+    return replace(draws, at=at_hand.at)
 
 
 def bootstrap_draws(

@@ -1,18 +1,108 @@
-"""Draws of all parameters, as users have them: intervals, functions and answers from draws of any kind."""
+"""A fit as draws and intervals are asked of it, and what draws of all parameters have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from skvbem._arguments import check_level
-from skvbem.fitted.base import Parameters
-from skvbem.uncertainty.intervals import ParameterIntervals
+from skvbem._tabular import data_frame, html_table, number
+from skvbem.capabilities import Relabelings
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.fitted.base import Fitted, FittedRun, Parameters
 
 #: Most relabelings that are tried one by one for each draw.
 MAX_LISTED = 5040
+# In place of the logarithm of a probability that is below all floats.
+_LOWEST = -1e12
+
+
+@dataclass(frozen=True, eq=False)
+class FitAtHand:
+    """A fit, the run that made it, and the way to its data, which an estimator does not keep.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    run : FittedRun or None
+        None where the fit was updated by `partial_fit`, so that no one run made it.
+    evaluate : callable of no argument to Evaluation, or None
+        Takes the fit to its data, when these are needed; None where there are no data at hand.
+    owner : str
+        Class of the estimator, for messages.
+    at : callable, optional
+        Takes natural parameters (n_cells,) and returns an estimator that has them, for `Draws.ask`.
+    """
+
+    fitted: Fitted
+    run: FittedRun | None
+    evaluate: Callable[[], Evaluation] | None
+    owner: str = "estimator"
+    at: Callable[[np.ndarray], Any] | None = None
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The fit on its data, as scores take it."""
+        assert self.evaluate is not None
+        return self.evaluate()
+
+    def check_is_density(self, caller: str) -> None:
+        """Refuse parameters that were given, and fits that are points, to a caller that needs a posterior."""
+        self.fitted.check_was_found(caller, self.owner)
+        if not self.fitted.form.density:
+            raise ValueError(
+                f"{caller} needs a posterior, and this fit by {self.fitted.form.name!r} is a point. Take "
+                "standard_errors(X), whose 'intervals' are those of a point, or bootstrap(X); or fit with method='vb'."
+            )
+
+
+class ParameterIntervals(dict):
+    """Lower and upper ends of intervals, by group and name.
+
+    A dict of str to dict of str to tuple of two ndarrays, which notebooks show as a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem.uncertainty.draws import ParameterIntervals
+    >>> intervals = ParameterIntervals({"mixture": {"weights": (np.array([0.1, 0.5]), np.array([0.5, 0.9]))}})
+    >>> intervals["mixture"]["weights"][0].tolist()
+    [0.1, 0.5]
+    >>> list(intervals.records())
+    [('mixture', 'weights', '0', 0.1, 0.5), ('mixture', 'weights', '1', 0.5, 0.9)]
+    """
+
+    def records(self) -> Iterator[tuple]:
+        """Group, name, position, lower and upper end of each parameter that has an interval."""
+        for group, of_group in self.items():
+            for name, (lower, upper) in of_group.items():
+                for at in np.ndindex(np.shape(lower)):
+                    ends = float(np.asarray(lower)[at]), float(np.asarray(upper)[at])
+                    if not any(map(np.isnan, ends)):
+                        yield group, name, ", ".join(map(str, at)), *ends
+
+    def to_frame(self):
+        """The intervals as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns group, name, position, lower, upper.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return data_frame(self.records(), type(self).__name__, columns=["group", "name", "position", "lower", "upper"])
+
+    def _repr_html_(self):
+        rows = [[*map(str, where), number(low), number(high)] for *where, low, high in self.records()]
+        return html_table(["group", "name", "position", "lower", "upper"], rows, n_labels=3)
 
 
 class Draws:
@@ -111,3 +201,21 @@ class Draws:
         if self.at is None:
             raise TypeError("These draws know no estimator. Take those that sample_posterior or bootstrap returns.")
         return np.array([function(self.at(of_draw)) for of_draw in self.natural.T])
+
+
+def aligned(relabelings: Relabelings | None, anchor: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Points with the labels that are nearest to those of a fit, (n_cells, n_points).
+
+    Parameters
+    ----------
+    relabelings : Relabelings or None
+        None where there are too many: then labels stay as they come.
+    anchor : ndarray of shape (n_cells,)
+        Expected statistics of the fit.
+    points : ndarray of shape (n_cells, n_points)
+        Natural parameters.
+    """
+    points = np.maximum(points, _LOWEST)
+    if relabelings is None or relabelings.n == 1:
+        return points
+    return relabelings.nearest(anchor, points)

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from skvbem.capabilities import Annealing, Points, Relabelings
-from skvbem.uncertainty.alignment import aligned
+from skvbem.uncertainty.draws import aligned
 from skvbem.uncertainty.effective_sizes import effective_sizes
 
-# Draws of a chain that a length is judged by, at least.
-_FEWEST = 64
+#: Draws of a chain that a length is judged by, at least.
+FEWEST_PER_CHAIN = 64
 # What draws must be worth, as a share of their number, and how much chains may differ.
 _WORTH, _LARGEST_R_HAT = 0.5, 1.05
 
@@ -104,7 +104,7 @@ class GibbsChains:
         rng : numpy.random.Generator
         """
         n_chains = starts.shape[1]
-        n_kept = max(-(-n_draws // n_chains), _FEWEST)
+        n_kept = max(-(-n_draws // n_chains), FEWEST_PER_CHAIN)
         lanes = [_Lanes(self, starts[:, at], rng) for at in self._batches(n_chains)]
         kept: list[np.ndarray] = []
         spacing, converged = 1, False

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
+from skvbem._arguments import check_count
 from skvbem._compat import warn
 from skvbem.errors import PosteriorWarning
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.base import Fitted, Parameters
-from skvbem.uncertainty.alignment import aligned
-from skvbem.uncertainty.draws import MAX_LISTED, Draws
+from skvbem.uncertainty.draws import MAX_LISTED, Draws, FitAtHand, aligned
 from skvbem.uncertainty.effective_sizes import effective_sizes
-from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws
+from skvbem.uncertainty.gibbs import FEWEST_PER_CHAIN, GibbsChains, GibbsDraws
 from skvbem.uncertainty.linear_response import LinearResponses
 from skvbem.uncertainty.optima import bounds_of, split_by_weight
 
@@ -82,18 +82,54 @@ class PosteriorDraws(Draws):
         return ("The Gibbs chains did not agree, or move slowly: intervals are rough. Raise 'max_sweeps'.",)
 
 
-def posterior_draws(
-    fitted: Fitted, evaluation: Evaluation, method: str, n_draws: int, n_chains: int, max_sweeps: int, owner: str
+def check_method(caller: str, method: Any) -> None:
+    """Refuse what names no way to draw from a posterior, for the `method` parameter of a method."""
+    if not isinstance(method, str) or method not in METHODS:
+        names = ", ".join(map(repr, METHODS))
+        raise ValueError(f"The 'method' parameter of {caller} must be one of {names}. Got {method!r} instead.")
+
+
+def check_run(at_hand: FitAtHand) -> None:
+    """Refuse to draw from the posterior of a fit that no one run made."""
+    if at_hand.run is None:
+        raise ValueError(
+            f"sample_posterior needs one fit to all data; this {at_hand.owner} was updated by partial_fit. Fit all "
+            "data, or take credible_intervals(method='vb')."
+        )
+
+
+def sample_posterior(
+    at_hand: FitAtHand, n_draws: int = 1000, *, method: str = "draws", n_chains: int = 32, max_sweeps: int = 16384
 ) -> PosteriorDraws:
     """Draws of all parameters of a VB fit, labels as in the fit; a warning where chains do not agree.
+
+    Parameters
+    ----------
+    at_hand : FitAtHand
+        With its data.
+    n_draws : int, default=1000
+    method : {"draws", "linear_response", "vb"}, default="draws"
+        Exact draws by Gibbs chains; draws with the covariances of linear response; draws from q(theta).
+    n_chains : int, default=32
+    max_sweeps : int, default=16384
+        Most sweeps of a chain.
 
     Raises
     ------
     ValueError
-        If chains would draw what is hidden in rows that count no whole number of times, or that are not in memory.
+        If an argument is none; if the fit is a point, was updated by `partial_fit`, or has parameters that were given;
+        if chains would draw what is hidden in rows that count no whole number of times, or that are not in memory.
     """
+    check_method("sample_posterior", method)
+    at_hand.check_is_density("sample_posterior")
+    for name, value in (("n_draws", n_draws), ("n_chains", n_chains), ("max_sweeps", max_sweeps)):
+        check_count(name, "sample_posterior", value)
+    check_run(at_hand)
+    fitted, evaluation, n_draws = at_hand.fitted, at_hand.evaluation, int(n_draws)
+    numbers = 4 * max(n_draws, FEWEST_PER_CHAIN * n_chains) * fitted.model.n_cells
+    evaluation.check_memory(f"{n_draws:,} draws of all parameters", numbers, "fewer")
     if method == "draws":
-        return _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner)
+        return replace(_by_chains(at_hand, n_draws, int(n_chains), int(max_sweeps)), at=at_hand.at)
     rng = evaluation.generator(_STREAM, _OF_Q)
     if method == "linear_response":
         natural = _by_linear_response(fitted, evaluation, n_draws, rng)
@@ -101,7 +137,7 @@ def posterior_draws(
         natural = drawn_from_q(fitted, n_draws, rng)
     parameters = fitted.parameters_of_draws(natural)
     ess = _each(parameters, lambda values: np.full(values.shape[1:], float(n_draws)))
-    return PosteriorDraws(parameters, ess, _each(ess, np.ones_like), method, natural)
+    return PosteriorDraws(parameters, ess, _each(ess, np.ones_like), method, natural, at=at_hand.at)
 
 
 def drawn_from_q(fitted: Fitted, n_draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -122,7 +158,8 @@ def _by_linear_response(fitted: Fitted, evaluation: Evaluation, n_draws: int, rn
     return aligned(relabelings.relabelings(evaluation.hidden, MAX_LISTED), fitted.statistics, natural)
 
 
-def _by_chains(fitted, evaluation, n_draws, n_chains, max_sweeps, owner) -> PosteriorDraws:
+def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int) -> PosteriorDraws:
+    fitted, evaluation, owner = at_hand.fitted, at_hand.evaluation, at_hand.owner
     if not evaluation.rows_are_in_memory:
         raise ValueError(
             f"Draws from the posterior of a {owner} complete rows, which must be in memory; X comes in blocks. Take "

@@ -20,11 +20,11 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.stats import norm
 
-from skvbem._arguments import check_level
+from skvbem._arguments import check_count, check_level
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.observed_information import coordinates_of_mode, observed_information
 from skvbem.fitted.base import Fitted, Parameters
-from skvbem.uncertainty.intervals import ParameterIntervals
+from skvbem.uncertainty.draws import FitAtHand, ParameterIntervals
 
 # Half of the width of a difference, in unconstrained coordinates, and points side by side.
 _WIDTH, _LANES = 1e-3, 64
@@ -33,6 +33,8 @@ _NONE, _SOME = 1e-6, 1e-4
 # Relative change of a parameter that a direction is to blame for.
 _LARGE = 0.1
 _WHAT = "standard_errors"
+# Joint states of what is hidden in one row that are summed over.
+_MAX_STATES = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +104,37 @@ class StandardErrors:
         return ParameterIntervals(both)
 
 
-def standard_errors(fitted: Fitted, evaluation: Evaluation, max_states: int) -> StandardErrors:
+def standard_errors(at_hand: FitAtHand, max_states: int = _MAX_STATES) -> StandardErrors:
+    """Standard errors of a fit that is a point, from the observed information.
+
+    Parameters
+    ----------
+    at_hand : FitAtHand
+    max_states : int, default=4096
+        Most joint states of what is hidden in one row.
+
+    Raises
+    ------
+    ValueError
+        If the fit is a density, or as of `standard_errors_of`.
+    """
+    check_count("max_states", "standard_errors", max_states)
+    if at_hand.fitted.form.density:
+        raise ValueError(
+            "standard_errors belong to fits that are points, and this fit by 'vb' is a posterior. Take "
+            "credible_intervals, or fit with method='ml' or 'map'."
+        )
+    return standard_errors_of(at_hand.fitted, at_hand.evaluation, int(max_states))
+
+
+def standard_errors_of(fitted: Fitted, evaluation: Evaluation, max_states: int = _MAX_STATES) -> StandardErrors:
     """Standard errors of a fit that is a point.
 
     Parameters
     ----------
     fitted : Fitted
     evaluation : Evaluation
-    max_states : int
+    max_states : int, default=4096
         Most joint states of what is hidden in one row.
 
     Raises

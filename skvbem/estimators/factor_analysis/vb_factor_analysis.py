@@ -24,7 +24,7 @@ from skvbem.optima.factor_analysis import FactorStarts, statistics_at
 from skvbem.reading.rows import TableReading
 from skvbem.reading.tables import listed
 from skvbem.reports.fit_indices import FitIndices, fit_indices, saturated_model
-from skvbem.uncertainty.posterior_draws import drawn_from_q
+from skvbem.uncertainty.posterior_draws import check_method, drawn_from_q
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import FitPlan
 
@@ -507,7 +507,8 @@ class VBFactorAnalysis(MixtureEstimator):
         """
         check_is_fitted(self)
         check_level("loadings_interval", level)
-        self._check_intervals("loadings_interval", method)
+        check_method("loadings_interval", method)
+        self._at_hand(X).check_is_density("loadings_interval")
         check_count("n_draws", "loadings_interval", n_draws)
         if method == "vb":
             natural = drawn_from_q(self._fitted_, int(n_draws), self._rng(random_state))

@@ -24,7 +24,7 @@ ERRORS = {
         )
     ],
     "parameters that were given have intervals": [
-        ("self._fitted_.check_was_found(caller, type(self).__name__)", "pass")
+        ("self.fitted.check_was_found(caller, self.owner)", "pass")
     ],
     "rows are drawn without the names that fit saw": [
         ('library = getattr(estimator, "_frames_of_", None)', "library = None")
