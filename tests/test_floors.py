@@ -79,7 +79,7 @@ SHARED = {
 NOT_FOR_EVIDENCE = {"models", "emissions", "graphs", "spaces", "data"}
 ESTIMATORS_FLOOR = 5
 # Emissions as users hold them are scikit-learn's estimators: small ones, which need no more of it than this.
-FOR_SPECIFICATIONS = {"sklearn.base", "skvbem._compat"}
+FOR_EMISSIONS = {"sklearn.base", "skvbem._compat"}
 FOR_USERS = {Path("evidence/user_functions.py")}  # hands what users say on to estimators
 # Rooms within rooms: these import the floors below them, not each other; files of no name here are on floor 0.
 FLOORS_WITHIN = {
@@ -170,7 +170,7 @@ def test_imports_point_down(path):
     assert room in FLOORS, f"{path} is in no known room"
     for module, names, line, level, _ in imports_of(path):
         assert level == 0, f"{path}:{line} is a relative import"
-        if path.is_relative_to("emissions/specifications") and module in FOR_SPECIFICATIONS:
+        if room == "emissions" and module in FOR_EMISSIONS:
             continue
         wrong = [*breaches(room, module, names)]
         assert not wrong, f"{path}:{line} {wrong}"

@@ -6,19 +6,19 @@ What users hold are specifications: `Gaussian`, `Regression`, `Categorical`, `Be
 """
 
 from skvbem.emissions.base import Emission, Step
+from skvbem.emissions.bernoulli import Bernoulli
+from skvbem.emissions.categorical import Categorical
+from skvbem.emissions.exponential import Exponential
+from skvbem.emissions.factor.analyzer import FactorGaussian
+from skvbem.emissions.gaussian.specification import COVARIANCE_TYPES, Gaussian
 from skvbem.emissions.linear import LinearEmission
 from skvbem.emissions.moments import n_columns_of, weighted_means
+from skvbem.emissions.multinomial import Multinomial
+from skvbem.emissions.poisson import Poisson
 from skvbem.emissions.profiles import Numbers, Probabilities
-from skvbem.emissions.specifications.base import EmissionSpecification, NumericSpecification
-from skvbem.emissions.specifications.bernoulli import Bernoulli
-from skvbem.emissions.specifications.categorical import Categorical
-from skvbem.emissions.specifications.exponential import Exponential
-from skvbem.emissions.specifications.factor import FactorGaussian
-from skvbem.emissions.specifications.gaussian import COVARIANCE_TYPES, Gaussian
-from skvbem.emissions.specifications.multinomial import Multinomial
-from skvbem.emissions.specifications.poisson import Poisson
-from skvbem.emissions.specifications.registry import EMISSIONS, register_emission
-from skvbem.emissions.specifications.regression import Regression
+from skvbem.emissions.registry import EMISSIONS, register_emission
+from skvbem.emissions.regression import Regression
+from skvbem.emissions.specification import EmissionSpecification, NumericSpecification
 
 __all__ = [
     "COVARIANCE_TYPES",

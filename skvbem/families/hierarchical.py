@@ -15,18 +15,65 @@ with a *base* :math:`\eta_0` that need be no density: its log normalizer is set 
 to that of q(x). Then :math:`F = \ln Z_x + \ln Z_\nu - \sum_b \mathrm{KL}`, with KL above the base, is the lower bound
 with every constant of :math:`p(\theta \mid \nu)` in it. At a point, :math:`\ln Z_\nu(\phi(\theta))` is the logarithm of
 the prior density with :math:`\nu` integrated out, relative to the base.
+
+**Means and precisions** (`normal_wishart_prior`, `normal_gamma_prior`). Of Normal-Wishart distributions the inverse
+scale of the precisions, and the weight of the means, may be hidden:
+
+.. math::
+
+    \mu_k \mid \Lambda_k, \kappa \sim N(m, (\kappa\Lambda_k)^{-1}), \quad \kappa \sim \mathrm{Gamma}(a, b), \qquad
+    \Lambda_k \mid B \sim W(\nu_0, (B + E)^{-1}), \quad B \sim W(n_0, R^{-1}).
+
+Of Normal-Gamma distributions each feature has a scale of its own, :math:`b_j \sim \mathrm{Gamma}(n_0/2, R_j/2)`
+[Richardson & Green 1997], the Wishart distribution of one dimension. Given a scale all components' precisions are
+independent, so that one is enough where all share a precision.
+
+**Rates** (`hidden_rate_prior`), whose own rate is learned column by column:
+
+.. math:: \lambda_{kj} \mid b_j \sim \mathrm{Gamma}(a_j, b_j + E), \qquad b_j \sim \mathrm{Gamma}(g, g / m_j).
+
+**Regressions** (`with_learned_precisions`, `with_hidden_rates`). All rows share the precision of the coefficients of a
+regressor (automatic relevance determination):
+
+.. math:: c_{sj} \mid \rho_s, \nu_j \sim N(0, 1 / (\rho_s \nu_j)), \qquad \nu_j \sim \mathrm{Gamma}(c, d).
+
+The precision of each noise has a rate of its own, or one that it shares with others:
+
+.. math:: \rho_g \mid b_g \sim \mathrm{Gamma}(a_g, b_g + E_g), \qquad b_g \sim \mathrm{Gamma}(c, d),
+
+so that :math:`\rho_g / d` is a beta prime variate of shapes :math:`a_g` and c. With shapes of 1 the share
+:math:`1 / (1 + \rho_g / d)` is uniform.
+
+Rates and precisions are independent given the parameters.
+
+**The floor E.** With E = 0 data that leave a component no width in some direction, as ties do, have no finite evidence:
+the scale follows the data to 0. So E, tiny, is never learned. The density is taken as
+
+.. math:: p(\Lambda_k \mid B) \propto
+          |B|^{\nu_0/2} |\Lambda_k|^{(\nu_0-d-1)/2} e^{-\frac12 \operatorname{tr} (B + E) \Lambda_k},
+
+normalized as if E were 0: that is a Wishart hyperprior of B times :math:`(|B| / |B + E|)^{K\nu_0/2}`, which is 1 but
+where B is no wider than the floor, and its mass a little below 1. So a lower bound stays one. The evidence of waiting
+times of 0, and that of targets without noise, stay finite in the same way.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
+from skvbem._numerics import diagonal_places
 from skvbem.families.base import ConjugateFamily, FlatFamily
-from skvbem.families.hyperpriors import Hyperprior
+from skvbem.families.gamma import Gamma
+from skvbem.families.hyperpriors import BlockHyperpriors, GammaHyperprior, Hyperprior, WishartHyperprior
+from skvbem.families.normal_gamma import NormalGamma
+from skvbem.families.normal_wishart import NormalWishart
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.families.regression import Regression
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,3 +245,274 @@ class Hierarchical(ConjugateFamily):
     @staticmethod
     def _inner(statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
         return FlatFamily._inner(statistics, natural)
+
+
+# Cells of loadings below which dense arrays are faster than sparse ones: under normal priors, and under regressions.
+_MAX_DENSE, _MAX_DENSE_OF_REGRESSIONS = 2**14, 2**16
+
+
+class HiddenScale(NamedTuple):
+    """A hyperprior of the inverse scale of precisions.
+
+    Parameters
+    ----------
+    degrees_of_freedom : float
+        :math:`n_0`.
+    mean : ndarray of shape (d, d), or (n_precisions,) of features that are independent
+        The prior mean of B, :math:`n_0 R^{-1}`.
+    floor : ndarray of the same shape
+        E.
+    """
+
+    degrees_of_freedom: float
+    mean: np.ndarray
+    floor: np.ndarray
+
+
+class HiddenMeanPrecision(NamedTuple):
+    """A Gamma hyperprior of the weight of means.
+
+    Parameters
+    ----------
+    shape, rate : float
+    """
+
+    shape: float
+    rate: float
+
+
+def normal_wishart_prior(
+    n_components: int,
+    mean: np.ndarray,
+    mean_precision: float | HiddenMeanPrecision,
+    degrees_of_freedom: float,
+    scale: np.ndarray | HiddenScale,
+    *,
+    shared: bool = False,
+) -> NormalWishart | Hierarchical:
+    """The Normal-Wishart prior of components that are alike, hierarchical where some of it is hidden.
+
+    Parameters
+    ----------
+    n_components : int
+    mean : ndarray of shape (d,)
+    mean_precision : float or HiddenMeanPrecision
+    degrees_of_freedom : float
+    scale : ndarray of shape (d, d), or HiddenScale
+    shared : bool, default=False
+        Whether all components share one precision.
+    """
+    n_precisions = 1 if shared else n_components
+
+    def family(weight: float, dof: float, of_precision: np.ndarray) -> NormalWishart:
+        return NormalWishart.from_parameters(
+            np.tile(mean, (n_components, 1)),
+            np.full(n_components, weight),
+            np.full(n_precisions, dof),
+            np.tile(of_precision, (n_precisions, 1, 1)),
+            shared=shared,
+        )
+
+    hyperpriors: list[Hyperprior] = []
+    if isinstance(scale, HiddenScale):
+        dof, no_width = scale.degrees_of_freedom, np.zeros(scale.mean.shape)
+        squares, n_cells = family(0.0, 0.0, no_width).square_cells, len(family(0.0, 0.0, no_width).coordinates)
+        power = n_precisions * degrees_of_freedom / 2
+        hyperpriors.append(WishartHyperprior(dof, dof * np.linalg.inv(scale.mean), power, squares, n_cells))
+    if isinstance(mean_precision, HiddenMeanPrecision):
+        loading = family(1.0, 0.0, np.zeros((len(mean),) * 2)).coordinates
+        hyperpriors.append(_gamma_hyperprior([_weight_of_means(mean_precision, n_components * len(mean) / 2, loading)]))
+    return _hierarchical(family, mean_precision, degrees_of_freedom, scale, np.eye(len(mean)), hyperpriors)
+
+
+def normal_gamma_prior(
+    n_components: int,
+    mean: np.ndarray,
+    mean_precision: float | HiddenMeanPrecision,
+    degrees_of_freedom: float,
+    scale: np.ndarray | HiddenScale,
+) -> NormalGamma | Hierarchical:
+    """The Normal-Gamma prior of components that are alike, hierarchical where some of it is hidden.
+
+    Parameters
+    ----------
+    n_components : int
+    mean : ndarray of shape (d,)
+    mean_precision : float or HiddenMeanPrecision
+    degrees_of_freedom : float
+    scale : ndarray of shape (n_precisions,), or HiddenScale
+        Of each precision of a component.
+    """
+    n_precisions = len(scale.mean if isinstance(scale, HiddenScale) else scale)
+
+    def family(weight: float, dof: float, of_precisions: np.ndarray) -> NormalGamma:
+        return NormalGamma.from_parameters(
+            np.tile(mean, (n_components, 1)),
+            np.full((n_components, len(mean)), weight),
+            np.full((n_components, n_precisions), dof),
+            np.tile(of_precisions, (n_components, 1)),
+        )
+
+    no_width = family(0.0, 0.0, np.zeros(n_precisions))
+    n_cells, groups = len(no_width.coordinates), []
+    if isinstance(scale, HiddenScale):
+        cells = no_width.square_cells
+        places = np.broadcast_to(np.arange(n_precisions), cells.shape).ravel(), cells.ravel()
+        shape = np.full(n_precisions, scale.degrees_of_freedom / 2)
+        power = np.full(n_precisions, n_components * degrees_of_freedom / 2)
+        loadings = csr_array((np.ones(cells.size), places), (n_precisions, n_cells))
+        groups.append((shape, shape / scale.mean, power, loadings))
+    if isinstance(mean_precision, HiddenMeanPrecision):
+        loading = family(1.0, 0.0, np.zeros(n_precisions)).coordinates
+        groups.append(_weight_of_means(mean_precision, n_components * len(mean) / 2, loading))
+    hyperpriors: list[Hyperprior] = [_gamma_hyperprior(groups)] if groups else []
+    return _hierarchical(family, mean_precision, degrees_of_freedom, scale, np.ones(n_precisions), hyperpriors)
+
+
+def _weight_of_means(prior: HiddenMeanPrecision, power: float, loading: np.ndarray) -> tuple:
+    """Shape, rate, power and loadings of the weight of means, whose statistics are a multiple of one loading."""
+    return *(np.array([x]) for x in (prior.shape, prior.rate, power)), csr_array(loading[None])
+
+
+def _gamma_hyperprior(groups: Sequence[tuple]) -> GammaHyperprior:
+    """One hyperprior of groups of Gamma variables; loadings of few cells are dense, which is faster."""
+    shape, rate, power = (np.concatenate(parts) for parts in list(zip(*groups))[:3])
+    loadings = vstack([of_group for *_, of_group in groups], format="csr")
+    dense = np.prod(loadings.shape) <= _MAX_DENSE
+    return GammaHyperprior(shape, rate, power, loadings.toarray() if dense else loadings)
+
+
+def _hierarchical(
+    family: Callable[[float, float, np.ndarray], Any],
+    mean_precision: float | HiddenMeanPrecision,
+    degrees_of_freedom: float,
+    scale: np.ndarray | HiddenScale,
+    unit_scale: np.ndarray,
+    hyperpriors: list[Hyperprior],
+) -> Any:
+    """The family, or what is known of it as the base of a hierarchical prior.
+
+    Of the family's normalizer hyperpriors have what depends on hidden hyperparameters; the rest is a constant, the
+    normalizer at a weight and a scale of 1.
+    """
+    weight = 0.0 if isinstance(mean_precision, HiddenMeanPrecision) else mean_precision
+    known = scale.floor if isinstance(scale, HiddenScale) else scale
+    base = family(weight, degrees_of_freedom, known)
+    if not hyperpriors:
+        return base
+    at_one = family(weight or 1.0, degrees_of_freedom, unit_scale if isinstance(scale, HiddenScale) else known)
+    constant = -float(at_one.log_normalizer())
+    every = slice(0, len(base.coordinates))
+    first, *others = hyperpriors
+    parts = [replace(first, constant=constant), *others]  # type: ignore[type-var]
+    return Hierarchical(
+        base, parts[0] if not others else BlockHyperpriors([(every, each) for each in parts], every.stop)
+    )
+
+
+def hidden_rate_prior(
+    n_components: int, shape: np.ndarray, hyper_shape: float, mean: np.ndarray, floor: float
+) -> Hierarchical:
+    """The prior of rates of components that are alike, of known shapes.
+
+    Parameters
+    ----------
+    n_components : int
+    shape : ndarray of shape (n_features,)
+    hyper_shape : float
+        g.
+    mean : ndarray of shape (n_features,)
+        m, the prior mean of b.
+    floor : float
+        E.
+    """
+    d, every = len(shape), np.tile(shape, (n_components, 1))
+    base = Gamma.from_parameters(every, np.full((n_components, d), floor))
+    cells = base.rate_cells
+    places = np.broadcast_to(np.arange(d), cells.shape).ravel(), cells.ravel()
+    loadings = csr_array((np.ones(cells.size), places), (d, len(base.coordinates)))
+    constant = -float(Gamma.from_parameters(every, np.ones((n_components, d))).log_normalizer())
+    of_columns = np.full(d, hyper_shape)
+    return Hierarchical(base, GammaHyperprior(of_columns, of_columns / mean, n_components * shape, loadings, constant))
+
+
+def with_learned_precisions(
+    prior: Regression, learned: np.ndarray, shape: float, rate: float, block_of: np.ndarray | None = None
+) -> Hierarchical:
+    r"""A regression whose coefficients of some regressors have precisions with a Gamma prior, one for each regressor.
+
+    Parameters
+    ----------
+    prior : Regression
+        Of means 0 there; its own precisions of these regressors are not asked.
+    learned : ndarray of bool, shape (n_regressors,) or (n_blocks, n_regressors)
+        Of all rows, or of each block of them.
+    shape, rate : float
+        Of the Gamma distributions.
+    block_of : ndarray of int, shape (n_precisions,), optional
+        Which block the rows of each precision matrix are in; blocks have precisions of their own.
+    """
+    learned = np.atleast_2d(learned)
+    if block_of is None:
+        block_of = np.zeros(prior.n_precisions, dtype=int)
+    block, regressor = np.nonzero(learned)
+    of_diagonal = prior.precision_cells[:, diagonal_places(prior.n_regressors)]
+    which, matrix = np.nonzero(block[:, None] == block_of)
+    sums = csr_array(
+        (np.ones(len(which)), (which, of_diagonal[matrix, regressor[which]])), (len(block), len(prior.coordinates))
+    )
+    power = np.bincount(block_of[prior.precision_of], minlength=len(learned))[block] / 2
+    return _with_gammas(prior, GammaHyperprior(np.full(len(block), shape), np.full(len(block), rate), power, sums))
+
+
+def with_hidden_rates(
+    prior: Regression | Hierarchical,
+    shape: float,
+    rate: float,
+    floor: float | np.ndarray,
+    rate_of: np.ndarray | None = None,
+) -> Hierarchical:
+    """A regression whose precisions of noise have rates with a Gamma prior, one for each noise or shared by several.
+
+    Parameters
+    ----------
+    prior : Regression, or Hierarchical
+        Of unknown noise, with learned precisions or without; its own rates are not asked.
+    shape, rate : float
+        Of the Gamma distributions.
+    floor : float or ndarray of shape (n_rates,)
+        E.
+    rate_of : ndarray of int, shape (n_noises,), optional
+        Which rate each noise has; one of its own by default.
+    """
+    coordinates, split = prior.coordinates, regression_of(prior).split
+    cells = split(np.arange(len(coordinates)))[-1]
+    rate_of = np.arange(len(cells)) if rate_of is None else rate_of
+    n = int(rate_of.max(initial=-1)) + 1
+    twice = csr_array((np.full(len(cells), 2.0), (rate_of, cells)), (n, len(coordinates)))
+    power = np.bincount(rate_of, split(coordinates)[-2] / 2, n)
+    hierarchical = _with_gammas(prior, GammaHyperprior(np.full(n, shape), np.full(n, rate), power, twice))
+    return replace(hierarchical, base=hierarchical.base + twice.T @ np.broadcast_to(floor, n))
+
+
+def _with_gammas(prior: Regression | Hierarchical, hyperprior: GammaHyperprior) -> Hierarchical:
+    """A prior below one more group of hidden hyperparameters, to which its log normalizer at their value 1 belongs."""
+    regression, groups = regression_of(prior), [hyperprior]
+    if isinstance(prior, Hierarchical):
+        assert isinstance(prior.hyperprior, GammaHyperprior)
+        groups = [prior.hyperprior, hyperprior]
+    shape, rate, power = (np.concatenate([getattr(x, name) for x in groups]) for name in ("shape", "rate", "power"))
+    of_all = vstack([csr_array(x.loadings) for x in groups], format="csr")
+    of_ones = of_all.sum(axis=0)
+    known = np.where(of_ones > 0, 0.0, regression.coordinates)
+    constant = -float(replace(regression, coordinates=known + of_ones).log_normalizer())
+    loadings = of_all.toarray() if np.prod(of_all.shape) <= _MAX_DENSE_OF_REGRESSIONS else of_all
+    together = GammaHyperprior(shape, rate, power, loadings, constant)
+    return Hierarchical(replace(regression, coordinates=known), together)
+
+
+def regression_of(prior: ConjugateFamily) -> Regression:
+    """The regression of a prior, whether some of its hyperparameters are hidden or not."""
+    regression = prior.base if isinstance(prior, Hierarchical) else prior
+    assert isinstance(regression, Regression)
+    return regression

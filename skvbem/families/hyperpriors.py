@@ -24,7 +24,7 @@ from skvbem._numerics import (
     safe_cholesky,
     unpack_symmetric,
 )
-from skvbem.families._bartlett import bartlett
+from skvbem.families._wishart import bartlett
 from skvbem.families.parallel_generator import ParallelGenerator
 
 # The floor under a hidden scale: for each row, as a share of the variance of the data, and at most. Less than it would

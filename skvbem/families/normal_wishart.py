@@ -45,8 +45,7 @@ from skvbem._numerics import (
     safe_cholesky,
     unpack_symmetric,
 )
-from skvbem.families._bartlett import bartlett
-from skvbem.families._wishart_curvature import Factored, wishart_information, wishart_jacobian
+from skvbem.families._wishart import Factored, bartlett, wishart_information, wishart_jacobian
 from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
 from skvbem.families.parallel_generator import ParallelGenerator

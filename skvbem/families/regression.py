@@ -33,6 +33,7 @@ import numpy as np
 
 from skvbem._kernels import _factors
 from skvbem._numerics import (
+    pack_symmetric,
     pairings,
     pseudo_inverse,
     unpack_symmetric,
@@ -433,3 +434,21 @@ class Regression(FlatFamily):
             cells[..., second:third],
             cells[..., third:],
         ]
+
+
+def rotation_tangent(layout: Regression, natural: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    """Derivative of natural parameters (n_cells,) along a rotation of the regressors, of the same shape.
+
+    Parameters
+    ----------
+    layout : Regression
+    natural : ndarray of shape (n_cells,)
+    rotation : ndarray of shape (n_components, D, D)
+        Antisymmetric: the velocity of the regressors of each component.
+    """
+    packed, total, count, square = layout.split(natural)
+    k, d, halves = layout.n_components, layout.n_regressors, pairings(layout.n_regressors)
+    half = rotation[:, None] @ unpack_symmetric(packed / halves, d).reshape(k, -1, d, d)
+    products = pack_symmetric((half + half.swapaxes(-1, -2)).reshape(-1, d, d)) * halves
+    rows = total.reshape(k, -1, d) @ rotation.swapaxes(-1, -2)
+    return np.concatenate([products.ravel(), rows.ravel(), np.zeros(count.size + square.size)])

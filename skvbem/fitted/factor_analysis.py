@@ -11,8 +11,7 @@ import numpy as np
 
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.scores import factors_of, mean_noise, variances_of
-from skvbem.families.hierarchical import Hierarchical
-from skvbem.families.regression_hyperpriors import regression_of
+from skvbem.families.hierarchical import Hierarchical, regression_of
 from skvbem.fitted.base import Intervals, Parameters, of_draw
 from skvbem.fitted.mixture import FittedMixture
 from skvbem.fitted.parameter_tables import ParameterTable

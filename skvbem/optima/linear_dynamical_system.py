@@ -11,8 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from skvbem.families import Regression
 from skvbem.families.base import ConjugateFamily
-from skvbem.families.hierarchical import Hierarchical
-from skvbem.families.regression_hyperpriors import regression_of, with_hidden_rates
+from skvbem.families.hierarchical import Hierarchical, regression_of, with_hidden_rates
 from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.model import HIDDEN_RATE, LDSAscent, LinearDynamicalSystem
 from skvbem.vbem.fit import Fit, FitMethod, FitPlan

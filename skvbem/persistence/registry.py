@@ -28,23 +28,17 @@ FITS = {
 #: Attribute of a step of pipelines that holds the estimator it has fitted.
 MODEL_OF_STEP = {"VBClassifier": "network_", "VBImputer": "estimator_"}
 _IN_MODULES = {
-    "skvbem.emissions.bernoulli": ("BernoulliEmission",),
-    "skvbem.emissions.categorical": ("CategoricalEmission",),
-    "skvbem.emissions.exponential": ("ExponentialEmission",),
-    "skvbem.emissions.factor.analyzer": ("FactorAnalyzer",),
+    "skvbem.emissions.bernoulli": ("Bernoulli", "BernoulliEmission"),
+    "skvbem.emissions.categorical": ("Categorical", "CategoricalEmission"),
+    "skvbem.emissions.exponential": ("Exponential", "ExponentialEmission"),
+    "skvbem.emissions.factor.analyzer": ("FactorAnalyzer", "FactorGaussian"),
     "skvbem.emissions.gaussian.dense": ("DenseGaussian",),
     "skvbem.emissions.gaussian.diagonal": ("DiagonalGaussian",),
+    "skvbem.emissions.gaussian.specification": ("Gaussian",),
     "skvbem.emissions.independent": ("Independent",),
-    "skvbem.emissions.multinomial": ("MultinomialEmission",),
-    "skvbem.emissions.poisson": ("PoissonEmission",),
+    "skvbem.emissions.multinomial": ("Multinomial", "MultinomialEmission"),
+    "skvbem.emissions.poisson": ("Poisson", "PoissonEmission"),
     "skvbem.emissions.regression": ("RegressionEmission",),
-    "skvbem.emissions.specifications.bernoulli": ("Bernoulli",),
-    "skvbem.emissions.specifications.categorical": ("Categorical",),
-    "skvbem.emissions.specifications.exponential": ("Exponential",),
-    "skvbem.emissions.specifications.factor": ("FactorGaussian",),
-    "skvbem.emissions.specifications.gaussian": ("Gaussian",),
-    "skvbem.emissions.specifications.multinomial": ("Multinomial",),
-    "skvbem.emissions.specifications.poisson": ("Poisson",),
     "skvbem.fitted.factor_analysis": ("FittedFactorAnalysis",),
     "skvbem.optima.factor_analysis": ("FactorStarts",),
     "skvbem.fitted.base": ("FittedRun",),
@@ -97,7 +91,7 @@ CLASSES = {
     **{name: (module, name) for name, module in FITS.items()},
     **{name: (module, name) for module, names in _IN_MODULES.items() for name in names},
     "FactorMove": ("skvbem.optima.factor_numbers", "Move"),
-    "RegressionSpecification": ("skvbem.emissions.specifications.regression", "Regression"),
+    "RegressionSpecification": ("skvbem.emissions.regression", "Regression"),
 }
 #: Functions that a fit may name.
 FUNCTIONS = {

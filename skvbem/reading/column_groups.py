@@ -18,8 +18,8 @@ import numpy as np
 from skvbem.blocks import Blocks
 from skvbem.emissions import Emission, EmissionSpecification
 from skvbem.emissions.independent import Independent
+from skvbem.emissions.registry import FOR_NUMBERS, family_of
 from skvbem.emissions.regression import lagged, steps_of
-from skvbem.emissions.specifications.registry import FOR_NUMBERS, family_of
 from skvbem.reading.categories import CategoryEncoder
 from skvbem.reading.emission_groups import DEFAULT_COVARIANCE_TYPE, EmissionGroup, EmissionReader
 from skvbem.reading.guesses import MIN_LEVELS, warn_of_names_of_rows, warn_of_numbers

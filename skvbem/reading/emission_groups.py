@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from skvbem._names import did_you_mean
 from skvbem.emissions import EMISSIONS, EmissionSpecification
-from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
+from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.reading.column_selection import ColumnSelection
 from skvbem.reading.tables import listed, show
 

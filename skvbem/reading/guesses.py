@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from skvbem._compat import warn
-from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS
+from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS
 from skvbem.errors import DataWarning
 from skvbem.reading.tables import listed, named_columns
 

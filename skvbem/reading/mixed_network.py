@@ -10,7 +10,7 @@ import numpy as np
 
 from skvbem.data import row_hashes
 from skvbem.emissions import Emission
-from skvbem.emissions.specifications.registry import family_of
+from skvbem.emissions.registry import family_of
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData, MixedRows

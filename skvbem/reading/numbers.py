@@ -10,7 +10,7 @@ import numpy as np
 
 from skvbem.blocks import Blocks
 from skvbem.emissions import EmissionSpecification
-from skvbem.emissions.specifications.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
+from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.reading.tables import Column, Table, is_missing_value, show
 
 # Rows looked at together.

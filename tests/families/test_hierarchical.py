@@ -7,10 +7,9 @@ from scipy.special import gammaln
 from scipy.stats import gamma
 
 from skvbem.families import Dirichlet, Gamma, Product
-from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.hierarchical import Hierarchical, hidden_rate_prior
 from skvbem.families.hyperpriors import GammaHyperprior
 from skvbem.families.parallel_generator import ParallelGenerator
-from skvbem.families.rate_hyperpriors import hidden_rate_prior
 
 approx = pytest.approx
 

@@ -6,10 +6,10 @@ from scipy.integrate import quad
 from scipy.stats import gamma, norm, wishart
 
 from skvbem.families import NormalGamma, NormalPoint, NormalWishart
-from skvbem.families.hierarchical import Hierarchical
-from skvbem.families.normal_hyperpriors import (
+from skvbem.families.hierarchical import (
     HiddenMeanPrecision,
     HiddenScale,
+    Hierarchical,
     normal_gamma_prior,
     normal_wishart_prior,
 )

@@ -6,7 +6,7 @@ from scipy.special import gammaln
 from scipy.stats import betaprime, norm
 
 from skvbem.families import Regression
-from skvbem.families.regression_hyperpriors import with_hidden_rates, with_learned_precisions
+from skvbem.families.hierarchical import with_hidden_rates, with_learned_precisions
 from skvbem.families.regression_rows import RegressionPoint
 
 approx = pytest.approx

@@ -34,7 +34,7 @@ from scipy.special import stdtrit
 from skvbem._kernels import _partitions
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import NormalPriorEmission
+from skvbem.emissions.gaussian.base import NormalPriorEmission
 from skvbem.emissions.gaussian.dense_step import (
     MAX_EXPANDED_COLUMNS,
     DenseStep,
@@ -44,8 +44,7 @@ from skvbem.emissions.gaussian.dense_step import (
 )
 from skvbem.emissions.moments import weighted_moments
 from skvbem.families import NormalPoint, NormalWishart
-from skvbem.families.hierarchical import Hierarchical
-from skvbem.families.normal_hyperpriors import HiddenMeanPrecision, HiddenScale, normal_wishart_prior
+from skvbem.families.hierarchical import HiddenMeanPrecision, HiddenScale, Hierarchical, normal_wishart_prior
 
 # Columns of rows that change their component one by one by a compiled loop, the nats up to which a gain is rounding,
 # and sweeps over all rows.

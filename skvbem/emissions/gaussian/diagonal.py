@@ -21,12 +21,12 @@ from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import NormalPriorEmission, Step, by_row
+from skvbem.emissions.base import Step, by_row
+from skvbem.emissions.gaussian.base import NormalPriorEmission
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions.moments import weighted_moments
 from skvbem.families import NormalGamma, NormalPoint
-from skvbem.families.hierarchical import Hierarchical
-from skvbem.families.normal_hyperpriors import HiddenMeanPrecision, HiddenScale, normal_gamma_prior
+from skvbem.families.hierarchical import HiddenMeanPrecision, HiddenScale, Hierarchical, normal_gamma_prior
 
 _LOG_2PI = np.log(2 * np.pi)
 #: Largest precision times square, in units, for which the square is expanded.

@@ -6,7 +6,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skvbem.emissions.specifications.base import floats, positive
+from skvbem.emissions.specification import floats, positive
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.reading.tables import show
 

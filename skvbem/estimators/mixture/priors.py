@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.emissions.specifications.base import positive
+from skvbem.emissions.specification import positive
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.reading.tables import show
 

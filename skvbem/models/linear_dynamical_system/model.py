@@ -27,8 +27,8 @@ from skvbem._numerics import pack_symmetric, unpack_symmetric
 from skvbem.capabilities import OF_KNOWN_HYPERPARAMETERS
 from skvbem.families import NormalWishart, Product, Regression
 from skvbem.families.base import ConjugateFamily
-from skvbem.families.regression_hyperpriors import regression_of, with_hidden_rates, with_learned_precisions
-from skvbem.families.turns import turning
+from skvbem.families.hierarchical import regression_of, with_hidden_rates, with_learned_precisions
+from skvbem.families.regression import rotation_tangent
 from skvbem.models.ascent import ModelAscent
 from skvbem.models.base import Expectation, LatentModel
 from skvbem.models.linear_dynamical_system import first_states
@@ -134,7 +134,7 @@ class LinearDynamicalSystem(LatentModel):
         n_states : int, default=1
             k.
         rate_floor : float or ndarray of shape (n_columns,), default=0.0
-            What hidden rates are above; see `skvbem.families.regression_hyperpriors`.
+            What hidden rates are above; see `skvbem.families.hierarchical`.
         relevance : pair of float, optional
             Shape and rate of the Gamma priors of the precisions of states, of the columns of A and of C, which are
             hidden then: those of inputs stay.
@@ -280,7 +280,7 @@ class LinearDynamicalSystem(LatentModel):
             for block, cells in ((self.dynamics, of_dynamics), (self.emission, of_emission)):
                 turn = np.zeros((1, *(block.n_regressors,) * 2))
                 turn[0, i, j], turn[0, j, i] = 1.0, -1.0
-                of_blocks.append(turning(block, cells, turn))
+                of_blocks.append(rotation_tangent(block, cells, turn))
             of_blocks[0][rows[i]] += of_dynamics[rows[j]]
             of_blocks[0][rows[j]] -= of_dynamics[rows[i]]
             of_blocks += [first_states.turning(cells, turn[0, :k, :k]) for cells in of_first]

@@ -25,7 +25,7 @@ from joblib import effective_n_jobs, parallel_config
 from sklearn.utils.parallel import Parallel, delayed
 
 from skvbem._compat import has_shared_memory, hold_workers, in_store, pickled, returns_one_by_one, worker_deaths
-from skvbem.emissions.specifications.registry import know_emissions, registered_emissions
+from skvbem.emissions.registry import know_emissions, registered_emissions
 from skvbem.search.execution.deadlines import Deadline, end_with
 from skvbem.search.execution.jobs import Job, Record
 

@@ -303,6 +303,66 @@ def _of_column(ends: tuple[np.ndarray, np.ndarray] | None, j: int) -> tuple[np.n
     return None if ends is None else (ends[0][:, j], ends[1][:, j])
 
 
+class ProbabilitySpecification(EmissionSpecification):
+    """Columns of numbers that are told by one probability each."""
+
+    #: Its name among the parameters.
+    parameter: ClassVar[str]
+
+    @staticmethod
+    @abstractmethod
+    def label(name: str) -> str:
+        """What the probability of a column is of."""
+
+    def expected(self, parameters: Parameters, levels: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
+        """The probabilities, column by column."""
+        return list(parameters[self.parameter].T)
+
+    def profiles(
+        self,
+        names: Sequence[str],
+        parameters: Parameters,
+        intervals: tuple[Parameters, Parameters] | None,
+        levels: Sequence[np.ndarray] = (),
+    ) -> list[Numbers | Probabilities]:
+        """One probability for each column, with its interval."""
+        profiles: list[Numbers | Probabilities] = []
+        for j, name in enumerate(names):
+            low_high = None
+            if intervals is not None:
+                low_high = intervals[0][self.parameter][:, [j]], intervals[1][self.parameter][:, [j]]
+            profiles.append(Probabilities(name, [self.label(name)], parameters[self.parameter][:, [j]], low_high))
+        return profiles
+
+
+#: Largest count: the log likelihood of a cell, a difference of numbers 27 times as large, then errs by some 1e-2 nats.
+LARGEST_COUNT = 1e12
+
+
+class CountCells:
+    """Cells that are counts."""
+
+    wanted: ClassVar[str] = "counts are whole numbers >= 0"
+    holds_counts: ClassVar[bool] = True
+    largest: ClassVar[float] = LARGEST_COUNT
+    if_larger: ClassVar[str] = (
+        f"of counts above {LARGEST_COUNT:g} the likelihood keeps no digits. Count in larger units"
+    )
+
+    def impossible(self, values: np.ndarray) -> np.ndarray:
+        """Negative numbers and fractions."""
+        return (values < 0) | (values != np.floor(values))
+
+
+#: What a parameter of a prior says that is hidden itself, and learned from all components.
+HIERARCHICAL = "hierarchical"
+
+
+def is_hierarchical(value: Any) -> bool:
+    """Whether a parameter of a prior says that it is hidden."""
+    return isinstance(value, str) and value == HIERARCHICAL
+
+
 # Positive parameters of priors: beyond these their digamma functions, or their inverses, leave the floats.
 _SMALLEST, _LARGEST = 1e-300, 1e300
 

@@ -11,12 +11,11 @@ import numpy as np
 from skvbem._compat import Interval, StrOptions
 from skvbem._names import shown
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import HIERARCHICAL, is_hierarchical
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
-from skvbem.emissions.specifications.base import NormalSpecification, Parameters, finite
-from skvbem.emissions.specifications.given import check_covariances, check_positive, check_shape, named_arrays
-from skvbem.emissions.specifications.regression import Regression
+from skvbem.emissions.parameters import check_covariances, check_positive, check_shape, named_arrays
+from skvbem.emissions.regression import Regression
+from skvbem.emissions.specification import HIERARCHICAL, NormalSpecification, Parameters, finite, is_hierarchical
 
 #: What each shape of a covariance is made of, as scikit-learn names them: "full" has a matrix for each component,
 #: "tied" one for all, "diag" a variance for each component and column, "spherical" one for each component.

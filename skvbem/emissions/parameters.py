@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skvbem._names import did_you_mean, shown
-from skvbem.emissions.specifications.base import floats
+from skvbem.emissions.specification import floats
 from skvbem.tables import as_distributions
 
 # How far a matrix and its transpose may differ, as a share of its diagonal.

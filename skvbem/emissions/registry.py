@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from inspect import Parameter, signature
 
-from skvbem.emissions.specifications.base import EmissionSpecification
-from skvbem.emissions.specifications.bernoulli import Bernoulli
-from skvbem.emissions.specifications.categorical import Categorical
-from skvbem.emissions.specifications.exponential import Exponential
-from skvbem.emissions.specifications.factor import FactorGaussian
-from skvbem.emissions.specifications.gaussian import Gaussian
-from skvbem.emissions.specifications.multinomial import Multinomial
-from skvbem.emissions.specifications.poisson import Poisson
-from skvbem.emissions.specifications.regression import Regression
+from skvbem.emissions.bernoulli import Bernoulli
+from skvbem.emissions.categorical import Categorical
+from skvbem.emissions.exponential import Exponential
+from skvbem.emissions.factor.analyzer import FactorGaussian
+from skvbem.emissions.gaussian.specification import Gaussian
+from skvbem.emissions.multinomial import Multinomial
+from skvbem.emissions.poisson import Poisson
+from skvbem.emissions.regression import Regression
+from skvbem.emissions.specification import EmissionSpecification
 
 #: Specifications by the name of their family.
 EMISSIONS: dict[str, type[EmissionSpecification]] = {

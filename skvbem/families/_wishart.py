@@ -1,9 +1,9 @@
-r"""Derivatives of a Normal-Wishart's natural parameters by its unconstrained coordinates.
+r"""Wishart distributions: draws by Bartlett's decomposition, and derivatives of natural parameters.
 
-With :math:`\Lambda = C C^\top`, C lower triangular, the coordinates are :math:`m_k = C^\top \mu_k`, then
-:math:`\rho_i = 2 \ln C_{ii}`, then :math:`C_{ij} / C_{ii}` below the diagonal. In them the natural parameters are
-:math:`-\tfrac12 |m|^2`, :math:`\tfrac12 \sum_i \rho_i - \tfrac d2 \ln 2\pi`, :math:`C m` and
-:math:`-\tfrac12 C C^\top`, and only rows of C are not linear: each depends on its own coordinates alone.
+Of a Normal-Wishart with :math:`\Lambda = C C^\top`, C lower triangular, the coordinates are :math:`m_k = C^\top \mu_k`,
+then :math:`\rho_i = 2 \ln C_{ii}`, then :math:`C_{ij} / C_{ii}` below the diagonal. In them the natural parameters are
+:math:`-\tfrac12 |m|^2`, :math:`\tfrac12 \sum_i \rho_i - \tfrac d2 \ln 2\pi`, :math:`C m` and :math:`-\tfrac12 C
+C^\top`, and only rows of C are not linear: each depends on its own coordinates alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,32 @@ from typing import Self
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
+from skvbem._numerics import first_axes_last, last_axes_first, pack_symmetric, pairings, unpack_symmetric
+from skvbem.families.parallel_generator import ParallelGenerator
+
+
+def bartlett(dof: np.ndarray, d: int, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
+    """Lower triangular roots of draws from Wishart distributions of unit scale.
+
+    Parameters
+    ----------
+    dof : ndarray of shape (..., n)
+        Degrees of freedom, batch axes first.
+    d : int
+    rng : numpy.random.Generator or ParallelGenerator
+
+    Returns
+    -------
+    ndarray of shape (..., n, d, d)
+        A, of which A A^T is a draw.
+    """
+    batch = dof.shape[:-1]
+    halves = last_axes_first((dof[..., None] - np.arange(d)) / 2, 2)
+    noise = first_axes_last(rng.standard_normal((dof.shape[-1], d, d, *batch)), 3)
+    lower = np.tril(noise, -1)
+    pivots = np.sqrt(2 * np.maximum(first_axes_last(rng.standard_gamma(halves), 2), 1e-300))
+    lower[..., np.arange(d), np.arange(d)] = pivots
+    return lower
 
 
 @dataclass(frozen=True, eq=False)
