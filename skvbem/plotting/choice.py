@@ -1,15 +1,14 @@
-"""Components, colors and columns as displays of mixtures choose them."""
+"""Components, states, columns and intervals as displays choose them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skvbem._names import did_you_mean
-
-_LONGEST = 28
 
 
 def shown_components(counts: np.ndarray) -> list[int]:
@@ -42,6 +41,78 @@ def column_positions(features: Iterable, names: Sequence[str], owner: str) -> li
     return positions
 
 
-def shortened(text: str) -> str:
-    """A name cut so that it leaves room for a picture."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
+def states_in_order(estimator, order, owner: str) -> list[int]:
+    """The states to draw, in order.
+
+    Parameters
+    ----------
+    estimator : fitted VBHMM
+    order : None, str or array-like of int
+        None: those that at least one step's worth of data is in, by number; the name of a column: the same by what it
+        is expected to hold, ascending; or these states.
+    owner : str
+        Name of the display.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column or state, or a state comes twice.
+    """
+    shown = shown_components(estimator.counts_)
+    if order is None:
+        return shown
+    if isinstance(order, str):
+        expected = estimator.fitted.expected_values(np.eye(len(estimator.counts_)))
+        if order not in expected:
+            raise ValueError(
+                f"The 'order' parameter of {owner} names {order!r}, which is no column of X."
+                f"{did_you_mean(order, list(expected))}"
+            )
+        if expected[order].ndim > 1:
+            raise ValueError(
+                f"The 'order' parameter of {owner} names {order!r}, a column of categories, which have no mean. Name a "
+                "column of numbers, or give the states in the order wanted."
+            )
+        return sorted(shown, key=lambda state: expected[order][state])
+    states = np.asarray(order)
+    n = len(estimator.counts_)
+    wrong = states.ndim != 1 or states.dtype.kind not in "iu" or not len(states)
+    if wrong or states.min() < 0 or states.max() >= n or len(np.unique(states)) < len(states):
+        raise ValueError(
+            f"The 'order' parameter of {owner} must be None, the name of a column, or different states from 0 to "
+            f"{n - 1}. Got {order!r} instead."
+        )
+    return states.tolist()
+
+
+class DrawnIntervals(NamedTuple):
+    """Lower and upper ends by group and name, their mass, and what they are from."""
+
+    ends: dict[str, dict[Any, tuple]]
+    level: float
+    method: str
+
+    @property
+    def words(self) -> str:
+        """What is drawn, in words; two short lines, since pictures may be narrow."""
+        return f"{100 * self.level:g} % intervals\nby {self.method.replace('_', ' ')}"
+
+
+def intervals_to_draw(estimator, X, draws, level: float | None) -> DrawnIntervals | None:
+    """The intervals of a fit; None where neither data nor draws are given, or no level.
+
+    Parameters
+    ----------
+    estimator : fitted VBDiscreteDAG, VBMixture, VBHMM or VBFactorAnalysis
+    X : array-like, default=None
+        The data of the fit: intervals are those of draws from the posterior, or of linear response where rows cannot
+        be drawn; after ``method="map"`` and "ml" those of standard errors.
+    draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+    level : float or None
+    """
+    if level is None or (X is None and draws is None):
+        return None
+    if draws is None:
+        is_density = estimator.fitted.form.density
+        draws = estimator.draws_that_suit(X) if is_density else estimator.standard_errors(X)
+    return DrawnIntervals(draws.intervals(level), level, draws.method)

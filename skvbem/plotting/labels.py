@@ -20,8 +20,12 @@ SERIES = (
     ("#1f2933", "X"),
 )
 
+# Share of white in the colors of states 7 to 13, and of black in those of states 14 to 20.
+_TINTS = (0.0, 0.4, -0.45)
 # What rounding may leave of a probability.
 _NOTHING = 1e-9
+# Letters of a name that leaves room for a picture.
+_LONGEST = 28
 
 
 def series(position: int) -> tuple[str, str]:
@@ -29,24 +33,17 @@ def series(position: int) -> tuple[str, str]:
     return SERIES[position % len(SERIES)]
 
 
-def two_axes(owner: str, axes: Any, height: float) -> np.ndarray:
-    """The two axes that were given, (2,), or those of a new figure of a height in inches, side by side.
+def state_color(state: int) -> str:
+    """The color of a state in every display: that of a series, after the seventh a lighter one, then a darker one."""
+    base, share = SERIES[state % len(SERIES)][0], _TINTS[state // len(SERIES) % len(_TINTS)]
+    towards = 255 if share > 0 else 0
+    channels = (int(base[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(channel + abs(share) * (towards - channel)):02x}" for channel in channels)
 
-    Parameters
-    ----------
-    owner : str
-        Who draws, for messages.
-    axes : sequence of two matplotlib Axes, or None
-    height : float
-    """
-    from matplotlib import pyplot as plt
 
-    if axes is None:
-        _, axes = plt.subplots(1, 2, figsize=(8, height), layout="constrained")
-    axes = np.ravel(axes)
-    if len(axes) != 2:
-        raise ValueError(f"The 'axes' parameter of {owner} must hold 2 axes. Got {len(axes)}.")
-    return axes
+def shortened(text: str) -> str:
+    """A name cut so that it leaves room for a picture."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
 
 
 def percent(share: float) -> str:
@@ -106,3 +103,24 @@ def plain_axes(ax) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(QUIET)
     ax.tick_params(color=QUIET, labelcolor=INK, length=3)
+
+
+def ink_on(share: float) -> str:
+    """The color of text on a cell of a heat map that is so far from its middle, 0 to 1."""
+    return "white" if share > 0.6 else "black"
+
+
+def write_names(axis: Any, names: Sequence[str]) -> None:
+    """Write the names of columns along an axis of a heat map, as they are: none is mathematics."""
+    axis.set_ticks(range(len(names)))
+    for label, name in zip(axis.set_ticklabels(names), names):
+        label.set_parse_math(False)
+        label.set_text(name)
+
+
+def add_scale(ax: Any, image: Any, label: str, **place: float) -> None:
+    """Take the frame of a heat map away, and draw the scale of its colors."""
+    ax.spines[:].set_visible(False)
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.8, **place)
+    bar.outline.set_visible(False)
+    bar.set_label(label, color=INK)

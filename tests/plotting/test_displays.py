@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 from skvbem import DAG, ChordalSpace, StructureSearchCV, UndirectedGraph, VBDiscreteDAG
 from skvbem.datasets import load_coleman_panel, load_lizards
 from skvbem.plotting import BoundDisplay, DAGDisplay
-from skvbem.plotting.networks.dag_display import edge_information
-from skvbem.plotting.search.candidates import short_names
+from skvbem.plotting.candidates import short_names
+from skvbem.plotting.edges import edge_information
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -20,7 +20,7 @@ from skvbem.plotting import (
     StructureSearchDisplay,
     TransitionsDisplay,
 )
-from skvbem.plotting.states import state_color
+from skvbem.plotting.labels import state_color
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

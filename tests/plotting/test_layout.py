@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skvbem.graphs.dag import DAG
-from skvbem.plotting.networks.layout import layered_layout
+from skvbem.plotting.layout import layered_layout
 
 SMALL = 1e-6
 

@@ -14,11 +14,11 @@ from skvbem import DAG, BipartiteSpace, DAGSpace, LabeledTable, StructureSearchC
 from skvbem.datasets import load_carcinoma
 from skvbem.evidence import Evidence
 from skvbem.plotting import DAGDisplay, RankDisplay, SharedParentDisplay, StructureSearchDisplay
+from skvbem.plotting.candidates import short_names, varying
+from skvbem.plotting.edges import with_probable_edges
 from skvbem.plotting.labels import percent, spread
-from skvbem.plotting.networks.probable_edges import with_probable_edges
-from skvbem.plotting.networks.shared_parent_display import together
-from skvbem.plotting.search.candidates import short_names, varying
-from skvbem.plotting.search.structure_search_display import staggered
+from skvbem.plotting.shared_parent import together
+from skvbem.plotting.structure_search import staggered
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -6,7 +6,7 @@ from estimators.inputs import refused
 
 from skvbem import VBHMM, StructureSearchCV, VBFactorAnalysis, VBLinearDynamicalSystem
 from skvbem.plotting import ForecastDisplay, LoadingsDisplay, PolesDisplay, StructureSearchDisplay
-from skvbem.plotting.systems.poles_display import in_words
+from skvbem.plotting.systems import in_words
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -8,16 +8,15 @@ from itertools import product
 from numbers import Real
 
 import numpy as np
-from scipy.special import xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._names import did_you_mean
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
+from skvbem.plotting.display import need_matplotlib
+from skvbem.plotting.edges import edge_information, layered, pair_information, with_probable_edges, with_probable_lines
 from skvbem.plotting.labels import INK, percent
-from skvbem.plotting.networks.layout import layered_layout
-from skvbem.plotting.networks.probable_edges import layered, with_probable_edges, with_probable_lines
-from skvbem.plotting.requirements import need_matplotlib
+from skvbem.plotting.layout import layered_layout
 from skvbem.spaces.settings import resolve_latents
 
 _FONT_SIZE = 10.0  # points, in a figure that the display makes itself
@@ -426,36 +425,3 @@ def _draw_arrow(ax, line: np.ndarray, width: float, scale: float, style: str, *,
     )
     if has_head:
         ax.add_patch(Polygon([base + across, line[-1], base - across], facecolor=_LINE, linewidth=0, zorder=1))
-
-
-def pair_information(dag, tables: Mapping, counts: Mapping) -> dict:
-    """I(child; parent) of every edge, nats, where the parents' states occur as counted."""
-    information = {}
-    for child in dag.nodes:
-        given = np.asarray(counts[child]).sum(axis=-1, keepdims=True)
-        given = given / given.sum() if given.sum() > 0 else np.full_like(given, 1.0 / given.size)
-        joint = given * np.asarray(tables[child])
-        for axis, parent in enumerate(dag.parents(child)):
-            pair = joint.sum(axis=tuple(k for k in range(joint.ndim - 1) if k != axis))
-            independent = pair.sum(axis=0, keepdims=True) * pair.sum(axis=1, keepdims=True)
-            information[parent, child] = max(float((xlogy(pair, pair) - xlogy(pair, independent)).sum()), 0.0)
-    return information
-
-
-def edge_information(dag, tables: Mapping, counts: Mapping) -> dict:
-    """I(child; parent | the other parents) of every edge, nats, where the parents' states occur as counted."""
-    information = {}
-    for child in tables:
-        parents = dag.parents(child)
-        if not parents:
-            continue
-        table = np.asarray(tables[child])
-        given = np.asarray(counts[child]).sum(axis=-1, keepdims=True)
-        given = given / given.sum() if given.sum() > 0 else np.full_like(given, 1.0 / given.size)
-        joint = given * table
-        for axis, parent in enumerate(parents):
-            rest = given.sum(axis=axis, keepdims=True)
-            without = joint.sum(axis=axis, keepdims=True) / np.where(rest > 0, rest, 1.0)
-            nats = xlogy(joint, table).sum() - xlogy(joint, without).sum()
-            information[parent, child] = max(float(nats), 0.0)
-    return information

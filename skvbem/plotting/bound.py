@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem.plotting.labels import two_axes
-from skvbem.plotting.requirements import need_matplotlib
+from skvbem.plotting.display import Panels, need_matplotlib
 
 _BEST, _OTHER = "#2f6ea5", "#9aa5b1"
 
 
-class BoundDisplay:
+class BoundDisplay(Panels):
     """The way of each start's bound to its end, the best one's in bold, beside the ends of all starts.
 
     Make one with :meth:`from_estimator`; the constructor only stores.
@@ -79,29 +78,12 @@ class BoundDisplay:
         )
         return display.plot(axes=axes)
 
-    def plot(self, axes=None):
-        """Plot the objective.
+    def _grid(self):
+        return (2,), {"nrows": 1, "ncols": 2, "figsize": (8, 3.0)}
 
-        Parameters
-        ----------
-        axes : sequence of two matplotlib Axes, default=None
-            By default in a new figure.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If `axes` is given and holds not two axes.
-        """
-        need_matplotlib(type(self).__name__)
+    def _draw(self, axes) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        axes = two_axes(type(self).__name__, axes, height=3.0)
         run, ends = axes
 
         best = np.asarray(self.trace, dtype=float)
@@ -139,8 +121,6 @@ class BoundDisplay:
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         for ax in axes:
             ax.spines[["top", "right"]].set_visible(False)
-        self.axes_, self.figure_ = axes, run.figure
-        return self
 
     @staticmethod
     def _draw_run(ax, trace, end, **style):

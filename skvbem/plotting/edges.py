@@ -1,8 +1,11 @@
-"""The graph of the edges that are probable, given what a posterior over structures says of each."""
+"""Edges as pictures of networks show them: how strong they are, and those that a posterior over structures adds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+import numpy as np
+from scipy.special import xlogy
 
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -74,3 +77,40 @@ def with_probable_lines(
 def layered(graph: UndirectedGraph) -> DAG:
     """The directed graph by which an undirected one is drawn: edges lead from earlier to later nodes."""
     return DAG.from_edges(graph.edges, graph.nodes)
+
+
+def pair_information(dag, tables: Mapping, counts: Mapping) -> dict:
+    """I(child; parent) of every edge, nats, where the parents' states occur as counted."""
+    information = {}
+    for child in dag.nodes:
+        frequencies = _frequencies_of_parents(counts[child])
+        joint = frequencies * np.asarray(tables[child])
+        for axis, parent in enumerate(dag.parents(child)):
+            pair = joint.sum(axis=tuple(k for k in range(joint.ndim - 1) if k != axis))
+            independent = pair.sum(axis=0, keepdims=True) * pair.sum(axis=1, keepdims=True)
+            information[parent, child] = max(float((xlogy(pair, pair) - xlogy(pair, independent)).sum()), 0.0)
+    return information
+
+
+def edge_information(dag, tables: Mapping, counts: Mapping) -> dict:
+    """I(child; parent | the other parents) of every edge, nats, where the parents' states occur as counted."""
+    information = {}
+    for child in tables:
+        parents = dag.parents(child)
+        if not parents:
+            continue
+        table = np.asarray(tables[child])
+        frequencies = _frequencies_of_parents(counts[child])
+        joint = frequencies * table
+        for axis, parent in enumerate(parents):
+            rest = frequencies.sum(axis=axis, keepdims=True)
+            without = joint.sum(axis=axis, keepdims=True) / np.where(rest > 0, rest, 1.0)
+            nats = xlogy(joint, table).sum() - xlogy(joint, without).sum()
+            information[parent, child] = max(float(nats), 0.0)
+    return information
+
+
+def _frequencies_of_parents(counts) -> np.ndarray:
+    """p(states of the parents) as counted, all alike if nothing is."""
+    total = np.asarray(counts).sum(axis=-1, keepdims=True)
+    return total / total.sum() if total.sum() > 0 else np.full_like(total, 1.0 / total.size)

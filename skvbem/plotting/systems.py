@@ -1,25 +1,23 @@
-"""`ForecastDisplay`: a sequence of measurements, the states behind it, its gaps filled, and what comes next."""
+"""Displays of linear dynamical systems: a sequence with its gaps filled and what comes next, and how states move."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from skvbem.plotting.choice import column_positions, shortened
-from skvbem.plotting.intervals import check_mass
-from skvbem.plotting.labels import FAINT, INK, QUIET, plain_axes, series
-from skvbem.plotting.requirements import need_matplotlib
-from skvbem.plotting.sequences.tracks import check_is_sequence, edges_of, times_of_sequence
-from skvbem.plotting.systems.fits import fitted_system
+from skvbem.plotting.display import SYSTEMS, Display, Panels, check_drawable, check_share
+from skvbem.plotting.labels import FAINT, INK, QUIET, label_at_right, plain_axes, series, shortened
+from skvbem.plotting.tracks import check_is_sequence, columns_to_draw, edges_of, positions_of, times_of_sequence
 
-# Columns drawn where none is named, and steps drawn with marks.
-_MAX_DEFAULT_COLUMNS, _MAX_STEPS_WITH_MARKS = 4, 300
-# Inches.
+# Steps drawn with large marks, at most.
+_MAX_STEPS_WITH_MARKS = 300
+# Width of a picture and height of a column, inches.
 _WIDTH, _HEIGHT = 9.0, 1.9
-# Deviations to either side of a smoothed state.
+# Standard deviations to either side of a smoothed state.
 _OF_STATES = 2.0
+# Of a pole, below which it has no imaginary part, and no length; and steps in which half is gone that no one waits for.
+_NOTHING, _FOREVER = 1e-3, 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +43,7 @@ class ColumnTrack:
     fan: list[tuple[float, np.ndarray, np.ndarray]]
 
 
-class ForecastDisplay:
+class ForecastDisplay(Panels):
     """Columns of a sequence over time with their gaps filled and a fan of what comes next, and the smoothed states.
 
     Dots are what was observed, the line is what states say of it. Missing cells are shaded in the width of twice their
@@ -151,11 +149,11 @@ class ForecastDisplay:
         ValueError
             If there is no such column or sequence, a level is no share, or times are not one for each step.
         """
-        need_matplotlib(cls.__name__)
         owner = cls.__name__
-        fitted = fitted_system(estimator, owner).fitted
+        check_drawable(estimator, SYSTEMS, owner)
         for level in levels:
-            check_mass(level, owner)
+            check_share("level", level, owner)
+        fitted = estimator.fitted
         where = {"sequence_id": sequence_id, "lengths": lengths, "inputs": inputs, "output_inputs": output_inputs}
         sequences = estimator.read(X, columns=fitted.columns, **where).sequences
         check_is_sequence(sequence, sequences, owner)
@@ -170,11 +168,7 @@ class ForecastDisplay:
         states = fitted.smoothed(data, fitted.natural("mean"))
         expected = fitted.matrices.output(states.mean, reading.output_inputs)
         names = fitted.names
-        chosen = (
-            range(min(len(names), _MAX_DEFAULT_COLUMNS))
-            if features is None
-            else column_positions(features, names, owner)
-        )
+        chosen = columns_to_draw(features, names, owner)
         tracks = [
             ColumnTrack(
                 names[j],
@@ -189,27 +183,11 @@ class ForecastDisplay:
         deviations = np.sqrt(np.einsum("tkk->tk", states.covariance))
         return cls(tracks, states.mean, deviations, times=times, time_label=time_label).plot(axes=axes)
 
-    def plot(self, axes=None):
-        """Plot the sequence and its forecast.
+    def _grid(self):
+        n_axes = len(self.tracks) + 1
+        return (n_axes,), {"figsize": (_WIDTH, _HEIGHT * n_axes + 0.6), "sharex": True}
 
-        Parameters
-        ----------
-        axes : array-like of matplotlib Axes, default=None
-            As `axes_`; by default in a new figure of fitting size.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If `axes` are given and of another number.
-        """
-        need_matplotlib(type(self).__name__)
-        axes = self._axes(axes)
+    def _draw(self, axes) -> None:
         n_ahead = len(self.tracks[0].ahead)
         at, ahead, are_dates = self._positions(len(self.states), n_ahead)
         for ax, track in zip(axes, self.tracks):
@@ -233,39 +211,15 @@ class ForecastDisplay:
         default = "step" if self.times is None else "time"
         axes[-1].set_xlabel(str(self.time_label or default), size=9, color=INK)
         axes[0].set_title(self._legend(), loc="left", size=9, color=QUIET)
-        self.axes_, self.figure_ = axes, axes[0].figure
-        return self
 
     def _legend(self) -> str:
         *others, last = [""] + [f"{100 * level:g}" for level, *_ in self.tracks[0].fan]
         levels = " and ".join(filter(None, [", ".join(others[1:]), last]))
         return f"fan: intervals of {levels} %" if levels else ""
 
-    def _axes(self, axes) -> np.ndarray:
-        """The axes, in a new figure if there are none."""
-        from matplotlib import pyplot as plt
-
-        n_axes = len(self.tracks) + 1
-        if axes is None:
-            size = _WIDTH, _HEIGHT * n_axes + 0.6
-            _, axes = plt.subplots(n_axes, 1, figsize=size, sharex=True, layout="constrained")
-        axes = np.ravel(np.asarray(axes, dtype=object))
-        if len(axes) != n_axes:
-            raise ValueError(
-                f"The 'axes' parameter of {type(self).__name__} must hold {n_axes} axes, one for each column and one "
-                f"for the states. Got {len(axes)}."
-            )
-        return axes
-
     def _positions(self, n_steps: int, n_ahead: int) -> tuple[np.ndarray, np.ndarray, bool]:
         """Positions of the steps and of those to come on the axis, and whether these are dates."""
-        times: Any = np.arange(float(n_steps)) if self.times is None else np.asarray(self.times)
-        are_dates = times.dtype.kind == "M"
-        if are_dates:
-            from matplotlib.dates import date2num
-
-            times = date2num(times)
-        at = times.astype(float)
+        at, are_dates = positions_of(self.times, n_steps)
         step = at[-1] - at[-2] if len(at) > 1 else 1.0
         return at, at[-1] + step * np.arange(1, n_ahead + 1), are_dates
 
@@ -300,3 +254,122 @@ def _runs(where: np.ndarray) -> list[tuple[int, int]]:
     """First and last-but-one positions of runs of True."""
     change = np.flatnonzero(np.diff(np.concatenate([[False], where, [False]]).astype(int)))
     return [(int(a), int(b)) for a, b in zip(change[::2], change[1::2])]
+
+
+class PolesDisplay(Display):
+    """Eigenvalues of the transition matrix, the poles of the system, and those of draws of it as a cloud.
+
+    Inside the unit circle states come back to rest, the faster the nearer the pole is to the middle; outside they grow
+    without limit. A pair off the real axis turns: its angle says in how many steps. Make one with
+    :meth:`from_estimator`; the constructor only stores.
+
+    Parameters
+    ----------
+    poles : ndarray of complex, shape (n_components,)
+    drawn : ndarray of complex, shape (n_draws, n_components), default=None
+        Poles of draws of the transition matrix.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    ForecastDisplay : what becomes of the states.
+
+    Examples
+    --------
+    >>> from skvbem import VBLinearDynamicalSystem
+    >>> from skvbem.datasets import load_nile
+    >>> from skvbem.plotting import PolesDisplay
+    >>> model = VBLinearDynamicalSystem(1, random_state=0).fit(load_nile().data)
+    >>> display = PolesDisplay.from_estimator(model)
+    >>> bool(abs(display.poles[0]) == model.spectral_radius_)
+    True
+    """
+
+    def __init__(self, poles, *, drawn=None):
+        self.poles = poles
+        self.drawn = drawn
+
+    @classmethod
+    def from_estimator(cls, estimator, *, n_draws=200, ax=None):
+        """Plot the poles of a fitted linear dynamical system.
+
+        Parameters
+        ----------
+        estimator : fitted VBLinearDynamicalSystem
+        n_draws : int, default=200
+            Draws of q(theta) whose poles are the cloud; 0 for none. A fit that is a point has none.
+        ax : matplotlib Axes, default=None
+            By default in a new figure.
+
+        Returns
+        -------
+        PolesDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If the estimator is no linear dynamical system.
+        """
+        check_drawable(estimator, SYSTEMS, cls.__name__)
+        fitted, drawn = estimator.fitted, None
+        if n_draws and fitted.form.density:
+            k = fitted.model.n_states
+            points = (fitted.posterior.sample(rng) for rng in fitted.rng_of_draws.spawn(n_draws))
+            drawn = np.linalg.eigvals(np.stack([dynamics.coefficients[:, :k] for dynamics, _ in points]))
+        return cls(np.linalg.eigvals(estimator.transition_), drawn=drawn).plot(ax=ax)
+
+    def _new_axes(self):
+        from matplotlib import pyplot as plt
+
+        # room for labels right of the circle, which a layout by itself would cut off
+        return plt.figure(figsize=(7.6, 3.8)).add_axes((0.1, 0.13, 0.45, 0.78))
+
+    def _draw(self, ax) -> None:
+        from matplotlib.patches import Circle
+
+        poles = np.asarray(self.poles)
+        ax.add_patch(Circle((0, 0), 1, facecolor="none", edgecolor=QUIET, linewidth=1))
+        ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
+        ax.axvline(0, color=FAINT, linewidth=0.6, zorder=0)
+        color, marker = series(0)
+        if self.drawn is not None:
+            cloud = np.ravel(self.drawn)
+            ax.plot(cloud.real, cloud.imag, ".", color=color, alpha=0.15, markersize=3, markeredgewidth=0, zorder=2)
+        ax.plot(poles.real, poles.imag, marker, color=series(1)[0], markersize=7, zorder=3)
+        reach = 1.15 * max(1.0, float(np.abs(poles).max(initial=0.0)))
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="real part", ylabel="imaginary part")
+        ax.set_title("Poles", color=INK)
+        plain_axes(ax)
+        label_at_right(ax, [(*where, words, INK, "normal") for where, words in _named(poles)], size=8)
+
+
+def _named(poles: np.ndarray) -> list[tuple[tuple[float, float], str]]:
+    """Where each pole stands, one of a pair, and what it says, in words; poles of one meaning are named once."""
+    named: dict[str, tuple[float, float]] = {}
+    for pole in sorted(poles[poles.imag > -_NOTHING], key=lambda each: -abs(each)):
+        named.setdefault(in_words(complex(pole)), (pole.real, pole.imag))
+    return [(where, words) for words, where in named.items()]
+
+
+def in_words(pole: complex) -> str:
+    """What a pole says: how long a turn of its states takes, and in how many steps half of them is gone."""
+    radius = abs(pole)
+    if radius < _NOTHING:
+        return "forgets at once"
+    words = []
+    if abs(pole.imag) > _NOTHING * radius:
+        words.append(f"turns in {2 * np.pi / abs(np.angle(pole)):.3g} steps")
+    elif pole.real < 0:
+        words.append("changes sign")
+    if radius > 1:
+        words.append(f"grows by {100 * (radius - 1):.2g} % a step")
+    elif radius < 1:
+        steps = np.log(0.5) / np.log(radius)
+        words.append("stays" if steps > _FOREVER else f"half gone in {steps:,.{0 if steps >= 10 else 1}f} steps")
+    return ", ".join(words) or "stays"

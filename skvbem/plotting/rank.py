@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem.plotting.display import Display, need_matplotlib
 from skvbem.plotting.labels import label_at_right, plain_axes, series
-from skvbem.plotting.requirements import need_matplotlib
 from skvbem.spaces.settings import canonical
 
 
-class RankDisplay:
+class RankDisplay(Display):
     """The rank of one candidate, such as the structure behind the data, against the number of rows, for each score.
 
     Make one with :meth:`from_estimators`; the constructor only stores.
@@ -93,28 +93,10 @@ class RankDisplay:
         }
         return cls(list(tables), ranks, n_candidates=max(len(table["params"]) for table in tables.values())).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Plot the ranks.
+    def _size(self):
+        return 6.4, 3.8
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            By default in a new figure. The names of the scores are written right of the axes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        need_matplotlib(type(self).__name__)
-        from matplotlib import pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+    def _draw(self, ax) -> None:
         n_samples = np.asarray(self.n_samples)
         labels, worst = [], 1.0
         for position, (name, ranks) in enumerate(self.ranks.items()):
@@ -134,8 +116,6 @@ class RankDisplay:
         _tick(ax.xaxis, _with_room_for_labels(n_samples))
         plain_axes(ax)
         label_at_right(ax, labels)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def rank_among(values, place: int) -> int:

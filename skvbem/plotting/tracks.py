@@ -51,9 +51,7 @@ def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, 
         Name of the display.
     """
     names = list(fitted.groups.names)
-    chosen = (
-        range(min(len(names), _MAX_DEFAULT_TRACKS)) if features is None else column_positions(features, names, owner)
-    )
+    chosen = columns_to_draw(features, names, owner)
     missing = fitted.groups.missing(values)
     of_states = fitted.expected_values(np.eye(len(fitted.startprob)))
     tracks: dict[int, Track] = {}
@@ -72,6 +70,11 @@ def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, 
             if at in chosen:
                 tracks.setdefault(at, Track(names[at], of_group[:, k], None))
     return [tracks[at] for at in chosen]
+
+
+def columns_to_draw(features, names: Sequence[str], owner: str) -> Sequence[int]:
+    """Positions of the columns named by a display, by default of the first four."""
+    return range(min(len(names), _MAX_DEFAULT_TRACKS)) if features is None else column_positions(features, names, owner)
 
 
 # Which sequence, and when ---------------------------------------------------------------------------------------------
@@ -136,6 +139,18 @@ def _as_dates(values: np.ndarray) -> np.ndarray:
         return values
     clock = [value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in values]
     return np.array(clock, dtype="datetime64[us]")
+
+
+def positions_of(times: np.ndarray | None, n_steps: int) -> tuple[np.ndarray, bool]:
+    """Positions of the steps on an axis, from 0 where there are no times, and whether these are dates."""
+    if times is None:
+        return np.arange(float(n_steps)), False
+    times = np.asarray(times)
+    if times.dtype.kind != "M":
+        return times.astype(float), False
+    from matplotlib.dates import date2num
+
+    return date2num(times), True
 
 
 def edges_of(positions: np.ndarray) -> np.ndarray:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from skvbem.plotting.choice import column_positions, shown_components
+from skvbem.plotting.display import MIXTURES, Display, check_drawable, check_share
 from skvbem.plotting.labels import INK, percent, plain_axes, series
-from skvbem.plotting.requirements import need_matplotlib
 
 # Opacity of rows of no certainty and of sure ones; components in the legend.
 _FAINTEST, _STRONGEST = 0.15, 0.8
 _MAX_LABELED_COMPONENTS = 16
 
 
-class ComponentsDisplay:
+class ComponentsDisplay(Display):
     """Rows over two measurements, colored by component, and an ellipse that holds a stated mass of each component.
 
     A row is the fainter the less sure its component is; a component is drawn the thicker the more it weighs. Make one
@@ -103,12 +102,8 @@ class ComponentsDisplay:
         ValueError
             If a feature is no measurement, or the mass no share.
         """
-        need_matplotlib(cls.__name__)
-        check_is_fitted(estimator)
-        if not (hasattr(estimator, "groups_") and hasattr(estimator, "weights_")):
-            raise TypeError(f"{cls.__name__} draws fitted mixtures, VBMixture. Got {type(estimator).__name__}.")
-        if not 0 < mass < 1:
-            raise ValueError(f"The 'mass' parameter of {cls.__name__} must lie between 0 and 1. Got {mass!r} instead.")
+        check_drawable(estimator, MIXTURES, cls.__name__)
+        check_share("mass", mass, cls.__name__)
         fitted, values = estimator.asked(X)
         at, pair = _two_measurements(cls.__name__, features, fitted.groups)
         group = fitted.groups.groups[at]
@@ -127,30 +122,13 @@ class ComponentsDisplay:
             mass=mass,
         ).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Plot the components.
+    def _size(self):
+        return 6.4, 4.4
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            By default in a new figure.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        need_matplotlib(type(self).__name__)
-        from matplotlib import pyplot as plt
+    def _draw(self, ax) -> None:
         from matplotlib.lines import Line2D
         from matplotlib.patches import Ellipse
 
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         weights = np.asarray(self.weights, dtype=float)
         widths = 1.2 + 2.0 * weights / weights.max()
         self._draw_rows(ax)
@@ -181,8 +159,6 @@ class ComponentsDisplay:
             title += "\nticks: rows whose other cell is missing"
         ax.set_title(title, loc="left", size=10, color=INK)
         plain_axes(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_rows(self, ax) -> None:
         """Draw rows as marks, those that have one cell only as ticks at the edge."""

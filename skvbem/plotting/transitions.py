@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.plotting.choice import shortened
-from skvbem.plotting.intervals import check_mass, intervals_to_draw
-from skvbem.plotting.labels import FAINT, INK
-from skvbem.plotting.requirements import need_matplotlib
-from skvbem.plotting.states import check_has_states, state_color, states_in_order
+from skvbem.plotting.choice import intervals_to_draw, states_in_order
+from skvbem.plotting.display import CHAINS, Display, check_drawable, check_share
+from skvbem.plotting.labels import FAINT, INK, shortened, state_color
 
 _COLOR_OF_ZERO, _COLOR_OF_ONE = "#f1f5fa", "#1c4f7c"
 # Of probability, above which ink cannot be read.
@@ -19,7 +17,7 @@ _CELL, _WIDE_CELL, _MAX_WIDTH, _AROUND, _MIN_NUMBERED_CELL = 0.62, 0.95, 8.0, 1.
 _GAP = 0.35
 
 
-class TransitionsDisplay:
+class TransitionsDisplay(Display):
     """Transition probabilities as a table in shades, a row for each state to come from, above it that of first states.
 
     Numbers are probabilities (posterior means of VB), below them intervals if wanted. A transition that a
@@ -103,9 +101,8 @@ class TransitionsDisplay:
         ValueError
             If there is no such column or state, or the level is no share.
         """
-        need_matplotlib(cls.__name__)
-        check_has_states(estimator, cls.__name__)
-        check_mass(level, cls.__name__)
+        check_drawable(estimator, CHAINS, cls.__name__)
+        check_share("level", level, cls.__name__, optional=True)
         states = states_in_order(estimator, order, cls.__name__)
         prior = np.vstack([estimator.startprob_prior_, estimator.transmat_prior_])
         means = np.vstack([estimator.startprob_, estimator.transmat_])
@@ -121,32 +118,16 @@ class TransitionsDisplay:
         display = cls(means[1:], means[0], states=states, intervals=intervals, note=note, ordered_by=ordered_by)
         return display.plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Plot the transitions.
+    def _cell(self) -> float:
+        """The width of a cell, inches."""
+        return min(_CELL if self.intervals is None else _WIDE_CELL, _MAX_WIDTH / len(self.states))
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            By default in a new figure of fitting size.
+    def _size(self):
+        n, cell = len(self.states), self._cell()
+        return max(n * cell, 2.2) + _AROUND, (n + 1 + _GAP) * cell + _AROUND
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        need_matplotlib(type(self).__name__)
-        from matplotlib import pyplot as plt
-
-        n = len(self.states)
-        wanted = _CELL if self.intervals is None else _WIDE_CELL
-        cell = min(wanted, _MAX_WIDTH / n)
-        if ax is None:
-            size = max(n * cell, 2.2) + _AROUND, (n + 1 + _GAP) * cell + _AROUND
-            _, ax = plt.subplots(figsize=size, layout="constrained")
+    def _draw(self, ax) -> None:
+        n, cell = len(self.states), self._cell()
         values = np.vstack([self.startprob, self.transmat]).astype(float)
         heights = np.concatenate([[0.0], np.arange(n) + 1 + _GAP])
         self._draw_cells(ax, values, heights)
@@ -166,8 +147,6 @@ class TransitionsDisplay:
         ax.set_xlabel(f"to state{order}", size=9, color=INK, parse_math=False)
         ax.set_ylabel("from state", size=9, color=INK, y=0.5 * n / (n + 1 + _GAP))
         ax.spines[:].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_cells(self, ax, values, heights) -> None:
         from matplotlib.collections import PatchCollection

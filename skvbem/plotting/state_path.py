@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.plotting.choice import shortened
-from skvbem.plotting.labels import FAINT, INK, QUIET, plain_axes
-from skvbem.plotting.requirements import need_matplotlib
-from skvbem.plotting.sequences.tracks import check_is_sequence, edges_of, pooled, times_of_sequence, tracks_of
-from skvbem.plotting.states import check_has_states, state_color, states_in_order
+from skvbem.plotting.choice import states_in_order
+from skvbem.plotting.display import CHAINS, Panels, check_drawable
+from skvbem.plotting.labels import FAINT, INK, QUIET, plain_axes, shortened, state_color
+from skvbem.plotting.tracks import check_is_sequence, edges_of, pooled, positions_of, times_of_sequence, tracks_of
 
 _MISSING = "#e9edf1"
 # Steps drawn one by one, with marks; runs of steps that bands are pooled to; categories with a label each; states in
@@ -20,7 +19,7 @@ _MIN_DRAWN_PROBABILITY = 0.01
 _WIDTH, _NUMBERS, _CATEGORY, _PATH, _PROBABILITIES = 9.0, 1.7, 0.16, 0.22, 0.9
 
 
-class StatePathDisplay:
+class StatePathDisplay(Panels):
     """Columns of a sequence over time, and below them its most probable path and the probabilities of the states.
 
     Numbers are dots on a thin line, which breaks where cells are missing. A thick line in the color of each step's
@@ -131,9 +130,8 @@ class StatePathDisplay:
         ValueError
             If there is no such column, sequence or state, or times are not one for each step, or not ascending.
         """
-        need_matplotlib(cls.__name__)
         owner = cls.__name__
-        check_has_states(estimator, owner)
+        check_drawable(estimator, CHAINS, owner)
         states = states_in_order(estimator, order, owner)
         fitted, reading, _ = estimator.asked(X, sequence_id, lengths)
         sequences = reading.sequences
@@ -149,29 +147,14 @@ class StatePathDisplay:
             path, state_probs, tracks, states=states, times=times, time_label=time_label, ordered_by=ordered_by
         ).plot(axes=axes)
 
-    def plot(self, axes=None):
-        """Plot the sequence.
+    def _grid(self):
+        heights = [*map(_height, self.tracks), _PATH, _PROBABILITIES]
+        size = _WIDTH, sum(heights) + 0.14 * len(heights) + 0.7
+        return (len(heights),), {"figsize": size, "height_ratios": heights, "sharex": True}
 
-        Parameters
-        ----------
-        axes : array-like of matplotlib Axes, default=None
-            As `axes_`; by default in a new figure of fitting size.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If `axes` are given and of another number.
-        """
-        need_matplotlib(type(self).__name__)
+    def _draw(self, axes) -> None:
         path, state_probs = np.asarray(self.path), np.asarray(self.state_probs, dtype=float)
-        axes = self._axes(axes)
-        positions, are_dates = self._positions(len(path))
+        positions, are_dates = positions_of(self.times, len(path))
         edges = edges_of(positions)
         for ax, track in zip(axes, self.tracks):
             _shade(ax, edges, np.isnan(track.values))
@@ -187,39 +170,6 @@ class StatePathDisplay:
         visited = (on_path[:, states].max(axis=0) > 0) | (probable[:, states].max(axis=0) >= _MIN_DRAWN_PROBABILITY)
         shaded = any(np.isnan(track.values).any() for track in self.tracks)
         _name_states(axes[0], [state for state, seen in zip(states, visited) if seen], self.ordered_by, shaded)
-        self.axes_, self.figure_ = axes, axes[0].figure
-        return self
-
-    def _axes(self, axes) -> np.ndarray:
-        """The axes, in a new figure if there are none."""
-        from matplotlib import pyplot as plt
-
-        n_axes = len(self.tracks) + 2
-        if axes is not None:
-            axes = np.ravel(np.asarray(axes, dtype=object))
-            if len(axes) != n_axes:
-                raise ValueError(
-                    f"The 'axes' parameter of {type(self).__name__} must hold {n_axes} axes, one for each column and "
-                    f"two more. Got {len(axes)}."
-                )
-            return axes
-        heights = [*map(_height, self.tracks), _PATH, _PROBABILITIES]
-        _, axes = plt.subplots(
-            n_axes, 1, figsize=(_WIDTH, sum(heights) + 0.14 * n_axes + 0.7), height_ratios=heights, sharex=True,
-            layout="constrained",
-        )  # fmt: skip
-        return axes
-
-    def _positions(self, n_steps: int) -> tuple[np.ndarray, bool]:
-        """Positions of the steps on the axis, and whether these are dates."""
-        if self.times is None:
-            return np.arange(float(n_steps)), False
-        times = np.asarray(self.times)
-        if times.dtype.kind != "M":
-            return times.astype(float), False
-        from matplotlib.dates import date2num
-
-        return date2num(times), True
 
     def _states(self, n_states: int) -> list[int]:
         """All states in the order of the bands, from the bottom up."""

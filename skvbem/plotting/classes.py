@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem.emissions import Numbers, Probabilities
-from skvbem.plotting.choice import column_positions, shortened, shown_components
-from skvbem.plotting.intervals import check_mass, intervals_to_draw
-from skvbem.plotting.labels import FAINT, INK, percent, plain_axes, series
-from skvbem.plotting.profiles import classes_of_latent, classes_of_mixture, classes_of_network
-from skvbem.plotting.requirements import need_matplotlib
-from skvbem.plotting.states import state_color
+from skvbem.emissions.profiles import Numbers, Probabilities, of_levels
+from skvbem.plotting.choice import DrawnIntervals, column_positions, intervals_to_draw, shown_components
+from skvbem.plotting.display import Panels, check_share, need_matplotlib
+from skvbem.plotting.labels import FAINT, INK, percent, plain_axes, series, shortened, state_color
 
 _TRACK = "#eef1f4"
 # Inches: a row of probabilities, a row of numbers, a class, all of them, what is around each block.
 _ROW, _NUMBER_ROW, _CLASS, _MAX_WIDTH, _AROUND = 0.2, 0.36, 1.35, 15.0, 0.75
 
 
-class ClassProfileDisplay:
+class ClassProfileDisplay(Panels):
     """A picture for each class: the probabilities of its answers as bars, the means of its numbers as marks.
 
     Probabilities have a row for each category, or one for the second of two. Numbers are drawn in standard deviations
@@ -109,7 +109,7 @@ class ClassProfileDisplay:
         """
         need_matplotlib(cls.__name__)
         check_is_fitted(estimator)
-        check_mass(level, cls.__name__)
+        check_share("level", level, cls.__name__, optional=True)
         is_network = hasattr(estimator, "latent_names_")
         if not (is_network or hasattr(estimator, "groups_")):
             raise TypeError(f"{cls.__name__} draws VBMixture, VBHMM and VBDiscreteDAG. Got {type(estimator).__name__}.")
@@ -131,32 +131,24 @@ class ClassProfileDisplay:
         note = "" if drawn is None else drawn.words
         return cls(profiles, classes.weights, shown, label=classes.label, note=note).plot(axes=axes)
 
-    def plot(self, axes=None):
-        """Plot the classes.
+    def _blocks(self) -> list[list]:
+        """Columns of numbers, and columns of probabilities, as far as there are any."""
+        kinds = Numbers, Probabilities
+        blocks = ([profile for profile in self.profiles if isinstance(profile, kind)] for kind in kinds)
+        return list(filter(None, blocks))
 
-        Parameters
-        ----------
-        axes : array-like of matplotlib Axes, default=None
-            As `axes_`; by default in a new figure of fitting size.
+    def _grid(self):
+        blocks = self._blocks()
+        heights = [sum(map(_height, block)) for block in blocks]
+        longest = max(len(label) for block in blocks for profile in block for label in _labels(profile))
+        width = min(0.6 + 0.075 * longest + _CLASS * len(self.classes), _MAX_WIDTH)
+        size = width, sum(heights) + _AROUND * (len(blocks) + 0.6)
+        shared = {"sharex": "row", "sharey": "row"}
+        return (len(blocks), len(self.classes)), {"figsize": size, "height_ratios": heights, **shared}
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If `axes` are given and of another number.
-        """
-        need_matplotlib(type(self).__name__)
-        numbers = [profile for profile in self.profiles if isinstance(profile, Numbers)]
-        probabilities = [profile for profile in self.profiles if isinstance(profile, Probabilities)]
-        blocks = [block for block in (numbers, probabilities) if block]
-        axes = self._axes(axes, blocks)
-        for block, of_block in zip(blocks, axes):
-            draw = self._draw_numbers if block is numbers else self._draw_probabilities
+    def _draw(self, axes) -> None:
+        for block, of_block in zip(self._blocks(), axes):
+            draw = self._draw_numbers if isinstance(block[0], Numbers) else self._draw_probabilities
             draw(of_block, block)
         if self.note:
             below = axes[-1, len(axes[-1]) // 2].xaxis.label  # whose place stays
@@ -165,30 +157,6 @@ class ClassProfileDisplay:
         for position, k in enumerate(self.classes):
             title = f"{self.label} {k}\n{percent(weights[k])} %"
             axes[0, position].set_title(title, size=10, color=self._series(position)[0], weight="bold")
-        self.axes_, self.figure_ = axes, axes[0, 0].figure
-        return self
-
-    def _axes(self, axes, blocks) -> np.ndarray:
-        """The axes, in a new figure if there are none."""
-        from matplotlib import pyplot as plt
-
-        shape = len(blocks), len(self.classes)
-        if axes is not None:
-            axes = np.asarray(axes, dtype=object)
-            if axes.size != np.prod(shape):
-                raise ValueError(
-                    f"The 'axes' parameter of {type(self).__name__} must hold {shape[0]} x {shape[1]} axes. Got "
-                    f"{axes.size}."
-                )
-            return axes.reshape(shape)
-        heights = [sum(map(_height, block)) for block in blocks]
-        longest = max(len(label) for block in blocks for profile in block for label in _labels(profile))
-        width = min(0.6 + 0.075 * longest + _CLASS * len(self.classes), _MAX_WIDTH)
-        _, axes = plt.subplots(
-            *shape, figsize=(width, sum(heights) + _AROUND * (len(blocks) + 0.6)), height_ratios=heights, squeeze=False,
-            sharex="row", sharey="row", layout="constrained",
-        )  # fmt: skip
-        return axes
 
     def _series(self, position: int) -> tuple[str, str]:
         """Color and marker of a class."""
@@ -286,3 +254,108 @@ def _label_middle(axes, text: str) -> None:
     """Write below their middle what the axes of a row of pictures share."""
     ax = axes[len(axes) // 2]
     ax.set_xlabel(text, size=9, color=INK, x=0.5 if len(axes) % 2 else 0.0, ha="center")
+
+
+# Classes of fits ------------------------------------------------------------------------------------------------------
+
+
+class Classes(NamedTuple):
+    """The classes of a fit: expected rows, weights, one profile for each column, in the order of the table, a name."""
+
+    counts: np.ndarray
+    weights: np.ndarray
+    profiles: list[Probabilities | Numbers]
+    label: str = "class"
+
+
+def classes_of_mixture(estimator, intervals: DrawnIntervals | None) -> Classes:
+    """The components of a fitted VBMixture, or the states of a VBHMM, which weigh as much as is in them."""
+    by_name, columns = {}, estimator.fitted.groups
+    for group in columns.groups:
+        of_group = _of_group(
+            group, estimator.parameters_[group.name], None if intervals is None else intervals.ends[group.name]
+        )
+        by_name.update({profile.name: profile for profile in of_group})
+    profiles = [by_name[name] for name in columns.names if name in by_name]  # what is given has none
+    if hasattr(estimator, "weights_"):
+        return Classes(estimator.counts_, estimator.weights_, profiles)
+    return Classes(estimator.counts_, estimator.counts_ / estimator.counts_.sum(), profiles, "state")
+
+
+def _of_group(group, parameters: Mapping, intervals: Mapping | None) -> list[Probabilities | Numbers]:
+    """The profiles of a group of columns."""
+    ends = None
+    if intervals is not None:
+        ends = tuple({name: pair[end] for name, pair in intervals.items()} for end in (0, 1))
+    return group.specification.profiles(group.names, parameters, ends, group.levels)
+
+
+def classes_of_network(estimator, drawn: DrawnIntervals | None, owner: str) -> Classes:
+    """The states of the latent of a fitted network, if columns depend on it alone, or it depends on them.
+
+    Columns that it depends on are covariates: they are not drawn, and the weights of classes are averages over them.
+
+    Raises
+    ------
+    ValueError
+        If the network is no latent class model.
+    """
+    dag, latents = estimator.structure_, list(estimator.latent_names_)
+    above = {parent for latent in latents for parent in dag.parents(latent)}
+    columns = [node for node in dag.nodes if node not in latents and node not in above]
+    if len(latents) != 1 or not columns or any(list(dag.parents(node)) != latents for node in columns):
+        raise ValueError(
+            f"{owner} draws latent class models, one latent above columns that depend on nothing else. This structure "
+            f"is {dag}: say for which latent columns are to be drawn, as in "
+            f"latent={latents[0] if latents else 'h0'!r}, or see DAGDisplay."
+        )
+    (latent,) = latents
+    profiles: list[Probabilities | Numbers] = []
+    for node in columns:
+        if node not in estimator.tables_:
+            group = next(group for group in estimator.fitted.groups.groups if group.name == node)
+            profiles += _of_group(group, estimator.parameters_[node], None if drawn is None else drawn.ends[node])
+            continue
+        table, intervals = estimator.tables_[node], None if drawn is None else drawn.ends["tables"][node]
+        profiles.append(of_levels(str(node), table.levels[-1].tolist(), table.values, intervals))
+    weights = estimator.query(latent).values if above else estimator.tables_[latent].values
+    return Classes(estimator.latent_states_[latent].mass, weights, profiles)
+
+
+def classes_of_latent(estimator, latent) -> Classes:
+    """The states of one latent of a fitted network, columns averaged over all else that they depend on."""
+    nodes, fitted = estimator.structure_.nodes, estimator.fitted
+    share = estimator.query(latent).values
+    profiles: list[Probabilities | Numbers] = []
+    for node in nodes:
+        if node in estimator.latent_names_:
+            continue
+        if node in fitted.levels:
+            levels = fitted.levels[node].tolist()
+            profiles.append(of_levels(str(node), levels, estimator.query([latent, node]).values / share[:, None], None))
+            continue
+        of_parents = _joint_with_parents(estimator, latent, node) / share[:, None]
+        group = next(group for group in fitted.groups.groups if group.name == node)
+        profiles += [_averaged(each, of_parents) for each in _of_group(group, estimator.parameters_[node], None)]
+    return Classes(estimator.latent_states_[latent].mass, share, profiles, str(latent))
+
+
+def _joint_with_parents(estimator, latent, node) -> np.ndarray:
+    """p(latent, parents of a node), (n_states, n_joint_states)."""
+    parents = estimator.structure_.parents(node)
+    others = [parent for parent in parents if parent != latent]
+    joint = estimator.query([latent, *others]).values
+    if latent not in parents:
+        return joint.reshape(len(joint), -1)
+    of_states = np.zeros((len(joint), *joint.shape))
+    of_states[np.arange(len(joint)), np.arange(len(joint))] = joint
+    return np.moveaxis(of_states, 1, 1 + parents.index(latent)).reshape(len(joint), -1)
+
+
+def _averaged(profile: Probabilities | Numbers, fractions: np.ndarray) -> Probabilities | Numbers:
+    """A column in mixtures of its classes, fractions (n_mixtures, n_classes)."""
+    if isinstance(profile, Probabilities):
+        return Probabilities(profile.name, profile.labels, fractions @ profile.values, None)
+    mean = fractions @ profile.values
+    squares = fractions @ (profile.deviations**2 + profile.values**2)
+    return Numbers(profile.name, mean, np.sqrt(np.maximum(squares - mean**2, 0.0)), None)

@@ -8,15 +8,15 @@ from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._names import did_you_mean
+from skvbem.plotting.display import Display, need_matplotlib
 from skvbem.plotting.labels import INK, percent
-from skvbem.plotting.requirements import need_matplotlib
 
 # From no probability to certainty: light to the blue of the other displays.
 _COLORS = ("#f4f7fa", "#d6e6f5", "#9dc0e0", "#5b92c4", "#2f6ea5", "#1d4e7a")
 _CELL, _MAX_WIDTH = 0.46, 12.0  # inches
 
 
-class SharedParentDisplay:
+class SharedParentDisplay(Display):
     """P(two observed nodes share a hidden parent), in percent, for every pair; on the diagonal, P(a node has one).
 
     These probabilities do not depend on what latents are called. Make one with :meth:`from_estimator`; the constructor
@@ -88,31 +88,14 @@ class SharedParentDisplay:
         order = together(values) if nodes is None else [known.index(node) for node in nodes]
         return cls(values[np.ix_(order, order)], [known[k] for k in order]).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Plot the probabilities.
+    def _size(self):
+        side = min(_CELL * len(self.nodes), _MAX_WIDTH)
+        return side + 1.6, side + 1.2
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            By default in a new figure of fitting size.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        need_matplotlib(type(self).__name__)
-        from matplotlib import pyplot as plt
+    def _draw(self, ax) -> None:
         from matplotlib.colors import LinearSegmentedColormap
 
         values, n = np.asarray(self.probabilities, dtype=float), len(self.nodes)
-        if ax is None:
-            side = min(_CELL * n, _MAX_WIDTH)
-            _, ax = plt.subplots(figsize=(side + 1.6, side + 1.2), layout="constrained")
         colors = LinearSegmentedColormap.from_list("probability", _COLORS)
         shown = np.ma.masked_array(values, np.triu(np.ones((n, n), dtype=bool), 1))
         ax.pcolormesh(shown, cmap=colors, vmin=0.0, vmax=1.0, edgecolor="white", linewidth=1.5)
@@ -131,8 +114,6 @@ class SharedParentDisplay:
         ax.tick_params(length=0, labelcolor=INK)
         ax.spines[:].set_visible(False)
         ax.set_title("share a hidden parent, %\n(diagonal: have one)", loc="left", size=9, color=INK)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def together(probabilities: np.ndarray) -> list[int]:

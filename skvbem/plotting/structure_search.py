@@ -8,9 +8,9 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem.plotting.candidates import short_names, varying
+from skvbem.plotting.display import Display, need_matplotlib
 from skvbem.plotting.labels import INK, label_at_right, percent, plain_axes, series
-from skvbem.plotting.requirements import need_matplotlib
-from skvbem.plotting.search.candidates import short_names, varying
 
 _N_PARAMETERS = "n_free_parameters"
 # Candidates that are named: at most so many, of at least so much posterior probability.
@@ -22,7 +22,7 @@ _N_STAGGERED_AS_FAR = 8
 _TICKS = np.array([0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000])
 
 
-class StructureSearchDisplay:
+class StructureSearchDisplay(Display):
     """Scores of the candidates of a search against numbers of parameters, or against a parameter; the best is bold.
 
     Make one with :meth:`from_estimator`, or with :meth:`from_evidence` of models fitted one by one; the constructor
@@ -232,28 +232,10 @@ class StructureSearchDisplay:
             title=(f"{kinds[0]}   " if len(kinds) == 1 else "") + (_BARS if errors else ""),
         ).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Plot the scores.
+    def _size(self):
+        return 6.4 if self.names is None else 9.4, 4.0
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            By default in a new figure. Names are written right of the axes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        need_matplotlib(type(self).__name__)
-        from matplotlib import pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6.4 if self.names is None else 9.4, 4.0), layout="constrained")
+    def _draw(self, ax) -> None:
         scores = {name: np.asarray(values, dtype=float) for name, values in self.scores.items()}
         best = {
             name: int(np.nanargmax(values)) if self.best_index is None else self.best_index
@@ -279,8 +261,6 @@ class StructureSearchDisplay:
             label_at_right(ax, _names_of_series(x, scores))
         elif self.probabilities is not None:
             self._tell_probabilities(ax, x, values, best[name])
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_series(self, ax, name, x, values, best, colors, marker, all_differ) -> None:
         """Draw all candidates, the best bold, with bars where standard errors are known."""

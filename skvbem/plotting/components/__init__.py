@@ -1,1 +1,0 @@
-"""Displays of the components of mixtures and of the classes of networks."""

@@ -1,1 +1,0 @@
-"""Displays of hidden Markov models."""

@@ -1,1 +1,0 @@
-"""Pictures of linear dynamical systems."""
