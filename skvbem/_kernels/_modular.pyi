@@ -1,3 +1,0 @@
-from numpy.typing import NDArray
-
-def rank(matrix: NDArray) -> int: ...

@@ -1,9 +1,0 @@
-from numpy.typing import NDArray
-
-def expected(
-    d: int, n_components: int, shared: bool, cells: NDArray, natural: NDArray, normalizer: NDArray, valid: NDArray
-) -> None: ...
-def most_likely(
-    d: int, n_components: int, shared: bool, floor: float, statistics: NDArray, natural: NDArray, sure: NDArray
-) -> None: ...
-def increment(d: int, n_components: int, shared: bool, cells: NDArray, statistics: NDArray, out: NDArray) -> None: ...
