@@ -44,9 +44,10 @@ from math import prod
 from typing import Any, Protocol, Self
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from skvbem._numerics import first_axes_last
-from skvbem.emissions.symmetries import SignedPermutations, nothing_changed
+from skvbem.emissions.symmetries import SignedPermutations, combined, nothing_changed
 from skvbem.families import Dirichlet
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -126,21 +127,64 @@ class Step(ABC):
         self.add(block, chosen.astype(float), total)
 
 
+class Hidden(ABC):
+    """Continuous variables that rows of an emission hide besides their labels, such as the factors of factor analyzers.
+
+    Functions of this module, such as `symmetries`, put together what the groups of columns of an emission hide.
+    """
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the numbers of these variables are yet to be chosen."""
+        return False
+
+    @abstractmethod
+    def n_symmetries(self, component: int | None = None) -> int:
+        """Number of symmetries of a component's hidden variables; of the component that has most if None."""
+
+    @abstractmethod
+    def symmetries(self, component: int) -> SignedPermutations:
+        """Symmetries of a component's hidden variables, such as their orders and signs, as changes of its own cells."""
+
+    @abstractmethod
+    def classes(self, n_components: int) -> np.ndarray:
+        """Class of each component, (n_components,): only components of one class are exchangeable."""
+
+    @abstractmethod
+    def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
+        """Tangent directions of rotations of the hidden variables, in natural parameters, (n_cells, n_rotations)."""
+
+    @abstractmethod
+    def start_natural(self, prior: Any) -> np.ndarray:
+        """Natural parameters (n_cells,) under which rows of known components are completed for a start."""
+
+    @abstractmethod
+    def n_redundant_parameters(self, components: np.ndarray) -> int:
+        """Dimensions of the parameters of some components, (n_components,), without effect on the density of rows."""
+
+    def condensed(self, blocks: Iterable[tuple[Any, np.ndarray]]) -> tuple[Any, np.ndarray] | None:
+        """Few rows that have the bound of all where there is one component, and their weights; None if there are none.
+
+        Parameters
+        ----------
+        blocks : iterable of (table, weights)
+            All rows.
+        """
+        return None
+
+
 class Emission(ABC):
     """An observation model: a value, the same for every component."""
 
-    #: Components that known labels name, the first ones, which keep their places: none where no labels are known.
+    #: Number of components that known labels may name, the first ones; 0 where no labels are known.
     n_levels: int = 0
+    #: Those of them that label a row.
+    named: tuple[int, ...] = ()
 
     @property
-    def is_from_outside(self) -> bool:
-        """Whether it is not the library's own, so that `skvbem.emissions.outside` looks at what it returns."""
-        return type(self).__module__.partition(".")[0] != "skvbem"
-
-    @property
-    def counts_factors(self) -> bool:
-        """Whether its numbers of factors are to be counted."""
-        return False
+    def hidden(self) -> Hidden | None:
+        """What rows hide besides their labels, if that has symmetries or a start of its own; see `Hidden`."""
+        return None
 
     @property
     @abstractmethod
@@ -157,40 +201,6 @@ class Emission(ABC):
         """A prior that is the same for all components, and moves and scales with the data."""
 
     @property
-    def n_symmetries(self) -> int:
-        """Changes of what rows of one component hide besides it that no likelihood and no prior tells; 1 if none.
-
-        Where components differ in it, those of the component that has most.
-        """
-        return 1
-
-    def kinds(self, n_components: int) -> np.ndarray:
-        """Numbers of kinds of components, (n_components,): the emission tells those of two kinds apart; all alike here.
-
-        Components of one kind may change places, if the prior lets them.
-        """
-        return np.zeros(n_components, dtype=int)
-
-    def n_symmetries_of(self, component: int) -> int:
-        """Changes of what rows of one component hide besides it."""
-        return self.n_symmetries
-
-    def symmetries(self, component: int = 0) -> SignedPermutations:
-        """Changes of what rows hide that nothing tells, as changes of the cells that are a component's own."""
-        return nothing_changed(self.own_cells)
-
-    def turns(self, natural: np.ndarray) -> np.ndarray:
-        """Directions in which turns of continuous variables that rows hide move natural parameters (n_cells,).
-
-        The likelihood stays as it is along each of them. None here.
-
-        Returns
-        -------
-        ndarray of shape (n_cells, n_turns)
-        """
-        return np.zeros((len(natural), 0))
-
-    @property
     def own_cells(self) -> int:
         """Cells of statistics that belong to one component alone."""
         return int((self.component_of_cell(1) == 0).sum())
@@ -199,10 +209,6 @@ class Emission(ABC):
         """Components of statistics of so many cells."""
         one, two = (len(self.component_of_cell(k)) for k in (1, 2))
         return 1 + (n_cells - one) // (two - one)
-
-    def start_natural(self, prior: Any) -> np.ndarray:
-        """Natural parameters (n_cells,) under which rows of known components are completed for a start."""
-        return prior.expected_natural()
 
     @abstractmethod
     def survey(self, values: Any, before: Any = None) -> Any:
@@ -329,23 +335,9 @@ class Emission(ABC):
         """
         return True
 
-    def n_redundant_parameters(self, components: np.ndarray) -> int:
-        """Dimensions of the parameters of some components, (n_components,), that no distribution of rows tells."""
-        return 0
-
     @property
     def n_outcomes(self) -> tuple[int, ...] | None:
         """Values of each column, if columns are independent given the component and have finitely many."""
-        return None
-
-    def condensed(self, blocks: Iterable[tuple[Any, np.ndarray]]) -> tuple[Any, np.ndarray] | None:
-        """Few rows that are to one component what all of them are, and their weights; None if there are none such.
-
-        Parameters
-        ----------
-        blocks : iterable of (table, weights)
-            All rows.
-        """
         return None
 
     def row_order(self, table: Any) -> np.ndarray | None:
@@ -391,6 +383,92 @@ class Emission(ABC):
 def parts_of(emission: Any) -> Sequence[Emission]:
     """The emissions of groups of columns: several of `Independent`, else the one."""
     return getattr(emission, "parts", (emission,))
+
+
+def from_outside(emission: Emission) -> list[tuple[int, Emission]]:
+    """The emissions of groups of columns whose classes are not the library's own, and the numbers of the groups."""
+    parts = enumerate(parts_of(emission))
+    return [(k, part) for k, part in parts if type(part).__module__.partition(".")[0] != "skvbem"]
+
+
+# What rows hide besides their labels, of the whole of an emission -----------------------------------------------------
+
+
+def counts_factors(emission: Emission) -> bool:
+    """Whether the numbers of factors of some group are yet to be chosen."""
+    return any(part.hidden is not None and part.hidden.is_counted for part in parts_of(emission))
+
+
+def n_symmetries(emission: Emission, component: int | None = None) -> int:
+    """Number of symmetries of a component's hidden variables; of the component that has most if None."""
+    return prod(part.hidden.n_symmetries(component) for part in parts_of(emission) if part.hidden is not None)
+
+
+def symmetries(emission: Emission, component: int) -> SignedPermutations:
+    """Symmetries of a component's hidden variables, as changes of the cells that are its own."""
+    parts = [
+        nothing_changed(part.own_cells) if part.hidden is None else part.hidden.symmetries(component)
+        for part in parts_of(emission)
+    ]
+    return parts[0] if len(parts) == 1 else combined(parts)
+
+
+def exchangeability_classes(emission: Emission, n_components: int) -> np.ndarray:
+    """Class of each component, (n_components,): only components of one class are exchangeable.
+
+    A component that labels a row is in a class of its own.
+    """
+    named = np.zeros(n_components, dtype=int)
+    named[list(emission.named)] = 1 + np.arange(len(emission.named))
+    hidden = [part.hidden for part in parts_of(emission)]
+    classes = [*(each.classes(n_components) for each in hidden if each is not None), named]
+    return np.unique(np.stack(classes), axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def rotation_tangents(emission: Emission, natural: np.ndarray) -> np.ndarray:
+    """Tangent directions of rotations of hidden variables, in natural parameters, (n_cells, n_rotations)."""
+    parts, n_components = parts_of(emission), emission.n_components(len(natural))
+    ends = np.cumsum([len(part.component_of_cell(n_components)) for part in parts])
+    return block_diag(
+        *(
+            np.zeros((len(cells), 0)) if part.hidden is None else part.hidden.rotation_tangents(cells)
+            for part, cells in zip(parts, np.split(natural, ends[:-1]))
+        )
+    )
+
+
+def start_natural(emission: Emission, prior: Any) -> np.ndarray:
+    """Natural parameters (n_cells,) under which rows of known components are completed for a start."""
+    parts = parts_of(emission)
+    blocks = prior.blocks if len(parts) > 1 else (prior,)
+    return np.concatenate(
+        [
+            block.expected_natural() if part.hidden is None else part.hidden.start_natural(block)
+            for part, block in zip(parts, blocks)
+        ]
+    )
+
+
+def n_redundant_parameters(emission: Emission, components: np.ndarray) -> int:
+    """Dimensions of the parameters of some components, (n_components,), without effect on the density of rows."""
+    hidden = (part.hidden for part in parts_of(emission))
+    return sum(each.n_redundant_parameters(components) for each in hidden if each is not None)
+
+
+def condensed(emission: Emission, blocks: Iterable[tuple[Any, np.ndarray]]) -> tuple[Any, np.ndarray] | None:
+    """Few rows that have the bound of all where there is one component, and their weights; None if there are none.
+
+    Parameters
+    ----------
+    emission : Emission
+    blocks : iterable of (table, weights)
+        All rows.
+    """
+    (first, *others) = parts_of(emission)
+    return None if others or emission.n_levels or first.hidden is None else first.hidden.condensed(blocks)
+
+
+# Arrays of statistics and of rows -------------------------------------------------------------------------------------
 
 
 def relabeled(cells: np.ndarray, component_of_cell: np.ndarray, order: np.ndarray) -> np.ndarray:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from skvbem.emissions.base import Emission, Step
-from skvbem.emissions.symmetries import SignedPermutations, combined
 from skvbem.families import Dirichlet, Product
 from skvbem.families.parallel_generator import ParallelGenerator
 
@@ -26,16 +23,6 @@ class Independent(Emission):
     """
 
     parts: tuple[Emission, ...]
-
-    @property
-    def is_from_outside(self) -> bool:
-        """Whether some group's emission is not the library's own."""
-        return any(part.is_from_outside for part in self.parts)
-
-    @property
-    def counts_factors(self) -> bool:
-        """Whether numbers of factors of some group are to be counted."""
-        return any(part.counts_factors for part in self.parts)
 
     @property
     def n_columns(self) -> int:
@@ -131,10 +118,6 @@ class Independent(Emission):
         """Whether one group does: then it does so for the others."""
         return any(part.identifies_components for part in self.parts)
 
-    def n_redundant_parameters(self, components: np.ndarray) -> int:
-        """Parameters without effect on the density, of all groups."""
-        return sum(part.n_redundant_parameters(components) for part in self.parts)
-
     @property
     def n_outcomes(self) -> tuple[int, ...] | None:
         """Values of the columns of all groups, if all have finitely many."""
@@ -161,35 +144,6 @@ class Independent(Emission):
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell belongs to; -1 where it belongs to all."""
         return np.concatenate([part.component_of_cell(n_components) for part in self.parts])
-
-    def start_natural(self, prior: Product) -> np.ndarray:
-        """Natural parameters of the groups for a start."""
-        return np.concatenate([part.start_natural(of_part) for part, of_part in zip(self.parts, prior.blocks)])
-
-    def n_symmetries_of(self, component: int) -> int:
-        """As many as the groups have together for a component."""
-        return prod(part.n_symmetries_of(component) for part in self.parts)
-
-    @property
-    def n_symmetries(self) -> int:
-        """As many as the groups have together."""
-        return prod(part.n_symmetries for part in self.parts)
-
-    def kinds(self, n_components: int) -> np.ndarray:
-        """Numbers of kinds of components: no group tells those of one kind apart."""
-        of_groups = np.stack([part.kinds(n_components) for part in self.parts])
-        return np.unique(of_groups, axis=1, return_inverse=True)[1].reshape(-1)
-
-    def symmetries(self, component: int = 0) -> SignedPermutations:
-        """All changes of some groups."""
-        return combined([part.symmetries(component) for part in self.parts])
-
-    def turns(self, natural: np.ndarray) -> np.ndarray:
-        """Directions in which turns within each group move natural parameters, (n_cells, n_turns)."""
-        n_components = self.n_components(len(natural))
-        ends = np.cumsum([len(part.component_of_cell(n_components)) for part in self.parts])
-        of_parts = np.split(natural, ends[:-1])
-        return block_diag(*(part.turns(of_part) for part, of_part in zip(self.parts, of_parts)))
 
     @property
     def cells_per_component(self) -> int:

@@ -73,13 +73,6 @@ class KnownLabels:
         """Another emission of rows, which knows the same labels."""
         return type(self)(emission, self.n_levels, self.named)
 
-    def kinds(self, n_components: int) -> np.ndarray:
-        """Numbers of kinds of components: one that labels a row is of a kind of its own."""
-        kind = np.zeros(n_components, dtype=int)
-        kind[list(self.named)] = 1 + np.arange(len(self.named))
-        both = np.stack([self.of_rows.kinds(n_components), kind])
-        return np.unique(both, axis=1, return_inverse=True)[1].reshape(-1)
-
     def step(self, natural: np.ndarray, table: PartlyLabeled) -> Step:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
         return _LabeledStep(self.of_rows.step(natural, table.rows))
@@ -111,11 +104,6 @@ class KnownLabels:
     def size_of_terms(self, table: PartlyLabeled, weight: np.ndarray) -> float:
         """Sum over rows of the terms of the log likelihood that cancel each other, nats."""
         return self.of_rows.size_of_terms(table.rows, weight)
-
-    def condensed(self, blocks: Any) -> tuple[PartlyLabeled, np.ndarray] | None:
-        """Few rows that are to one component what all of them are: with one component labels say nothing."""
-        few = self.of_rows.condensed((table.rows, weight) for table, weight in blocks)
-        return None if few is None else (PartlyLabeled(few[0], np.full(len(few[1]), -1)), few[1])
 
 
 class _LabeledStep(Step):

@@ -10,17 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.emissions.base import Emission, parts_of
+from skvbem.emissions.base import Emission, from_outside
 from skvbem.emissions.linear import LinearEmission
 from skvbem.families.base import ConjugateFamily
 
 # Numbers of rows that methods are tried on: two, so that axes in the wrong order show whatever the other axes are.
 _N_TRIED = 2, 3
-
-
-def from_outside(emission: Emission) -> list[tuple[int, Emission]]:
-    """The emissions of groups of columns whose classes are not the library's own, and the numbers of the groups."""
-    return [(k, part) for k, part in enumerate(parts_of(emission)) if part.is_from_outside]
 
 
 def likely_defect(emission: Emission) -> str | None:

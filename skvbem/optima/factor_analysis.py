@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 
+from skvbem.emissions.base import start_natural
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 
@@ -45,7 +46,7 @@ class FactorStarts:
             rng = np.random.default_rng([*self.seed, number])
             drawn = np.sqrt(_SHARE / max(emission.n_factors, 1)) * rng.standard_normal(emission.loadings.shape)
             loadings.append(emission.loadings if kind == "principal" else drawn)
-        starts = [replace(emission, loadings=each).start_natural(prior) for each in loadings]
+        starts = [start_natural(replace(emission, loadings=each), prior) for each in loadings]
         return model.started(statistics_at(model, np.stack(starts, axis=1), ascent.data))
 
 

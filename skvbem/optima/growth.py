@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skvbem.emissions import Emission
+from skvbem.emissions.base import counts_factors
 from skvbem.emissions.factor.numbers import (
     Numbers,
     most_factors,
@@ -102,7 +103,7 @@ class Growth:
         n = state.model.n_components
         yield from self._without_empty(state)
         other_factors = []
-        if self.emission.counts_factors:
+        if counts_factors(self.emission):
             for reached in self._factors(n).births_and_deletions(state):
                 yield reached
                 other_factors.append(reached)
@@ -241,7 +242,7 @@ class Growth:
 
     def _pruned(self, state: State) -> State:
         """A state without factors that its components do not need."""
-        return self._factors(state.model.n_components).pruned(state) if self.emission.counts_factors else state
+        return self._factors(state.model.n_components).pruned(state) if counts_factors(self.emission) else state
 
     def _anew(self, n_components: int, numbers: Numbers) -> State:
         """A mixture fitted from new starts."""

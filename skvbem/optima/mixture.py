@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.emissions.base import exchangeability_classes
 from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.optima.labels import LabelMethod
@@ -30,7 +31,7 @@ class MixtureMethod(LabelMethod):
     def stages(self, ascent: MixtureAscent) -> list[Ascent]:
         """Steps on samples of the rows, each of some times as many as the one before; on distinct ones if few are."""
         data, emission = ascent.data, ascent.model.emission
-        labels, named = ascent.rows.labels, getattr(emission, "named", ())
+        labels, named = ascent.rows.labels, emission.named
         if labels is not None and not np.isin(named, labels).all():
             return []  # a sample in which a label is lacking leaves its component no place
         if not len(ascent.rows) or not len(data) > _MAX_ROWS_AT_ONCE * (
@@ -51,8 +52,8 @@ class MixtureMethod(LabelMethod):
         """The fit with its components sorted as the prior of the weights has them, if that raises the bound."""
         model = ascent.model
         order = model.preferred_order(fit.statistics)
-        if order is None or np.ptp(model.emission.kinds(model.n_components)) > 0:
-            return fit  # components of two kinds do not change places by themselves: their numbers go with them
+        if order is None or np.ptp(exchangeability_classes(model.emission, model.n_components)) > 0:
+            return fit  # components of two classes do not change places by themselves: their numbers go with them
         ordered = model.relabeled(fit.statistics, order)
         if np.array_equal(ordered, fit.statistics):
             return fit

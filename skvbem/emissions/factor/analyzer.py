@@ -20,11 +20,9 @@ back to it. So rows are completed for a start by the principal components of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
-from math import factorial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -36,17 +34,15 @@ from skvbem._names import shown
 from skvbem._numerics import diagonal_places, log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
-from skvbem.emissions.factor.orders import turned_factors
-from skvbem.emissions.factor.second_moments import corners_of, principal_loadings, root_of
+from skvbem.emissions.factor.hidden import HiddenFactors
+from skvbem.emissions.factor.second_moments import principal_loadings
 from skvbem.emissions.factor.step import FactorStep
 from skvbem.emissions.factor.table import FactorTable, MatricesOfColumns
 from skvbem.emissions.gaussian.dense_step import missing_patterns
-from skvbem.emissions.moments import in_units, weighted_moments
+from skvbem.emissions.moments import weighted_moments
 from skvbem.emissions.specification import NormalSpecification, Parameters, finite, positive
-from skvbem.emissions.symmetries import SignedPermutations
 from skvbem.families import Regression, RegressionPoint
-from skvbem.families.hierarchical import Hierarchical, regression_of, with_learned_precisions
-from skvbem.families.regression import rotation_tangent
+from skvbem.families.hierarchical import Hierarchical, with_learned_precisions
 
 
 class FactorGaussian(NormalSpecification):
@@ -267,9 +263,9 @@ class FactorAnalyzer(Emission):
         return cls(*units, moments.has_gaps, loadings, spherical, tied, moments.total_weight, (), correlation, group_of)
 
     @property
-    def counts_factors(self) -> bool:
-        """Whether the numbers of factors are to be counted."""
-        return self.correlation.size > 0
+    def hidden(self) -> HiddenFactors:
+        """The factors of rows."""
+        return HiddenFactors(self)
 
     def with_numbers(self, numbers: Sequence[int]) -> Self:
         """The emission with another number of factors in each component; all the same where these are."""
@@ -409,18 +405,6 @@ class FactorAnalyzer(Emission):
         precisions = packed[:, first][..., diagonal_places(1 + self.n_factors)[1:]]
         return np.where(self.in_use(prior.n_components)[:, None, 1:], precisions, np.nan)
 
-    def start_natural(self, prior: Any) -> np.ndarray:
-        """Natural parameters (n_cells,) under which rows are completed where their components are known for a start.
-
-        All components have the loadings of the principal components of the data.
-        """
-        family = regression_of(prior)
-        k, noise_of = family.n_components, family.noise_of_row
-        coefficients = np.tile(np.column_stack([self.mean, self.loadings]), (k, 1))
-        noise = np.maximum(1 - (self.loadings**2).sum(axis=1), 0.05)
-        of_noise = np.bincount(noise_of, np.tile(noise, k)) / np.bincount(noise_of)
-        return prior.natural(RegressionPoint(coefficients, 1 / of_noise))
-
     def survey(self, values: np.ndarray, before: FactorTable | None = None) -> FactorTable:
         """A table without rows: nothing need be known of all."""
         none = np.zeros((0, self.n_columns), dtype=bool)
@@ -430,29 +414,6 @@ class FactorAnalyzer(Emission):
         """A table of rows, (n_rows, d), NaN where a cell is missing. The values are not copied."""
         values = np.asarray(values)
         return FactorTable(self.origin, self.unit, values, *missing_patterns(values))
-
-    def condensed(self, blocks: Iterable[tuple[FactorTable, np.ndarray]]) -> tuple[FactorTable, np.ndarray] | None:
-        """Rows at the corners of a simplex with the mean and the covariance of all, where no cell is missing.
-
-        The log likelihood of a row is quadratic in it, so that no more of many rows enters the bound.
-        """
-        d, n = self.n_columns, 0.0
-        total, products = np.zeros(d), np.zeros((d, d))
-        for block, weight in blocks:
-            if block.pattern is not None:
-                return None
-            for rows, w in in_units(block.values, weight, self.origin, self.unit):
-                n += float(w.sum())
-                total += w @ rows
-                if not (w == 1.0).all():
-                    rows *= np.sqrt(w)[:, None]
-                products += rows.T @ rows
-        if n <= 0:
-            return None
-        mean = total / n
-        values = mean + corners_of(root_of(products / n - mean[:, None] * mean))
-        whole = FactorTable(np.zeros(d), np.ones(d), values, None, np.zeros((0, d), dtype=bool))
-        return whole, np.full(d + 1, n / (d + 1))
 
     def row_order(self, table: FactorTable) -> np.ndarray | None:
         """Rows with the same cells missing together."""
@@ -554,52 +515,6 @@ class FactorAnalyzer(Emission):
     def cells_per_component(self) -> int:
         """Cells of natural parameters, and of statistics, of one component, those of all among them."""
         return len(self.layout(1).coordinates)
-
-    def n_redundant_parameters(self, components: np.ndarray) -> int:
-        r"""Turns of the factors of each component, factors that are not in use, and what no covariance has room for.
-
-        Loadings and noises of q factors of d columns make a family of covariances of
-        :math:`\min(dq - q(q-1)/2 + d, d(d+1)/2)` dimensions, with one noise for all of
-        :math:`\min(dq - q(q-1)/2 + 1, d(d+1)/2)`.
-        """
-        d, n_redundant = self.n_columns, 0
-        n_noises = 0 if self.tied else 1 if self.spherical else d
-        for of_component in self.in_use(len(components))[components, 1:].sum(axis=1).tolist():
-            dimension = d * of_component - of_component * (of_component - 1) // 2 + n_noises
-            n_redundant += d * self.n_factors + n_noises - min(dimension, d * (d + 1) // 2)
-        return n_redundant
-
-    @property
-    def n_symmetries(self) -> int:
-        """Factors change their places and their signs."""
-        return 2**self.n_factors * factorial(self.n_factors)
-
-    def n_symmetries_of(self, component: int) -> int:
-        """Changes of places and signs of the factors that a component has."""
-        q = self._n_used(component)
-        return 2**q * factorial(q)
-
-    def _n_used(self, component: int) -> int:
-        return self.n_factors_of[component] if self.n_factors_of else self.n_factors
-
-    def kinds(self, n_components: int) -> np.ndarray:
-        """Numbers of factors: components that have as many are of one kind."""
-        return np.array(self.numbers(n_components))
-
-    def symmetries(self, component: int = 0) -> SignedPermutations:
-        """All orders and signs of the factors that a component has."""
-        n_matrices = len(self.matrices.groups)
-        return turned_factors(self._n_used(component), self.n_factors, self.n_columns, n_matrices, self.own_cells)
-
-    def turns(self, natural: np.ndarray) -> np.ndarray:
-        """Directions in which each two factors of a component turn in their plane."""
-        k, directions = self.n_components(len(natural)), [np.zeros((len(natural), 0))]
-        for component in range(k):
-            for i, j in combinations(range(1, 1 + self._n_used(component)), 2):
-                turn = np.zeros((k, 1 + self.n_factors, 1 + self.n_factors))
-                turn[component, i, j], turn[component, j, i] = 1.0, -1.0
-                directions.append(rotation_tangent(self.layout(k), natural, turn)[:, None])
-        return np.hstack(directions)
 
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""

@@ -22,7 +22,7 @@ from scipy.special import stdtrit
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Step, by_row
-from skvbem.emissions.gaussian.base import NormalPriorEmission
+from skvbem.emissions.gaussian.dense import NormalPriorEmission
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions.moments import weighted_moments
 from skvbem.families import NormalGamma, NormalPoint

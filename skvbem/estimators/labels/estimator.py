@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import N_JOBS, Interval, IterationReport, StrOptions, check_feature_names_in, warn
 from skvbem.blocks import Blocks, is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Emission
-from skvbem.emissions.base import parts_of
+from skvbem.emissions.base import counts_factors, from_outside, parts_of
 from skvbem.emissions.outside import check_shapes
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.estimators.base import OBJECTIVES
@@ -142,7 +142,7 @@ class EmissionEstimator(ReportingEstimator):
         return super()._other_data(where)
 
     def _best_fit(self, model, data, reading, report) -> tuple[Any, FitPlan, Fit, dict]:
-        if not model.emission.counts_factors:
+        if not counts_factors(model.emission):
             return super()._best_fit(model, data, reading, report)
         factors = FactorNumbers(
             partial(self._model_with, reading, n_components=model.n_components),
@@ -210,7 +210,7 @@ class EmissionEstimator(ReportingEstimator):
 
     def _compiled(self, model, reading: Any, n_starts: int) -> Any:
         data = reading.compiled(model)
-        if model.emission.is_from_outside:
+        if from_outside(model.emission):
             first = next(iter(data.chunks()))
             check_shapes(model.emission, first.table, model.prior.blocks[-1], model.n_components)
         return data

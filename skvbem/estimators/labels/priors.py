@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skvbem.emissions import Emission, EmissionSpecification
-from skvbem.emissions.base import parts_of
+from skvbem.emissions.base import from_outside, parts_of
 from skvbem.emissions.outside import check_cells
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
@@ -23,7 +23,7 @@ def resolve_emission_prior(groups: ColumnGroups, emission: Emission, n_component
         prior = emission.default_prior(n_components, options=options)  # type: ignore[call-arg]
     of_groups = prior.blocks if isinstance(prior, Product) and len(options) > 1 else (prior,)
     for group, part, of_group in zip(groups.groups, parts, of_groups):
-        if part.is_from_outside:
+        if from_outside(part):
             check_cells(part, of_group, n_components)
         _check_prior(of_group, group.specification)
     return prior

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_count, check_flag
 from skvbem._compat import N_JOBS, Interval, StrOptions
+from skvbem.emissions.base import counts_factors
 from skvbem.errors import StructureError
 from skvbem.estimators.labels.emission_parameters import refuse_lags
 from skvbem.estimators.labels.priors import resolve_emission_prior
@@ -271,7 +272,7 @@ class VBNetwork(LatentNodesEstimator):
         of_tables.check_size()
         emissions, priors = {}, {}
         for group, emission in reading.emissions(dag):
-            if emission.counts_factors:
+            if counts_factors(emission):
                 raise ValueError(
                     f"n_factors='auto' of node {group.name!r} is a search that {owner} does not make. Give "
                     "FactorGaussian a number of factors, and compare bounds."

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from skvbem._kernels import _modular
+from skvbem.emissions.base import n_redundant_parameters
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences import HMMData
 
@@ -39,7 +40,7 @@ def identifiable_dimension(model: HMM, hidden: Sequence, data: HMMData) -> int:
     if n_steps == 0:
         return 0
     if model.n_components == 1:
-        return model.prior.n_free_parameters - model.emission.n_redundant_parameters(np.ones(1, bool))
+        return model.prior.n_free_parameters - n_redundant_parameters(model.emission, np.ones(1, bool))
     if model.emission.identifies_components:
         return _where_states_are_distinguishable(model, n_steps)
     sizes = model.emission.n_outcomes
@@ -63,7 +64,7 @@ def _where_states_are_distinguishable(model: HMM, n_steps: int) -> int:
     jacobian = model.prior.blocks[2].jacobian(model.prior.mode()[2])
     has_a_say = jacobian[np.concatenate([[True], reached])[state + 1]].any(axis=0)
     of_transitions = (model.transitions.allowed.sum(axis=1) - 1)[left].sum()
-    of_emission = has_a_say.sum() - model.emission.n_redundant_parameters(reached)
+    of_emission = has_a_say.sum() - n_redundant_parameters(model.emission, reached)
     return int(model.initial.prior.n_free_parameters + of_transitions + of_emission)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import softmax
 
 from skvbem.emissions import Emission
-from skvbem.emissions.base import Step
+from skvbem.emissions.base import Step, start_natural
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation
@@ -252,7 +252,7 @@ class HMM(LabelModel):
 
     def statistics_from(self, smoothed_of: Callable[[slice], np.ndarray], data: HMMData, n_lanes: int) -> np.ndarray:
         """Statistics (n_cells, n_lanes) of probabilities of states in blocks of rows, (n_lanes, n_states, n_rows)."""
-        natural = np.repeat(self.emission.start_natural(self.prior.blocks[2])[:, None], n_lanes, axis=1)
+        natural = np.repeat(start_natural(self.emission, self.prior.blocks[2])[:, None], n_lanes, axis=1)
         step = self.emission.step(natural, data.table)
         total, n_states = step.zeros(), self.n_components
         first, pairs = np.zeros((n_lanes, n_states)), np.zeros((n_lanes, n_states, n_states))

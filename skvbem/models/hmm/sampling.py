@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from skvbem.capabilities import Relabelings
+from skvbem.emissions.base import exchangeability_classes, n_symmetries
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.hmm.model import HMM
 from skvbem.models.labels.relabelings import are_alike, orders_within, signed_relabelings
@@ -47,21 +48,21 @@ def relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
     cells = np.stack([np.flatnonzero(state == k) for k in range(n_states)])
     # priors that take states for alike have natural parameters that do
     natural = model.prior.blocks[2].expected_natural()[cells]
-    kinds = model.emission.kinds(n_states)
-    alike = are_alike(natural, kinds) and all(
+    classes = exchangeability_classes(model.emission, n_states)
+    alike = are_alike(natural, classes) and all(
         np.array_equal(rows.relabeled(order).concentration, rows.concentration)
         for rows in (model.initial, model.transitions)
         for order in (np.roll(np.arange(n_states), 1), _swapped(n_states))
     )  # a turn and a swap make all permutations
     alike = bool(alike and n_states > 1)
-    if model.emission.n_symmetries > 1:
+    if n_symmetries(model.emission) > 1:
         return signed_relabelings(model, n_chain + cells, model.cells_in_order, alike, limit)
     if not alike:
         return ListedRelabelings(np.arange(model.n_cells)[None])
-    orders = orders_within(kinds, limit)
+    orders = orders_within(classes, limit)
     if orders is not None:
         return ListedRelabelings(model.cells_in_order(orders))
-    return _ManyStates(model.cells_in_order, n_chain + cells) if np.ptp(kinds) == 0 else None
+    return _ManyStates(model.cells_in_order, n_chain + cells) if np.ptp(classes) == 0 else None
 
 
 class _ManyStates(SequentialRelabelings):

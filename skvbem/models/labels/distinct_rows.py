@@ -20,6 +20,7 @@ import numpy as np
 
 from skvbem.data import mixed
 from skvbem.emissions import Emission
+from skvbem.emissions.base import from_outside
 from skvbem.emissions.outside import checked_coordinates
 
 # Distinct rows sampled at most.
@@ -187,7 +188,7 @@ def _hashed(chunks: Callable[[], Iterable]) -> Iterator[tuple[int, np.ndarray, n
 
 def coordinates_of(emission: Emission, block: Any) -> np.ndarray:
     """Rows of a block as points in which seeds are drawn, (n_rows, n_axes)."""
-    return checked_coordinates(emission, block) if emission.is_from_outside else emission.seeding_coordinates(block)
+    return checked_coordinates(emission, block) if from_outside(emission) else emission.seeding_coordinates(block)
 
 
 @dataclass(frozen=True, eq=False)

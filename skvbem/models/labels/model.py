@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from skvbem.emissions import Emission
-from skvbem.emissions.base import Step
+from skvbem.emissions.base import Step, n_redundant_parameters, rotation_tangents
 from skvbem.emissions.known_labels import without_labels
 from skvbem.emissions.outside import likely_defect
 from skvbem.families import Product
@@ -109,7 +109,7 @@ class LabelModel(LatentModel):
     def n_free_parameters(self) -> int:
         """Parameters of all components, but for those of emissions that no data can tell apart."""
         everywhere = np.ones(self.n_components, dtype=bool)
-        return self.prior.n_free_parameters - self.emission.n_redundant_parameters(everywhere)
+        return self.prior.n_free_parameters - n_redundant_parameters(self.emission, everywhere)
 
     @property
     def first_emission_cell(self) -> int:
@@ -118,7 +118,7 @@ class LabelModel(LatentModel):
 
     def turns(self, natural: np.ndarray) -> np.ndarray:
         """Directions in which turns of what the emission hides move natural parameters, (n_cells, n_turns)."""
-        of_emission = self.emission.turns(np.ascontiguousarray(self.prior.split(natural)[-1]))
+        of_emission = rotation_tangents(self.emission, np.ascontiguousarray(self.prior.split(natural)[-1]))
         return np.pad(of_emission, ((self.first_emission_cell, 0), (0, 0)))
 
     def step(self, natural: np.ndarray, data: LabeledRows) -> Step:

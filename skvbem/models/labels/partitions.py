@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.emissions.base import from_outside
 from skvbem.models.labels.distinct_rows import DistinctRows
 
 # Changes in turn of each search.
@@ -44,7 +45,7 @@ class Partitions:
 
     def transferred(self, labels: np.ndarray) -> tuple[np.ndarray, float] | None:
         """Labels that no transfer makes more probable, and their evidence; None where no swift way finds them."""
-        if self.emission.is_from_outside:
+        if from_outside(self.emission):
             return None
         return self.emission.transferred(self.blocks, self.rows.weight, self.prior, self.order, labels)
 

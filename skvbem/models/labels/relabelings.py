@@ -10,6 +10,7 @@ from math import factorial, lgamma, prod
 import numpy as np
 
 from skvbem.capabilities import Relabelings
+from skvbem.emissions.base import exchangeability_classes, n_symmetries, symmetries
 from skvbem.errors import TooLargeError
 from skvbem.models.labels.model import LabelModel
 from skvbem.models.relabelings import SignedRelabelings, listed
@@ -41,8 +42,8 @@ class LabelRelabelings:
         if relabelings is not None:
             return float(np.log(float(relabelings.n)))
         n, emission = self.model.n_components, self.model.emission
-        changes = sum(np.log(float(emission.n_symmetries_of(k))) for k in range(n))
-        return changes + sum(lgamma(size + 1.0) for size in np.bincount(emission.kinds(n)))
+        changes = sum(np.log(float(n_symmetries(emission, k))) for k in range(n))
+        return changes + sum(lgamma(size + 1.0) for size in np.bincount(exchangeability_classes(emission, n)))
 
     def listed_relabelings(self, hidden: Sequence, limit: int) -> np.ndarray:
         """Each as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
@@ -68,35 +69,35 @@ def signed_relabelings(
     cells_in_order : callable of ndarray (n_orders, n_components)
         For each cell the one that takes its place, (n_orders, n_cells).
     alike : bool
-        Whether the prior tells no label from another of its kind.
+        Whether the prior tells no label from another of its class.
     limit : int
     """
     n, emission = model.n_components, model.emission
-    kinds = emission.kinds(n)
-    orders = orders_within(kinds, limit) if alike else np.arange(n)[None]
-    if orders is None or emission.n_symmetries > limit:
+    classes = exchangeability_classes(emission, n)
+    orders = orders_within(classes, limit) if alike else np.arange(n)[None]
+    if orders is None or n_symmetries(emission) > limit:
         return None
-    of_kinds = {kind: emission.symmetries(int(np.argmax(kinds == kind))) for kind in kinds.tolist()}
-    return SignedRelabelings(of_rows, [of_kinds[kind] for kind in kinds.tolist()], orders, cells_in_order(orders))
+    changes = {number: symmetries(emission, int(np.argmax(classes == number))) for number in classes.tolist()}
+    return SignedRelabelings(of_rows, [changes[number] for number in classes.tolist()], orders, cells_in_order(orders))
 
 
-def are_alike(natural: np.ndarray, kinds: np.ndarray) -> bool:
-    """Whether labels of one kind have the same natural parameters, (n_components, n_own): their priors are the same."""
-    first = np.array([np.argmax(kinds == kind) for kind in kinds])
+def are_alike(natural: np.ndarray, classes: np.ndarray) -> bool:
+    """Whether labels of one class have the same natural parameters, (n_components, n_own), so the same prior."""
+    first = np.array([np.argmax(classes == number) for number in classes])
     return bool(np.all(natural == natural[first]))
 
 
-def orders_within(kinds: np.ndarray, limit: int) -> np.ndarray | None:
-    """Orders of labels in which each stands in the place of one of its kind, (n_orders, n_labels); None if too many."""
-    n_orders = prod(factorial(size) for size in np.bincount(kinds))
-    return None if n_orders > limit else np.array(list(_orders_within(kinds)))
+def orders_within(classes: np.ndarray, limit: int) -> np.ndarray | None:
+    """Orders of labels within their classes, (n_orders, n_labels); None if there are more than a limit."""
+    n_orders = prod(factorial(size) for size in np.bincount(classes))
+    return None if n_orders > limit else np.array(list(_orders_within(classes)))
 
 
-def _orders_within(kinds: np.ndarray) -> Iterator[np.ndarray]:
-    """Orders of labels in which each stands in the place of one of its kind; the first leaves all as it is."""
-    members = [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)]
+def _orders_within(classes: np.ndarray) -> Iterator[np.ndarray]:
+    """Orders of labels in which each stands in the place of one of its class; the first leaves all as it is."""
+    members = [np.flatnonzero(classes == number) for number in np.unique(classes)]
     for changed in product(*(permutations(each) for each in members)):
-        order = np.arange(len(kinds))
+        order = np.arange(len(classes))
         for places, labels in zip(members, changed):
             order[places] = labels
         yield order

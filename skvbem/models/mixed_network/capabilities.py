@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.capabilities import Capabilities, Relabelings
+from skvbem.emissions.base import n_redundant_parameters
 from skvbem.graphs import dimension
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.beliefs import latent_entropy
@@ -76,7 +77,7 @@ def identifiable_dimension(model: MixedNetwork, hidden: Sequence, data: Any = No
     ):
         with_table = [parent for parent in model.dag.parents(node) if parent in tables]
         if emission.identifies_components or not with_table:
-            n_of_emissions += block.n_free_parameters - emission.n_redundant_parameters(np.ones(n_states, dtype=bool))
+            n_of_emissions += block.n_free_parameters - n_redundant_parameters(emission, np.ones(n_states, dtype=bool))
             observed |= set(with_table)
             continue
         if emission.n_outcomes is None:

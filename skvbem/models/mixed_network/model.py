@@ -29,7 +29,7 @@ import numpy as np
 
 from skvbem._kernels._workspace import Workspace
 from skvbem._numerics import times_log
-from skvbem.emissions import Emission, Step
+from skvbem.emissions.base import Emission, Step, n_redundant_parameters, n_symmetries, rotation_tangents, start_natural
 from skvbem.families import Dirichlet, Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -131,7 +131,7 @@ class MixedNetwork(LatentModel):
         of_emissions = zip(self.emissions, self.n_states)
         return all(
             np.array_equal(of := emission.component_of_cell(n), np.repeat(np.arange(n), emission.own_cells))
-            or (bool((of >= 0).all()) and emission.n_symmetries == 1)
+            or (bool((of >= 0).all()) and n_symmetries(emission) == 1)
             for emission, n in of_emissions
         )
 
@@ -148,7 +148,7 @@ class MixedNetwork(LatentModel):
     def n_free_parameters(self) -> int:
         """Parameters of tables and emissions, but for those of emissions that no data can tell apart."""
         of_emissions = zip(self.emissions, self.n_states)
-        redundant = sum(each.n_redundant_parameters(np.ones(n, dtype=bool)) for each, n in of_emissions)
+        redundant = sum(n_redundant_parameters(each, np.ones(n, dtype=bool)) for each, n in of_emissions)
         return self.prior.n_free_parameters - redundant
 
     def columns(self, rows: MixedRows) -> dict[int, np.ndarray]:
@@ -281,7 +281,7 @@ class MixedNetwork(LatentModel):
         """
         n_lanes = tables.shape[1]
         naturals = (
-            each.start_natural(block)[:, None].repeat(n_lanes, axis=1)
+            start_natural(each, block)[:, None].repeat(n_lanes, axis=1)
             for each, block in zip(self.emissions, self.prior.blocks[1:])
         )
         statistics, _ = self._pass(np.concatenate([tables, *naturals]), data, factors)
@@ -338,7 +338,7 @@ class MixedNetwork(LatentModel):
     def turns(self, natural: np.ndarray) -> np.ndarray:
         """Directions in which turns of what emissions hide move natural parameters, (n_cells, n_turns)."""
         of_tables, *of_emissions = self.prior.split(natural)
-        parts = [each.turns(np.ascontiguousarray(of_it)) for each, of_it in zip(self.emissions, of_emissions)]
+        parts = [rotation_tangents(each, np.ascontiguousarray(x)) for each, x in zip(self.emissions, of_emissions)]
         starts = np.cumsum([len(of_tables), *map(len, of_emissions)])
         return np.concatenate(
             [np.pad(part, ((first, len(natural) - first - len(part)), (0, 0))) for first, part in zip(starts, parts)],

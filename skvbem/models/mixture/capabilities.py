@@ -10,6 +10,7 @@ import numpy as np
 
 from skvbem._kernels import _mixture
 from skvbem.capabilities import Capabilities, Relabelings
+from skvbem.emissions.base import exchangeability_classes, n_redundant_parameters, n_symmetries
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs import dimension
 from skvbem.graphs.dag import DAG
@@ -62,18 +63,18 @@ def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
     cells = np.stack([np.flatnonzero(component == k) for k in range(model.n_components)])
     # priors that take components for alike have natural parameters that do
     natural = model.prior.expected_natural()[cells]
-    kinds = model.emission.kinds(model.n_components)
-    alike = model.n_components > 1 and model.weights.exchangeable and are_alike(natural, kinds)
-    if model.emission.n_symmetries > 1:
+    classes = exchangeability_classes(model.emission, model.n_components)
+    alike = model.n_components > 1 and model.weights.exchangeable and are_alike(natural, classes)
+    if n_symmetries(model.emission) > 1:
         of_rows = np.stack([each[each >= model.first_emission_cell] for each in cells])
 
         return signed_relabelings(model, of_rows, partial(_places, cells, model.n_cells), alike, limit)
-    exchangeable = np.flatnonzero(np.bincount(kinds)[kinds] > 1)
+    exchangeable = np.flatnonzero(np.bincount(classes)[classes] > 1)
     if not (alike and len(exchangeable)):
         return ListedRelabelings(np.arange(len(component))[None])
-    if np.ptp(kinds[exchangeable]) == 0:
+    if np.ptp(classes[exchangeable]) == 0:
         return relabelings_of_states(cells[exchangeable])
-    orders = orders_within(kinds, limit)
+    orders = orders_within(classes, limit)
     return None if orders is None else ListedRelabelings(_places(cells, model.n_cells, orders))
 
 
@@ -93,7 +94,7 @@ def identifiable_dimension(model: Mixture, hidden: Sequence, data: Any = None) -
         If it is not known for the emission.
     """
     if model.n_components == 1 or model.emission.identifies_components:
-        return model.prior.n_free_parameters - model.emission.n_redundant_parameters(np.ones(model.n_components, bool))
+        return model.prior.n_free_parameters - n_redundant_parameters(model.emission, np.ones(model.n_components, bool))
     sizes = model.emission.n_outcomes
     if sizes is None:
         raise ValueError(

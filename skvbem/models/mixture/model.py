@@ -20,7 +20,7 @@ from scipy.special import softmax
 
 from skvbem._kernels import _mixture
 from skvbem.emissions import Emission
-from skvbem.emissions.base import Step, relabeled
+from skvbem.emissions.base import Step, condensed, relabeled, start_natural
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import Expectation
@@ -263,7 +263,7 @@ class Mixture(LabelModel):
         """
         whole = responsibilities if isinstance(responsibilities, np.ndarray) else None
         pieces = iter(responsibilities)
-        of_emission = self.emission.start_natural(self.prior.blocks[1])
+        of_emission = start_natural(self.emission, self.prior.blocks[1])
         step = self.emission.step(of_emission, data.table)
         total, counts, n_before = step.zeros(), np.zeros(self.n_components), 0
         size = self.emission.block_rows(self.n_components)
@@ -282,7 +282,7 @@ class Mixture(LabelModel):
 
     def condensed(self, data: MixtureData | MixtureBlocks) -> MixtureData | MixtureBlocks:
         """Few rows in place of all where one component is all there is, and its bound the same with them."""
-        few = self.emission.condensed(data.blocks(self.emission.block_rows(1))) if self.n_components == 1 else None
+        few = condensed(self.emission, data.blocks(self.emission.block_rows(1))) if self.n_components == 1 else None
         if few is None or len(few[0]) >= len(data):
             return data
         table, weight = few

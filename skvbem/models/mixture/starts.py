@@ -18,6 +18,7 @@ from typing import cast
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
+from skvbem.emissions.base import start_natural
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, with_known_labels
 from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
@@ -105,7 +106,7 @@ def _of_one(model: Mixture, data: MixtureData, rows: np.ndarray) -> np.ndarray:
 def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarray) -> np.ndarray:
     """Statistics (n_cells, n_starts) of rows that belong to the nearest of seeds (n_starts, n_components, n_axes)."""
     n_starts, n_components, _ = seeds.shape
-    natural = np.repeat(model.emission.start_natural(model.prior.blocks[1])[:, None], n_starts, axis=1)
+    natural = np.repeat(start_natural(model.emission, model.prior.blocks[1])[:, None], n_starts, axis=1)
     step = model.emission.step(natural, data.table)
     total, counts = step.zeros(), np.zeros((n_components, n_starts))
     size = model.emission.block_rows(n_components, n_starts)

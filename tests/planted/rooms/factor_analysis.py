@@ -34,7 +34,7 @@ ERRORS = {
     ],
     "turns of factors count as free parameters": [
         (
-            "return self.prior.n_free_parameters - self.emission.n_redundant_parameters(everywhere)",
+            "return self.prior.n_free_parameters - n_redundant_parameters(self.emission, everywhere)",
             "return self.prior.n_free_parameters",
         )
     ],

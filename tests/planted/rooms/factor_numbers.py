@@ -14,7 +14,7 @@ ERRORS = {
     ],
     "components of other numbers of factors change places": [
         (
-            "return np.array(self.numbers(n_components))",
+            "return np.array(self.emission.numbers(n_components))",
             "return np.zeros(n_components, dtype=int)",
         )
     ],

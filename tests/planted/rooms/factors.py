@@ -80,9 +80,7 @@ ERRORS = {
     "few rows in place of all vary too little": [
         ("np.sqrt((d + 1) / (rank * (rank + 1)))", "np.sqrt(d / (rank * (rank + 1)))")
     ],
-    "signs of factors are no aliases": [
-        ("return 2**self.n_factors * factorial(self.n_factors)", "return factorial(self.n_factors)")
-    ],
+    "signs of factors are no aliases": [("return 2**q * factorial(q)", "return factorial(q)")],
     "cells of rows with factors count as certain": [
         ("certain[self.model.first_emission_cell :] = 0.0", "certain[self.model.first_emission_cell :] *= 1.0")
     ],

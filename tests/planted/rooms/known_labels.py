@@ -5,7 +5,7 @@ TESTS = ("estimators/labels/test_known_labels.py", "estimators/test_guesses.py")
 ERRORS = {
     "a known label rules out nothing": [("    logs[..., known, :] = -np.inf\n", "")],
     "components that label rows change places as any do": [
-        ("kind[list(self.named)] = 1 + np.arange(len(self.named))", "kind[list(self.named)] = 0")
+        ("named[list(emission.named)] = 1 + np.arange(len(emission.named))", "named[list(emission.named)] = 0")
     ],
     "the exact evidence leaves out rows of known labels": [
         (
