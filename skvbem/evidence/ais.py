@@ -26,12 +26,9 @@ from skvbem.capabilities import AnnealingPlan
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, run_tasks, summary
 from skvbem.evidence.cluster_ais import ais_by_clusters
-from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.starts import Starts, first_of_each, make_starts
-
-# Steps between two looks at whether the user wants the run to end.
-_STEPS_AT_ONCE = 256
-_PILOT, _N_PILOT = 2, 16
+from skvbem.evidence.tuning import TUNING
 
 
 def anchored_ais(
@@ -170,9 +167,9 @@ def gibbs_chains(
     log_points = np.array(log_points, order="C")
     workspace = annealing.workspace(evaluation.data, n)
     log_ratios = np.empty((len(temperatures) - 1, n))
-    for at in range(0, len(log_ratios), _STEPS_AT_ONCE):
-        steps = slice(at, at + _STEPS_AT_ONCE)
-        here = temperatures[at : at + _STEPS_AT_ONCE + 1]
+    for at in range(0, len(log_ratios), TUNING.at_once):
+        steps = slice(at, at + TUNING.at_once)
+        here = temperatures[at : at + TUNING.at_once + 1]
         log_ratios[steps], _ = annealing.anneal(workspace, paths, here, streams, log_points)
     return log_points, log_ratios
 
@@ -199,11 +196,11 @@ def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: f
     if not isinstance(conditional_ess, Real) or not 0.0 < conditional_ess < 1.0:
         raise ValueError(f"'conditional_ess' must be a number between 0 and 1. Got {conditional_ess!r} instead.")
     annealing, data = evaluation.capability("annealing"), evaluation.data
-    streams = evaluation.generator(_PILOT).integers(0, 2**64, size=(4, _N_PILOT), dtype=np.uint64)
-    workspace, which = annealing.workspace(data, _N_PILOT), np.full(_N_PILOT, len(starts) - 1)
+    streams = evaluation.streams(TUNING.chains, Stream.PILOT)
+    workspace, which = annealing.workspace(data, TUNING.chains), np.full(TUNING.chains, len(starts) - 1)
     log_points = evaluation.capability("points").draw_points(starts.statistics_of(which), streams)
     statistics = starts.statistics[-1]
-    paths = annealing.paths(data, statistics[:, None])[np.zeros(_N_PILOT, dtype=int)]
+    paths = annealing.paths(data, statistics[:, None])[np.zeros(TUNING.chains, dtype=int)]
     schedule, length = [0.0], 1.0
     while schedule[-1] < 1.0:
         here = schedule[-1]
@@ -214,7 +211,7 @@ def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: f
             after = annealing.log_normalizers(workspace, paths, np.array([here + length]), log_points)[0]
             log_ratios = after - before - length * slopes
             ratios = np.exp(log_ratios - log_ratios.max())
-            kept = float(ratios.sum() ** 2 / (ratios**2).sum()) / _N_PILOT
+            kept = float(ratios.sum() ** 2 / (ratios**2).sum()) / TUNING.chains
             # the loss grows as the square of the step
             wanted = length * np.sqrt((1.0 - conditional_ess) / max(1.0 - kept, 1e-12))
             enough = wanted > 0.5 * length and (wanted < 2.0 * length or length == 1.0 - here)

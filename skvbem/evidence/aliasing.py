@@ -23,11 +23,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.tuning import TUNING
 
 # Exponents s to try; at 1 the gain is 0.
 _EXPONENTS = (0.5, 0.625, 0.75)
-# Relabelings in one E step.
-_LANES = 16
 
 
 def alias_correction(evaluation: Evaluation) -> float:
@@ -70,8 +69,8 @@ def alias_gain(
     best = 0.0
     for s in _EXPONENTS:
         log_overlaps = []
-        for at in range(0, len(others), _LANES):
-            batch = others[at : at + _LANES].T
+        for at in range(0, len(others), TUNING.lanes):
+            batch = others[at : at + TUNING.lanes].T
             mixed = (1.0 - s) * natural[:, None] + s * natural[batch]
             log_overlap = model.expect(mixed, evaluation.data).log_normalizer - log_z
             log_overlap = log_overlap + model.prior.log_normalizer_of_hyperparameters(mixed)

@@ -1,20 +1,19 @@
-r"""The recommended score: the cheapest sampler that another one, which shares nothing with it, confirms.
+r"""The recommended score: a decision table over samplers, whose values are checked against each other.
 
-Importance sampling about Gibbs draws is the cheapest by far, and knows when its weights have a tail too heavy for their
-mean; where they may have no variance its proposal is made of more Gibbs draws. But it sees no hill of the posterior
-that neither fits nor Gibbs chains have met. A population over growing data begins at the prior and knows of no fit.
-Where both are sure and agree, the first is believed. Where weights vary much even about more Gibbs draws, their tail is
-heavy: runs that did not meet the largest of them look sure, are too low, and so small a standard error that others
-contradict them is asked of a population, which then is the answer. Where draws are in doubt and a small population is
-lost on its way, annealed importance sampling is asked, and a larger population, which may then be less exact, to
-confirm it: chains far below another sure answer are not believed. Where all that leads nowhere, longer runs are asked
-until two that do not doubt themselves agree.
-
-All of them estimate the evidence itself without bias, so that by Markov's inequality
+Three samplers estimate the evidence without bias: importance sampling about Gibbs draws, the cheapest, which sees no
+mode that neither fits nor Gibbs chains have met; particles over growing data, which start from the prior and use no
+fit; and annealed importance sampling. So by Markov's inequality
 
 .. math:: P(\ln \hat Z > \ln Z + c) \le e^{-c} :
 
-a sampler is rarely much too high, and often too low. Where nothing agrees the highest value is the best guess.
+a run is rarely much too high, and often too low. A run is *flagged* if its diagnostics warn of it. It is
+*contradicted* if one without flags lies above it by more than errors explain. Two runs *agree* if neither is flagged,
+their distance is within errors, and the error of the distance is small enough to mean anything. The table, `_RULES`,
+has states and what is run in them; the first rule that returns an answer ends it. Without one the answer is the highest
+run, with a warning.
+
+Runs of a heavy tail that miss the largest weights are too low together, and report too small an error. So their values
+come last, even where others agree with them.
 """
 
 from __future__ import annotations
@@ -22,38 +21,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skvbem._numerics import log_sum_exp
+from skvbem.capabilities import AnnealingPlan
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.chains import check_at_least, check_time_budget
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
-from skvbem.evidence.growing_data import MIN_LINES, Population, check_error, grown, of_populations
+from skvbem.evidence.growing_data import check_error, evidence_of_runs, particle_runs
 from skvbem.evidence.importance import are_nearly_equal, importance, importance_gibbs
+from skvbem.evidence.tuning import TUNING
 
 KIND = "auto"
-_IMPORTANCE, _POPULATION, _CHAINS = "importance_gibbs", "smc_data", "ais"
-# So many standard errors of their difference two values may be apart without a word, and before they disagree.
-_NEAR, _FAR = 2.0, 2.5
-# A witness whose own error is larger than this, nats, confirms nothing.
-_VAGUE = 0.6
-# The error, nats, that makes a witness sharp enough.
-_SHARP = 0.25
-# Weights whose tail has a Pareto shape of 0.5 have no variance, so that their standard error is no estimate. The shape
-# that some hundred of the largest weights show is good to 0.1: above this it may be one.
-_NO_VARIANCE = 0.4
-# A standard error below this is of rounding.
-_CERTAIN = 1e-8
-# Draws for each Gibbs draw that the first proposal is made of; how many times larger further runs are, and may become.
-_DRAWS_PER_COMPLETION, _LONGER, _LONGEST = 16, 4, 16
-# Of a third witness: draws of the first for each of its chains, the fewest chains, and steps.
-_DRAWS_PER_CHAIN, _FEWEST_CHAINS, _N_STEPS = 20, 8, 256
-# A population that resamples for almost every unit of data comes from a prior too far away for any affordable size.
-_FEWEST_UNITS = 1.5
+_IMPORTANCE, _PARTICLES, _ANNEALED = "importance_gibbs", "smc_data", "ais"
+# A standard error below this is of rounding, nats.
+_ROUNDING = 1e-8
 
 
 def auto(
@@ -67,12 +53,12 @@ def auto(
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
-    """Log evidence by the cheapest sampler that is right here: exact if that is cheap, else confirmed by another one.
+    """Log evidence by the cheapest sampler that is right here: exact if that is cheap, else checked by another one.
 
     Parameters
     ----------
     evaluation : Evaluation
-        Of weights that are no whole numbers the evidence is that of `importance`, which nothing confirms.
+        Of weights that are no whole numbers the evidence is that of `importance`, which nothing checks.
     error : float, default=0.1
         Standard error to be reached, nats.
     exact_terms : int, default=65536
@@ -80,17 +66,17 @@ def auto(
     n_draws : int, default=4096
         Of the first run of `importance_gibbs`; later ones take up to 16 times as many.
     n_particles, max_particles : int, default=1024, 32768
-        Of the first and the largest population of `growing_smc`.
+        Of the first run of particles, and the largest.
     time_budget : float, optional
-        Seconds after which no further sampler is asked, and those at work begin no further batch.
+        Seconds after which no further sampler is run, and those at work begin no further batch.
     progress : callable of (int, int), optional
-        Told how many samplers have answered, and of how many as far as is known.
+        Told how many runs are done, and of how many as far as is known.
 
     Returns
     -------
     Evidence
-        `details["asked"]` has the evidence by every sampler asked, by name in the order asked, None of a population
-        that was given up; `details["taken"]` names those that the value is of.
+        `details["asked"]` has the result of each run, by the name of its sampler and in order; None of particles that
+        were given up. `details["taken"]` names those that the value is from.
 
     Raises
     ------
@@ -106,14 +92,26 @@ def auto(
         max_particles=(max_particles, 2),
     )
     check_time_budget(time_budget)
-    inquiry = _Inquiry(evaluation, error, time_budget, progress)
+    check = _CrossCheck(evaluation, error, n_draws, n_particles, max_particles, time_budget, progress)
     if not evaluation.data.has_whole_weights:
-        return inquiry.answer(*_of_fractional_weights(inquiry, n_draws))
+        return check.reported(_of_fractional_weights(check))
     known = _by_enumeration(evaluation, exact_terms)
     if known is not None:
-        inquiry.note("exact", known)
-        return inquiry.answer(known, ["exact"])
-    return inquiry.answer(*_by_samplers(inquiry, n_draws, n_particles, max_particles))
+        check.keep("exact", known)
+        return check.reported(_Answer(known, [known]))
+    for applies, run in _RULES:
+        answer = run(check) if applies(check) else None
+        if answer is not None:
+            return check.reported(answer)
+    return check.reported(_highest(check))
+
+
+class _Answer(NamedTuple):
+    """A value, the runs that it is from, and warnings of it."""
+
+    evidence: Evidence
+    runs: Sequence[Evidence]
+    doubts: Sequence[str] = ()
 
 
 def _by_enumeration(evaluation: Evaluation, exact_terms: int) -> Evidence | None:
@@ -126,331 +124,315 @@ def _by_enumeration(evaluation: Evaluation, exact_terms: int) -> Evidence | None
         return None
 
 
-def _of_fractional_weights(inquiry: _Inquiry, n_draws: int) -> tuple[Evidence, list[str]]:
-    """What `importance` says, of more draws if its error is too large."""
-    evidence = inquiry.ask("importance", importance, n_draws=n_draws)
+def _of_fractional_weights(check: _CrossCheck) -> _Answer:
+    """The value of `importance`, of more draws if its error is too large."""
+    evidence = check.run("importance", importance, n_draws=check.n_draws)
     assert evidence is not None
-    if not evidence.doubts and _error(evidence) > inquiry.error:
-        more = inquiry.ask("importance", importance, n_draws=_enough(evidence, n_draws, inquiry.error))
-        evidence = more or evidence
-    return evidence, [inquiry.name_of(evidence)]
+    if not evidence.doubts and _error(evidence) > check.error:
+        n_draws = _enough_draws(evidence, check.n_draws, check.error)
+        evidence = check.run("importance", importance, n_draws=n_draws) or evidence
+    return _Answer(evidence, [evidence], evidence.doubts)
 
 
-_Answer = tuple[Evidence, list[str], list[str]]
-
-
-def _by_samplers(inquiry: _Inquiry, n_draws: int, n_particles: int, max_particles: int) -> _Answer:
-    """A value, the names of the samplers that it is of, and what is to be doubted in it."""
-    case = _Case(inquiry, n_draws, n_particles, max_particles)
-    at_first = case.alone, case.by_population, case.by_second_run
-    for step in (*at_first, case.by_chains, case.by_large_population, case.by_longest_runs):
-        answer = step()
-        if answer is not None:
-            return answer
-    return inquiry.unconfirmed()
-
-
-class _Case:
-    """One evidence, and what is known of it so far; each step says the answer, or None where it leads to none.
+class _CrossCheck:
+    """Runs of samplers on one evaluation, each with random streams of its own, and the state that rules look at.
 
     Parameters
     ----------
-    inquiry : _Inquiry
-    n_draws, n_particles, max_particles : int
+    evaluation : Evaluation
+    error, n_draws, n_particles, max_particles, time_budget, progress
         As of `auto`.
     """
 
-    def __init__(self, inquiry: _Inquiry, n_draws: int, n_particles: int, max_particles: int):
-        self.inquiry, self.n_draws = inquiry, n_draws
-        self.n_particles, self.max_particles = min(n_particles, max_particles), max_particles
-        self.n_completions = max(n_draws // _DRAWS_PER_COMPLETION, _DRAWS_PER_COMPLETION)
-        first = inquiry.importance(n_draws, self.n_completions)
-        assert first is not None
-        self.first, self.is_heavy, self.is_hopeless, self.is_largest = first, False, False, False
+    #: The first run of importance sampling, or that about more Gibbs draws which took its place.
+    first: Evidence
 
-    def alone(self) -> _Answer | None:
-        """Importance sampling, where no error is left; else whether its weights have a heavy tail comes to light."""
-        if _is_certain(self.first):
-            return self.first, [self.inquiry.name_of(self.first)], []
-        if _has_no_variance(self.first):
-            self.n_completions *= _LONGER
-            self.first = self.inquiry.importance(self.n_draws, self.n_completions) or self.first
-            self.is_heavy = not are_nearly_equal(self.first)  # whatever the shape of their tail looks like this time
-        return None
-
-    def by_population(self) -> _Answer | None:
-        """Importance sampling that a small population confirms; a population of any size, where its tail is heavy."""
-        largest = self.max_particles if self.is_heavy else self.n_particles
-        population, self.is_hopeless = self.inquiry.population(self.n_particles, largest, self.inquiry.error)
-        if population is None:
-            return None
-        self.is_largest = self.is_heavy
-        if self.is_heavy:
-            return self._answered_by(population)
-        return self._confirmed_by(population, _NEAR)
-
-    def by_second_run(self) -> _Answer | None:
-        """Importance sampling that another run of it confirms, where no population of any affordable size would."""
-        if _is_doubted(self.first) or not self.is_hopeless:
-            return None
-        second = self.inquiry.importance(self.n_draws, 2 * self.n_completions)
-        if second is None or not _agree_undoubted(self.first, second):
-            return None
-        return self.inquiry.refined([self.first, second], [], self.n_completions)
-
-    def by_chains(self) -> _Answer | None:
-        """Annealed chains that a population confirms, where Gibbs draws are in doubt and a small population gave up."""
-        gave_up = self.inquiry.asked.get(_POPULATION, self.first) is None
-        if not gave_up or not _is_doubted(self.first) or self.n_particles >= self.max_particles:
-            return None
-        chains = self.inquiry.chains(self.n_draws, _N_STEPS)
-        if chains is not None and (_is_doubted(chains) or _error(chains) > self.inquiry.error):
-            chains = self.inquiry.chains(self.n_draws, _LONGER * _N_STEPS)
-        if chains is None or _is_doubted(chains) or _error(chains) > max(self.inquiry.error, _SHARP):
-            return None
-        n_particles = min(_LONGER * self.n_particles, self.max_particles)
-        witness, _ = self.inquiry.population(n_particles, n_particles, self.inquiry.error)
-        if witness is None or not _agree_undoubted(chains, witness) or self.inquiry.is_below_another(chains):
-            return None
-        return _widened(chains, [witness]), [self.inquiry.name_of(chains)], []
-
-    def by_large_population(self) -> _Answer | None:
-        """What a larger population confirms, or says itself where importance sampling is not to be believed."""
-        if self._asks_no_larger:
-            return None
-        is_believed = self._is_believed
-        wanted = max(self.inquiry.error, _SHARP) if is_believed else self.inquiry.error
-        n_particles = min(_LONGER * self.n_particles, self.max_particles)
-        large, _ = self.inquiry.population(n_particles, self.max_particles, wanted)
-        if large is None or _is_doubted(large) or _error(large) > wanted:
-            return None
-        confirmed = None if self.is_heavy else self._confirmed_by(large)
-        return confirmed if confirmed is not None or is_believed else self._answered_by(large)
-
-    def by_longest_runs(self) -> _Answer | None:
-        """What two samplers without doubts agree on, once longer runs, and annealed chains, were asked."""
-        self.inquiry.importance(_LONGER * self.n_draws, _LONGER * self.n_completions)
-        confirmed = self.inquiry.confirmed()
-        if confirmed is None or _error(confirmed[0]) > self.inquiry.error:
-            if _CHAINS not in self.inquiry.asked:
-                self.inquiry.chains(self.n_draws, _N_STEPS)
-            confirmed = self.inquiry.confirmed() or confirmed
-        return confirmed
-
-    @property
-    def _is_believed(self) -> bool:
-        """Whether importance sampling is, if others confirm it."""
-        return not (self.is_heavy or _is_doubted(self.first))
-
-    @property
-    def _asks_no_larger(self) -> bool:
-        """Whether no larger population than those asked is of any use."""
-        return self.is_hopeless or self.is_largest or self.n_particles >= self.max_particles
-
-    def _confirmed_by(self, population: Evidence, *near: float) -> _Answer | None:
-        if not _agree_undoubted(self.first, population, *near):
-            return None
-        return self.inquiry.refined([self.first], [population], self.n_completions)
-
-    def _answered_by(self, population: Evidence) -> _Answer | None:
-        if not self.inquiry.is_answered_by(population, self.first):
-            return None
-        return population, [self.inquiry.name_of(population)], []
-
-
-class _Inquiry:
-    """Samplers asked about one evidence, one after another, each with random streams of its own."""
-
-    def __init__(self, evaluation, error, time_budget, progress):
+    def __init__(self, evaluation, error, n_draws, n_particles, max_particles, time_budget, progress):
         self.evaluation, self.error, self._progress = evaluation, error, progress
-        self._ends = None if time_budget is None else time.monotonic() + time_budget
-        self.asked: dict[str, Evidence | None] = {}
+        self._deadline = None if time_budget is None else time.monotonic() + time_budget
+        self.n_draws, self.n_particles, self.max_particles = n_draws, min(n_particles, max_particles), max_particles
+        self.n_completions = max(n_draws // TUNING.draws_per_completion, TUNING.draws_per_completion)
+        self.is_heavy, self.prior_is_far = False, False
+        self.results: dict[str, Evidence | None] = {}
 
-    def note(self, name: str, evidence: Evidence | None) -> None:
-        """Keep what a sampler said, under its name, numbered if it was asked before."""
-        n_before = sum(each.split()[0] == name for each in self.asked)
-        self.asked[f"{name} {n_before + 1}" if n_before else name] = evidence
-
-    def name_of(self, evidence: Evidence) -> str:
-        """The name that an answer is kept under."""
-        return next(name for name, each in self.asked.items() if each is evidence)
+    def keep(self, name: str, evidence: Evidence | None) -> None:
+        """Keep a result under the name of its sampler, numbered if that was run before."""
+        n_before = sum(each.split()[0] == name for each in self.results)
+        self.results[f"{name} {n_before + 1}" if n_before else name] = evidence
 
     def _begin(self) -> tuple[Evaluation, float | None] | None:
         """An evaluation with random streams of its own, and the seconds left; None if there are none."""
-        left = None if self._ends is None else max(self._ends - time.monotonic(), 0.0)
-        n = len(self.asked)
+        left = None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
+        n = len(self.results)
         if n and left == 0.0:
             return None
         if n and self._progress is not None:
             self._progress(n, n + 1)
         return (self.evaluation.reseeded(n) if n else self.evaluation), left
 
-    def ask(self, name: str, score: Callable[..., Evidence], **options) -> Evidence | None:
-        """What a sampler says; None if time is up."""
+    def run(self, name: str, score: Callable[..., Evidence], **options) -> Evidence | None:
+        """The result of a sampler; None if time is up."""
         begun = self._begin()
         if begun is None:
             return None
         evidence = score(begun[0], time_budget=begun[1], **options)
-        self.note(name, evidence)
+        self.keep(name, evidence)
         return evidence
 
     def importance(self, n_draws: int, n_completions: int) -> Evidence | None:
-        """What importance sampling about Gibbs draws says; None if time is up."""
-        return self.ask(_IMPORTANCE, importance_gibbs, n_draws=n_draws, n_completions=n_completions)
+        """The result of importance sampling about Gibbs draws; None if time is up."""
+        return self.run(_IMPORTANCE, importance_gibbs, n_draws=n_draws, n_completions=n_completions)
 
-    def population(self, n_particles: int, max_particles: int, error: float) -> tuple[Evidence | None, bool]:
-        """What populations over growing data say, None if the first was given up; whether larger ones are no use."""
+    def annealed(self, n_steps: int) -> Evidence | None:
+        """The result of annealed importance sampling; None if time is up."""
+        n_chains = max(self.n_draws // TUNING.draws_per_chain, 2 * TUNING.fewest_chains)
+        return self.run(_ANNEALED, anchored_ais, n_chains=n_chains, n_steps=n_steps)
+
+    def particles(self, n_particles: int, max_particles: int, error: float) -> tuple[Evidence | None, bool]:
+        """The result of particles, None if they were given up at once; whether the prior is too far for any number."""
         begun = self._begin()
         if begun is None:
             return None, False
-        least = min(MIN_LINES, n_particles)
-        populations = grown(begun[0], n_particles, error, max_particles, begun[1], fewest_lines=least)
-        complete = [each for each in populations if each.is_complete]
-        evidence = of_populations(self.evaluation, complete) if complete else None
-        self.note(_POPULATION, evidence)
-        return evidence, _is_hopeless(populations[-1])
-
-    def chains(self, n_draws: int, n_steps: int) -> Evidence | None:
-        """What annealed chains say; None if time is up."""
-        n_chains = max(n_draws // _DRAWS_PER_CHAIN, _FEWEST_CHAINS)
-        return self.ask(_CHAINS, anchored_ais, n_chains=n_chains, n_steps=n_steps)
+        fewest = min(TUNING.lineages, n_particles)
+        runs = particle_runs(begun[0], n_particles, error, max_particles, begun[1], fewest_lineages=fewest)
+        complete = [each for each in runs if each.is_complete]
+        evidence = evidence_of_runs(self.evaluation, complete) if complete else None
+        self.keep(_PARTICLES, evidence)
+        return evidence, runs[-1].prior_is_far
 
     @property
-    def answers(self) -> list[Evidence]:
-        """What samplers said that said anything."""
-        return [each for each in self.asked.values() if each is not None]
-
-    def refined(self, taken: list[Evidence], witnesses: list[Evidence], n_completions: int) -> _Answer:
-        """What importance sampling said and others confirmed, with more draws if its error is too large."""
-        evidence = _pooled(taken)
-        if _error(evidence) > self.error:
-            enough = _enough(evidence, sum(len(each.details["log_weights"]) for each in taken), self.error)
-            more = self.importance(enough, 2 * n_completions)
-            if more is not None and not _is_doubted(more) and all(_agree(more, each) for each in (*taken, *witnesses)):
-                taken = [*taken, more]
-                evidence = _pooled(taken)
-        return _widened(evidence, witnesses or taken), [self.name_of(each) for each in taken], []
+    def values(self) -> list[Evidence]:
+        """The results that are values."""
+        return [each for each in self.results.values() if each is not None]
 
     @property
-    def sure(self) -> list[Evidence]:
-        """The answers that do not doubt themselves, of the smallest error first, those of heavy tails last."""
-        undoubted = (each for each in self.answers if not _is_doubted(each))
-        return sorted(undoubted, key=lambda each: (_has_no_variance(each), _error(each)))
+    def unflagged(self) -> list[Evidence]:
+        """The results without flags, of the smallest error first, those of heavy tails last."""
+        unflagged = (each for each in self.values if not _is_flagged(each))
+        return sorted(unflagged, key=lambda each: (_is_heavy_tailed(each), _error(each)))
 
-    def is_answered_by(self, population: Evidence, first: Evidence) -> bool:
-        """Whether a population is as sure as was wanted, and no sure answer is far above it, nor `first`."""
-        is_sure = not _is_doubted(population) and _error(population) <= self.error
-        return is_sure and not self.is_below_another(population) and not _is_above(first, population)
+    @property
+    def is_usable(self) -> bool:
+        """Whether importance sampling can be the answer if others agree."""
+        return not (self.is_heavy or _is_flagged(self.first))
 
-    def is_below_another(self, evidence: Evidence) -> bool:
-        """Whether a sure answer lies so far above one that errors do not explain it."""
-        return any(_is_above(each, evidence) for each in self.sure)
+    @property
+    def has_room(self) -> bool:
+        """Whether there may be more particles than in the first run."""
+        return self.n_particles < self.max_particles
 
-    def confirmed(self) -> _Answer | None:
-        """The surest of the answers that another kind of sampler, or a run of its own kind, confirms; None if none is.
+    @property
+    def gave_up(self) -> bool:
+        """Whether the first particles were given up."""
+        return self.results.get(_PARTICLES, self.first) is None
 
-        Answers that doubt themselves confirm nothing, and no undoubted one may lie far above.
-        """
-        for evidence in self.sure:
-            backers = [each for each in self.sure if each is not evidence and _agree(evidence, each)]
-            if backers and not self.is_below_another(evidence):
-                return _widened(evidence, backers), [self.name_of(evidence)], []
-        return None
+    @property
+    def has_had_most(self) -> bool:
+        """Whether the first particles grew to as many as are allowed, as a heavy tail asks for."""
+        return self.is_heavy and not self.gave_up
 
-    def unconfirmed(self) -> _Answer:
-        """The highest of the answers, as uncertain as they are far apart, and a doubt that says so."""
-        evidence = max(self.sure or self.answers, key=lambda each: each.value)
-        spread = float(np.std([each.value for each in self.answers]))
-        said = ", ".join(f"{name} {_said(each)}" for name, each in self.asked.items())
-        doubt = (
-            f"{KIND}: no two samplers that do not doubt themselves agree ({said}). The value is the highest of them, "
-            "and not to be trusted. Take more 'n_draws' and 'max_particles'."
-        )
-        return replace(evidence, standard_error=max(_error(evidence), spread)), [self.name_of(evidence)], [doubt]
+    def is_contradicted(self, evidence: Evidence) -> bool:
+        """Whether a result without flags lies so far above that errors do not explain it."""
+        return any(_is_above(each, evidence) for each in self.unflagged)
 
-    def answer(self, evidence: Evidence, taken: Sequence[str], doubts: Sequence[str] | None = None) -> Evidence:
-        """The evidence, with what was asked; what the sampler doubts itself is doubted unless others confirmed it."""
-        doubts = list(evidence.doubts if doubts is None else doubts)
-        exact_value = evidence.kind == "exact" or _is_certain(evidence)
-        if not doubts and not exact_value and not _error(evidence) <= self.error:
+    def reported(self, answer: _Answer) -> Evidence:
+        """The answer as the evidence by this score, with all results; a warning if it is less precise than wanted."""
+        evidence, doubts = answer.evidence, list(answer.doubts)
+        is_exact = evidence.kind == "exact" or _is_constant(evidence)
+        if not doubts and not is_exact and not _error(evidence) <= self.error:
             doubts.append(
                 f"{KIND}: the standard error is {_error(evidence):.2g} nats, {self.error:g} were wanted. Take more "
                 "'n_draws' and 'max_particles', or be content with a larger 'error'."
             )
         if self._progress is not None:
-            self._progress(len(self.asked), len(self.asked))
+            self._progress(len(self.results), len(self.results))
+        taken = (next(name for name, each in self.results.items() if each is run) for run in answer.runs)
         return replace(
             evidence,
             kind=KIND,
-            is_lower_bound=exact_value,
+            is_lower_bound=is_exact,
             standard_error=_error(evidence),
-            form=None,  # the fit has a say in some of the samplers only
-            details={**evidence.details, "asked": dict(self.asked), "taken": tuple(taken)},
+            form=None,  # only some of the samplers use the fit
+            details={**evidence.details, "asked": dict(self.results), "taken": tuple(taken)},
             doubts=tuple(doubts),
         )
 
 
+def _importance(check: _CrossCheck) -> _Answer | None:
+    """Importance sampling about Gibbs draws, of which a heavy tail of weights asks for more."""
+    first = check.importance(check.n_draws, check.n_completions)
+    assert first is not None
+    check.first = first
+    if _is_constant(first):
+        return _Answer(first, [first])
+    if _is_heavy_tailed(first):
+        check.n_completions *= TUNING.longer
+        check.first = check.importance(check.n_draws, check.n_completions) or first
+        check.is_heavy = not are_nearly_equal(check.first)  # the shape of one tail may look light by chance
+    return None
+
+
+def _few_particles(check: _CrossCheck) -> _Answer | None:
+    """Few particles to check importance sampling; of a heavy tail, as many as make particles precise."""
+    most = check.max_particles if check.is_heavy else check.n_particles
+    particles, check.prior_is_far = check.particles(check.n_particles, most, check.error)
+    if particles is None:
+        return None
+    return _precise(check, particles) if check.is_heavy else _checked(check, particles, TUNING.near)
+
+
+def _second_importance(check: _CrossCheck) -> _Answer | None:
+    """Two runs of importance sampling that agree."""
+    second = check.importance(check.n_draws, 2 * check.n_completions)
+    if second is None or not _agree_unflagged(check.first, second):
+        return None
+    return _refined(check, [check.first, second], [])
+
+
+def _annealed_chains(check: _CrossCheck) -> _Answer | None:
+    """Annealed chains, longer ones if need be, that more particles agree with."""
+    n_steps = 2 * AnnealingPlan().n_steps
+    annealed = check.annealed(n_steps)
+    if annealed is not None and (_is_flagged(annealed) or _error(annealed) > check.error):
+        annealed = check.annealed(TUNING.longer * n_steps)
+    if annealed is None or _is_flagged(annealed) or _error(annealed) > max(check.error, TUNING.sharp):
+        return None
+    n_particles = min(TUNING.longer * check.n_particles, check.max_particles)
+    particles, _ = check.particles(n_particles, n_particles, check.error)
+    if particles is None or not _agree_unflagged(annealed, particles) or check.is_contradicted(annealed):
+        return None
+    return _Answer(_widened(annealed, [particles]), [annealed])
+
+
+def _more_particles(check: _CrossCheck) -> _Answer | None:
+    """Importance sampling that more particles agree with; particles themselves where it is not usable."""
+    wanted = max(check.error, TUNING.sharp) if check.is_usable else check.error
+    n_particles = min(TUNING.longer * check.n_particles, check.max_particles)
+    particles, _ = check.particles(n_particles, check.max_particles, wanted)
+    if particles is None or _is_flagged(particles) or _error(particles) > wanted:
+        return None
+    answer = None if check.is_heavy else _checked(check, particles)
+    return answer if answer is not None or check.is_usable else _precise(check, particles)
+
+
+def _longer_runs(check: _CrossCheck) -> _Answer | None:
+    """The most precise result that another agrees with, after longer importance sampling and annealed chains."""
+    check.importance(TUNING.longer * check.n_draws, TUNING.longer * check.n_completions)
+    answer = _any_checked(check)
+    if answer is None or _error(answer.evidence) > check.error:
+        if _ANNEALED not in check.results:
+            check.annealed(2 * AnnealingPlan().n_steps)
+        answer = _any_checked(check) or answer
+    return answer
+
+
+#: The decision table: states, and what is run in them.
+_RULES: tuple[tuple[Callable[[_CrossCheck], bool], Callable[[_CrossCheck], _Answer | None]], ...] = (
+    (lambda check: True, _importance),
+    (lambda check: True, _few_particles),
+    (lambda check: check.prior_is_far and not _is_flagged(check.first), _second_importance),
+    (lambda check: check.has_room and check.gave_up and _is_flagged(check.first), _annealed_chains),
+    (lambda check: check.has_room and not check.prior_is_far and not check.has_had_most, _more_particles),
+    (lambda check: True, _longer_runs),
+)
+
+
+def _checked(check: _CrossCheck, particles: Evidence, far: float = TUNING.far) -> _Answer | None:
+    """Importance sampling, if particles agree with it."""
+    if not _agree_unflagged(check.first, particles, far):
+        return None
+    return _refined(check, [check.first], [particles])
+
+
+def _precise(check: _CrossCheck, particles: Evidence) -> _Answer | None:
+    """Particles, if they are as precise as was wanted, and neither flagged nor contradicted."""
+    is_precise = not _is_flagged(particles) and _error(particles) <= check.error
+    if not is_precise or check.is_contradicted(particles) or _is_above(check.first, particles):
+        return None
+    return _Answer(particles, [particles])
+
+
+def _refined(check: _CrossCheck, runs: Sequence[Evidence], others: Sequence[Evidence]) -> _Answer:
+    """Runs of importance sampling together, with more draws if their error is too large."""
+    evidence = _pooled(runs)
+    if _error(evidence) > check.error:
+        n_draws = sum(len(each.details["log_weights"]) for each in runs)
+        more = check.importance(_enough_draws(evidence, n_draws, check.error), 2 * check.n_completions)
+        if more is not None and not _is_flagged(more) and all(_agree(more, each) for each in (*runs, *others)):
+            runs = [*runs, more]
+            evidence = _pooled(runs)
+    return _Answer(_widened(evidence, others or runs), runs)
+
+
+def _any_checked(check: _CrossCheck) -> _Answer | None:
+    """The most precise result that another agrees with, and none contradicts; None if there is none."""
+    for evidence in check.unflagged:
+        others = [each for each in check.unflagged if each is not evidence and _agree(evidence, each)]
+        if others and not check.is_contradicted(evidence):
+            return _Answer(_widened(evidence, others), [evidence])
+    return None
+
+
+def _highest(check: _CrossCheck) -> _Answer:
+    """The highest of the results, as uncertain as they are far apart, with a warning."""
+    evidence = max(check.unflagged or check.values, key=lambda each: each.value)
+    spread = float(np.std([each.value for each in check.values]))
+    results = ", ".join(
+        f"{name} {each.value:.2f} ± {_error(each):.2g}{' in doubt' * _is_flagged(each)}"
+        if each is not None
+        else f"{name} gave up"
+        for name, each in check.results.items()
+    )
+    doubt = (
+        f"{KIND}: no two samplers that do not doubt themselves agree ({results}). The value is the highest of them, "
+        "and not to be trusted. Take more 'n_draws' and 'max_particles'."
+    )
+    return _Answer(replace(evidence, standard_error=max(_error(evidence), spread)), [evidence], [doubt])
+
+
 def _error(evidence: Evidence) -> float:
-    """The standard error, 0 of what is exact, infinite where there is none."""
+    """The standard error, nats: 0 of what is exact, infinite where there is none."""
     error = 0.0 if evidence.standard_error is None else evidence.standard_error
     return np.inf if np.isnan(error) else error
 
 
-def _said(evidence: Evidence | None) -> str:
-    """What a sampler said, in words."""
-    return (
-        "gave up"
-        if evidence is None
-        else f"{evidence.value:.2f} ± {_error(evidence):.2g}{' in doubt' * _is_doubted(evidence)}"
-    )
-
-
-def _is_doubted(evidence: Evidence) -> bool:
-    """Whether a sampler doubts itself with reason: the tail of weights that are nearly equal is not one."""
+def _is_flagged(evidence: Evidence) -> bool:
+    """Whether diagnostics warn of a result with reason: the tail of weights that are nearly equal is none."""
     if not evidence.doubts or evidence.details.get("n_relabelings", 1) is None:
         return bool(evidence.doubts)
     return "pareto_k" not in evidence.details or not are_nearly_equal(evidence)
 
 
-def _has_no_variance(evidence: Evidence) -> bool:
-    """Whether a sampler has weights that vary, of a tail too heavy for a variance."""
-    return evidence.details.get("pareto_k", -np.inf) > _NO_VARIANCE and not are_nearly_equal(evidence)
+def _is_heavy_tailed(evidence: Evidence) -> bool:
+    """Whether weights vary, and have a tail too heavy for a variance."""
+    return evidence.details.get("pareto_k", -np.inf) > TUNING.heavy_shape and not are_nearly_equal(evidence)
 
 
-def _is_certain(evidence: Evidence) -> bool:
+def _is_constant(evidence: Evidence) -> bool:
     """Whether all weights are the evidence, up to rounding."""
-    return _error(evidence) < _CERTAIN and not evidence.doubts
-
-
-def _is_hopeless(population: Population) -> bool:
-    """Whether a population was given up so early that no affordable number of particles would do."""
-    return not population.is_complete and population.trace[-1, 0] < _FEWEST_UNITS * population.n_resamplings
-
-
-def _error_of_difference(one: Evidence, other: Evidence) -> float:
-    """Standard error of the difference of two evidences, nats."""
-    return float(np.hypot(_error(one), _error(other)))
+    return _error(evidence) < _ROUNDING and not evidence.doubts
 
 
 def _is_above(one: Evidence, other: Evidence) -> bool:
     """Whether one evidence is so far above another that errors do not explain it."""
-    return one.value - other.value > _FAR * _error_of_difference(one, other)
+    return one.value - other.value > TUNING.far * float(np.hypot(_error(one), _error(other)))
 
 
-def _agree(one: Evidence, other: Evidence, far: float = _FAR) -> bool:
-    """Whether two evidences are as near as their errors allow, and these say something."""
-    error = _error_of_difference(one, other)
-    return error < _VAGUE and abs(one.value - other.value) <= far * error + _CERTAIN
+def _agree(one: Evidence, other: Evidence, far: float = TUNING.far) -> bool:
+    """Whether two evidences are as near as their errors allow, and these errors are small enough to mean anything."""
+    error = float(np.hypot(_error(one), _error(other)))
+    return error < TUNING.vague and abs(one.value - other.value) <= far * error + _ROUNDING
 
 
-def _agree_undoubted(one: Evidence, other: Evidence, far: float = _FAR) -> bool:
-    """Whether two evidences are sure of themselves and agree."""
-    return not _is_doubted(one) and not _is_doubted(other) and _agree(one, other, far)
+def _agree_unflagged(one: Evidence, other: Evidence, far: float = TUNING.far) -> bool:
+    """Whether two evidences agree, neither of them flagged."""
+    return not _is_flagged(one) and not _is_flagged(other) and _agree(one, other, far)
 
 
-def _enough(evidence: Evidence, n_draws: int, error: float) -> int:
-    """So many draws as bring the error to what is wanted, and no more than is affordable."""
-    return int(n_draws * min(1.2 * min(_error(evidence) / error, _LONGEST) ** 2, _LONGEST))
+def _enough_draws(evidence: Evidence, n_draws: int, error: float) -> int:
+    """Number of draws that brings the error of so many to what is wanted, as far as it is affordable."""
+    largest = TUNING.longer**2
+    return int(n_draws * min(1.2 * min(_error(evidence) / error, largest) ** 2, largest))
 
 
 def _pooled(evidence: Sequence[Evidence]) -> Evidence:
@@ -473,5 +455,5 @@ def _pooled(evidence: Sequence[Evidence]) -> Evidence:
 
 def _widened(evidence: Evidence, others: Sequence[Evidence]) -> Evidence:
     """An evidence whose error is so large that none of the others is further from it than errors may well be."""
-    least = [((evidence.value - each.value) / _NEAR) ** 2 - _error(each) ** 2 for each in others]
+    least = [((evidence.value - each.value) / TUNING.near) ** 2 - _error(each) ** 2 for each in others]
     return replace(evidence, standard_error=float(np.sqrt(max(_error(evidence) ** 2, *least, 0.0))))

@@ -19,11 +19,9 @@ import numpy as np
 from skvbem.evidence.ais import anchored_ais, gibbs_chains
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, pooled, run_tasks
-from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.starts import Starts, make_starts
-
-_LABELS, _BACKWARDS = 6, 7
-_SWEEPS = 50
+from skvbem.evidence.tuning import TUNING
 
 
 @dataclass(frozen=True)
@@ -118,8 +116,8 @@ def reverse_ais(
     # a sweep at the posterior comes first, the reverse of the one that a forward chain ends with
     forward = nonlinear_schedule(n_steps, annealing.plan.bend if bend is None else bend)
     schedule = np.concatenate([[1.0], forward[::-1]])
-    streams = evaluation.generator(_BACKWARDS).integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
-    rngs = [evaluation.generator(_LABELS, k) for k in range(n_chains)]
+    streams = evaluation.streams(n_chains, Stream.BACKWARDS)
+    rngs = [evaluation.generator(Stream.LABELS, k) for k in range(n_chains)]
     given = np.asarray(log_point, dtype=float)
 
     def batch(lanes):
@@ -127,7 +125,7 @@ def reverse_ais(
         which = np.zeros(mine.shape[1], dtype=int)
         log_points = given[:, lanes] if given.ndim == 2 else np.repeat(given[:, None], len(which), 1)
         if given.ndim == 1:
-            log_points, _ = gibbs_chains(evaluation, paths[which], np.ones(_SWEEPS + 1), mine, log_points)
+            log_points, _ = gibbs_chains(evaluation, paths[which], np.ones(TUNING.burn_in // 2 + 1), mine, log_points)
         log_points = _relabeled(starts, starts.held_by(forward)[0], log_points, rngs[lanes])
         parts = starts.log_parts(which, log_points, forward)
         _, log_ratios = gibbs_chains(evaluation, paths[which], schedule, mine, log_points)

@@ -19,14 +19,7 @@ from scipy.special import logsumexp
 
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
-
-# Threads that chains are cut for, and the fewest that are worth a batch.
-_SHARED_AMONG, _FEWEST_SIDE_BY_SIDE = 4, 32
-# An estimate is not to be trusted where its weights are worth fewer equal ones than a quarter of them, unless these are
-# many: a spread that large has a tail that so few weights do not show.
-_MIN_EFFECTIVE_FRACTION, _MAX_EFFECTIVE_WEIGHTS_ASKED = 0.25, 200.0
-# So many standard errors the evidence by chains from one start may be above that of all.
-_FAR_ABOVE = 3.0
+from skvbem.evidence.tuning import TUNING
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +115,7 @@ def _of_missed_parts(kind: str, value: float, error: float, strata: Sequence[Str
             continue
         whole, of_whole, _ = pooled([stratum.log_wholes])
         excess = np.exp(whole - value) - 1.0
-        if excess > _FAR_ABOVE * np.hypot(np.exp(whole - value) * of_whole, error):
+        if excess > TUNING.far_above * np.hypot(np.exp(whole - value) * of_whole, error):
             start = "the prior" if stratum.fraction == 0 else "a fit"
             doubts.append(
                 f"{kind}: chains from {start} alone find {whole:.2f} nats, the parts of all add up to {value:.2f}. "
@@ -145,7 +138,7 @@ def batches(n: int, at_once: int, n_chains: int = 1) -> list[slice]:
     The cut does not depend on how many threads there are, so that sums, whose last digits hang on how many chains stand
     side by side, do not either.
     """
-    width = max(min(at_once, max(-(-n // _SHARED_AMONG), _FEWEST_SIDE_BY_SIDE // n_chains)), 1)
+    width = max(min(at_once, max(-(-n // TUNING.tasks), TUNING.lanes // n_chains)), 1)
     return [slice(at, min(at + width, n)) for at in range(0, n, width)]
 
 
@@ -244,7 +237,7 @@ def summary(
     doubts = list(doubts)
     if np.isnan(error):
         doubts.append(f"{kind}: one chain per start has no standard error. Run more.")
-    elif effective < min(max(_MIN_EFFECTIVE_FRACTION * n, min(n / 2, 4.0)), _MAX_EFFECTIVE_WEIGHTS_ASKED):
+    elif effective < min(max(TUNING.least_share * n, min(n / 2, 4.0)), TUNING.enough_weights):
         doubts.append(
             f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
             f"value and its standard error are not to be trusted, it may be too low. Take {remedy}."

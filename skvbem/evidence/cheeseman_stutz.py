@@ -25,9 +25,6 @@ from skvbem.evidence.base import Evidence, needs_exact_inference
 from skvbem.evidence.dimension import dimension_of
 from skvbem.evidence.evaluation import Evaluation
 
-# Share of the log normalizer that may be rounding.
-_ROUNDING = 1e-9
-
 
 def cheeseman_stutz(
     evaluation: Evaluation, *, form: str = "map", corrected: bool = False, alias: bool = False
@@ -112,6 +109,6 @@ def _completed(evaluation: Evaluation, form: str, kind: str) -> _Completed:
     counts, log_z = evaluation.expectation(natural, f"The score {kind!r}", of_clusters=True)
     bound = float(log_z - times_log(counts, natural).sum()) + float(log_evidence(counts))
     entropy = evaluation.capability("entropy")(natural, evaluation.data)
-    if -_ROUNDING * (1 + abs(log_z)) < entropy < 0:  # of states that are counted, below 0 by rounding alone
+    if -1e-9 * (1 + abs(log_z)) < entropy < 0:  # of states that are counted, below 0 by rounding alone
         entropy = 0.0
     return _Completed(form, natural, counts, bound - entropy, entropy)

@@ -43,12 +43,11 @@ from skvbem.capabilities import CountBlock
 from skvbem.evidence.aliasing import alias_gain
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import batches, check_at_least, run_tasks
-from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.families import Dirichlet
 
 # Posterior probabilities are sums that round: above this they are 1.
 _CERTAIN = 1.0 - 8 * np.finfo(float).eps
-_CHOOSING, _SCORING = 8, 9
 
 
 def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, alias: bool = False) -> Evidence:
@@ -78,12 +77,15 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
     prior, block = evaluation.model.prior, _count_block(evaluation)
     natural = (prior + evaluation.fit("vb").statistics).expected_natural()
     drawn = np.setdiff1d(np.arange(len(natural)), block.cells)
-    met = [_at(evaluation, natural, drawn, _CHOOSING, n_draws)] if n_sweeps or not len(drawn) else []
+    met = [_at(evaluation, natural, drawn, Stream.CHOICE, n_draws)] if n_sweeps or not len(drawn) else []
     for _ in range(n_sweeps):
-        met.append(_at(evaluation, met[-1].better, drawn, _CHOOSING, n_draws))
+        met.append(_at(evaluation, met[-1].better, drawn, Stream.CHOICE, n_draws))
     if met:
         natural = max(met, key=lambda at: at.value).natural
-    best = max(met, key=lambda at: at.value) if not len(drawn) else _at(evaluation, natural, drawn, _SCORING, n_draws)
+    if len(drawn):
+        best = _at(evaluation, natural, drawn, Stream.SCORE, n_draws)
+    else:
+        best = max(met, key=lambda at: at.value)
     gain = alias_gain(evaluation, best.natural) if alias else 0.0
     entropy = evaluation.capability("entropy")(best.natural, evaluation.data)
     return Evidence(
@@ -168,7 +170,7 @@ def _count_block(evaluation: Evaluation) -> CountBlock:
 def _drawn(evaluation: Evaluation, natural: np.ndarray, key: int, n_draws: int) -> np.ndarray:
     """Statistics of complete data with what is hidden drawn from q(x), (n_cells, n_draws)."""
     annealing, data = evaluation.capability("annealing"), evaluation.data
-    streams = evaluation.generator(key).integers(0, 2**64, size=(4, n_draws), dtype=np.uint64)
+    streams = evaluation.streams(n_draws, key)
 
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import fields
+from enum import IntEnum
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -23,8 +24,23 @@ FORMS = {
     "ml": posteriors.ML,
 }
 
-# Seeds of further random streams begin with a number that no other stream has in this place.
-_RESEEDED = 2**33
+
+class Stream(IntEnum):
+    """First key of each random stream of an evaluation; streams that no score uses together share a number."""
+
+    CERTAIN = 1
+    PILOT = 2
+    METROPOLIS = 3
+    PROPOSAL = 4
+    GIBBS = 5
+    LABELS = ORDER = 6
+    BACKWARDS = PARTICLES = 7
+    CHOICE = 8
+    SCORE = 9
+    FIRST_UNIT = 10
+    PARAMETERS = 2**20
+    # in the place of 2**32, which all of the above have behind the seed
+    RESEEDED = 2**33
 
 
 class ScoredModel(Protocol):
@@ -189,7 +205,7 @@ class Evaluation:
     def reseeded(self, number: int) -> Evaluation:
         """The evaluation with random streams that are independent of its own, for each number >= 1; fits are shared."""
         other = copy(self)
-        other._seed = [*self._seed, _RESEEDED + number]
+        other._seed = [*self._seed, Stream.RESEEDED + number]
         return other
 
     def check_memory(self, what: str, n_numbers: float, least: str) -> None:
@@ -200,8 +216,13 @@ class Evaluation:
         """Seeds of n independent random streams, (n, 4) of uint64; the first ones the same for any n."""
         return np.array([np.random.SeedSequence([*self._seed, k]).generate_state(4, np.uint64) for k in range(n)])
 
-    def streams(self, n: int) -> np.ndarray:
-        """Independent random streams for n lanes, as capabilities take them, (4, n) of uint64; see `seeds`."""
+    def streams(self, n: int, *key: int) -> np.ndarray:
+        """Independent random streams for n lanes, as capabilities take them, (4, n) of uint64.
+
+        They are `seeds`, or of a key numbers of its generator.
+        """
+        if key:
+            return self.generator(*key).integers(0, 2**64, size=(4, n), dtype=np.uint64)
         return np.ascontiguousarray(self.seeds(n).T)
 
     def generator(self, *key: int) -> np.random.Generator:

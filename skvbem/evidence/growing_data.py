@@ -33,29 +33,17 @@ from skvbem._numerics import log_sum_exp
 from skvbem.capabilities import Path
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import batches, check_at_least, check_time_budget, run_tasks
-from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.smc import systematic
+from skvbem.evidence.tuning import TUNING
 
-# Sweeps after each resampling, and the share of its number that a population may be worth before it is drawn again.
-_N_SWEEPS, _MIN_WORTH = 2, 0.3
 #: Name of the score.
 KIND = "smc_data"
-#: A population that descends from fewer of its first particles than this has an error that is no estimate.
-MIN_LINES = 20
-# How many times larger each population may be than the one before, and how many there may be.
-_GROWTH, _MAX_POPULATIONS = 8.0, 4
-# Log weights, of their size, that only rounding tells apart.
-_SAME = 1e-12
-_ORDER, _PARTICLES, _PILOT = 6, 7, 10
-# The share of its number that the first unit may leave a population worth before more are drawn, and most of these.
-_LOW_SHARE, _N_FIRST = 0.05, 2**16
-# Arrays of the size of all parameters that a population holds at once, and further numbers of a particle.
-_ARRAYS, _NUMBERS = 6, 16
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
-    """What one population says.
+class ParticleRun:
+    """The result of one run of particles over growing data.
 
     Parameters
     ----------
@@ -64,7 +52,7 @@ class Population:
     relative_variance : float
         Of the evidence, estimated from the genealogy.
     n_resamplings : int
-    n_lines : int
+    n_lineages : int
         How many first particles have descendants at the end.
     trace : ndarray of shape (n_stages, 2)
         Units seen, and ln of the evidence of them, nats.
@@ -77,10 +65,15 @@ class Population:
     log_evidence: float
     relative_variance: float
     n_resamplings: int
-    n_lines: int
+    n_lineages: int
     trace: np.ndarray
     log_weights: np.ndarray
     part_seen: float = 1.0
+
+    @property
+    def prior_is_far(self) -> bool:
+        """Whether particles were given up so early that no affordable number would do."""
+        return not self.is_complete and self.trace[-1, 0] < TUNING.units_per_resampling * self.n_resamplings
 
     @property
     def is_complete(self) -> bool:
@@ -133,7 +126,9 @@ def growing_smc(
     check_at_least(KIND, n_particles=(n_particles, 2), max_particles=(max_particles, 2))
     check_error(KIND, error)
     check_time_budget(time_budget)
-    return of_populations(evaluation, grown(evaluation, n_particles, error, max_particles, time_budget, progress))
+    return evidence_of_runs(
+        evaluation, particle_runs(evaluation, n_particles, error, max_particles, time_budget, progress)
+    )
 
 
 def check_error(kind: str, error: float) -> None:
@@ -142,22 +137,22 @@ def check_error(kind: str, error: float) -> None:
         raise ValueError(f"The score {kind!r} needs 'error' to be a number of nats above 0. Got {error!r}.")
 
 
-def grown(
+def particle_runs(
     evaluation: Evaluation,
     n_particles: int,
     error: float,
     max_particles: int,
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
-    fewest_lines: int = 0,
-) -> list[Population]:
+    fewest_lineages: int = 0,
+) -> list[ParticleRun]:
     """Populations, each larger than the one before, until the standard error of their mean is small enough.
 
     Parameters
     ----------
     evaluation, n_particles, error, max_particles, time_budget, progress
         As in `growing_smc`.
-    fewest_lines : int, default=0
+    fewest_lineages : int, default=0
         A population that descends from fewer of its first particles is given up where it is, and is the last one.
     """
     per_particle = _per_particle(evaluation)
@@ -170,14 +165,14 @@ def grown(
     affordable = (evaluation.max_memory / 8.0 - of_units) / per_particle
     max_particles = int(min(max_particles, max(affordable, n_particles)))
     began, size = time.monotonic(), n_particles
-    populations: list[Population] = []
+    populations: list[ParticleRun] = []
     while True:
-        certain = None if populations else _where_nothing_is_uncertain(evaluation, size)
-        populations.append(certain or _population(evaluation, size, len(populations), fewest_lines))
+        certain = None if populations else _run_without_hidden_variables(evaluation, size)
+        populations.append(certain or _run(evaluation, size, len(populations), fewest_lineages))
         is_last = (
             standard_error(populations) <= error
             or not populations[-1].is_complete
-            or len(populations) == _MAX_POPULATIONS
+            or len(populations) == TUNING.runs
             or size >= max_particles
             or (time_budget is not None and time.monotonic() - began > time_budget)
         )
@@ -186,16 +181,16 @@ def grown(
         if is_last:
             return populations
         wanted = size * populations[-1].relative_variance / error**2
-        size = int(min(max(wanted, 2 * size), _GROWTH * size, max_particles))
+        size = int(min(max(wanted, 2 * size), TUNING.growth * size, max_particles))
 
 
-def of_populations(evaluation: Evaluation, populations: Sequence[Population]) -> Evidence:
+def evidence_of_runs(evaluation: Evaluation, populations: Sequence[ParticleRun]) -> Evidence:
     """The evidence that complete populations amount to, with a doubt where the last has too few lines."""
     last = populations[-1]
     doubts = []
-    if last.n_lines < min(MIN_LINES, last.n_particles):
+    if last.n_lineages < min(TUNING.lineages, last.n_particles):
         doubts.append(
-            f"{KIND}: {last.n_particles} particles descend from {last.n_lines} of the first. The value and its "
+            f"{KIND}: {last.n_particles} particles descend from {last.n_lineages} of the first. The value and its "
             "standard error are not to be trusted. Take a larger 'n_particles'."
         )
     log_weights = np.concatenate([each.log_weights for each in populations])
@@ -217,14 +212,14 @@ def of_populations(evaluation: Evaluation, populations: Sequence[Population]) ->
     )
 
 
-def value(populations: Sequence[Population]) -> float:
+def value(populations: Sequence[ParticleRun]) -> float:
     """ln of the mean evidence of populations, each as much as it has particles, nats."""
     sizes = np.array([each.n_particles for each in populations], dtype=float)
     logs = np.array([each.log_evidence for each in populations])
     return float(log_sum_exp(logs + np.log(sizes / sizes.sum())))
 
 
-def standard_error(populations: Sequence[Population]) -> float:
+def standard_error(populations: Sequence[ParticleRun]) -> float:
     """Standard error of `value`, nats."""
     sizes = np.array([each.n_particles for each in populations], dtype=float)
     logs = np.array([each.log_evidence for each in populations])
@@ -232,33 +227,33 @@ def standard_error(populations: Sequence[Population]) -> float:
     return float(np.sqrt(parts**2 @ [each.relative_variance for each in populations]))
 
 
-def _where_nothing_is_uncertain(evaluation: Evaluation, n_particles: int) -> Population | None:
+def _run_without_hidden_variables(evaluation: Evaluation, n_particles: int) -> ParticleRun | None:
     """The evidence itself where the data leave no hidden variable uncertain: the weight of any point."""
     if evaluation.model.prior.hyperprior is not None:  # these are hidden variables, too
         return None
-    points, rng = evaluation.capability("points"), evaluation.generator(_PARTICLES)
+    points, rng = evaluation.capability("points"), evaluation.generator(Stream.PARTICLES)
     certain = points.certain_statistics(evaluation.data, rng)
     streams = rng.integers(0, 2**64, size=(4, 2), dtype=np.uint64)
     log_points = points.draw_points(np.repeat(certain[:, None], 2, axis=1), streams)
     log_weights = points.log_likelihoods(evaluation.data, log_points) - certain @ log_points
-    if np.ptp(log_weights) > _SAME * (1.0 + np.abs(log_weights).max()):
+    if np.ptp(log_weights) > 1e-12 * (1.0 + np.abs(log_weights).max()):  # more than rounding
         return None
     value = float(log_weights[0] + evaluation.model.prior.log_evidence(certain[:, None])[0])
     trace = np.array([[0.0, 0.0], [evaluation.n_samples, value]])
-    return Population(value, 0.0, 0, n_particles, trace, np.full(n_particles, value))
+    return ParticleRun(value, 0.0, 0, n_particles, trace, np.full(n_particles, value))
 
 
-def _population(evaluation: Evaluation, n_particles: int, number: int, fewest_lines: int) -> Population:
+def _run(evaluation: Evaluation, n_particles: int, number: int, fewest_lineages: int) -> ParticleRun:
     """One population, from the prior through all of the data, or until it has too few lines."""
-    rng = evaluation.generator(_ORDER, number)
+    rng = evaluation.generator(Stream.ORDER, number)
     order = evaluation.capability("portions").order(evaluation.data, rng)
     n_first = _n_first(evaluation, order, n_particles, number)
-    particles = _Particles(evaluation, n_first, evaluation.generator(_PARTICLES, number))
+    particles = _Particles(evaluation, evaluation.streams(n_first, Stream.PARTICLES, number))
     log_weights, log_evidence = np.full(n_first, -np.log(n_first)), particles.log_evidence_of_known
     first_of, n_resamplings = np.arange(n_first), 0
     n_seen, n_more, trace = 0, 1, [(0, log_evidence)]
-    n_lines = n_first
-    while n_seen < len(order) and n_lines >= fewest_lines:
+    n_lineages = n_first
+    while n_seen < len(order) and n_lineages >= fewest_lineages:
         n_next, log_ratios = particles.next_portion(order, n_seen, n_more, log_weights)
         log_weights = log_weights + log_ratios
         log_mean_ratio = float(log_sum_exp(log_weights))
@@ -266,20 +261,20 @@ def _population(evaluation: Evaluation, n_particles: int, number: int, fewest_li
         log_evidence += log_mean_ratio
         n_seen, n_more = n_next, max(2 * (n_next - n_seen), 1)
         trace.append((n_seen, log_evidence))
-        is_poor = n_seen < len(order) and _worth(log_weights) < 2 * _MIN_WORTH * n_particles
+        is_poor = n_seen < len(order) and _worth(log_weights) < 2 * TUNING.worth * n_particles
         if is_poor or len(log_weights) > n_particles:
             chosen = systematic(np.exp(log_weights), rng, n_particles)
             first_of, n_resamplings = first_of[chosen], n_resamplings + 1
-            n_lines = len(np.unique(first_of))
+            n_lineages = len(np.unique(first_of))
             particles.resample(chosen)
             particles.sweep(order, n_seen)
             log_weights = np.full(n_particles, -np.log(n_particles))
-    by_line = np.bincount(first_of, weights=np.exp(log_weights), minlength=n_first)
-    return Population(
+    by_lineage = np.bincount(first_of, weights=np.exp(log_weights), minlength=n_first)
+    return ParticleRun(
         log_evidence,
-        max(1.0 - n_first / (n_first - 1) * (1.0 - float(by_line @ by_line)), 0.0),
+        max(1.0 - n_first / (n_first - 1) * (1.0 - float(by_lineage @ by_lineage)), 0.0),
         n_resamplings,
-        n_lines,
+        n_lineages,
         np.array(trace),
         log_evidence + np.log(n_particles) + log_weights,
         n_seen / len(order) if len(order) else 1.0,
@@ -290,18 +285,18 @@ def _n_first(evaluation: Evaluation, order: np.ndarray, n_particles: int, number
     """How many particles see the first unit: those of the population, or more where it leaves few of a pilot."""
     if len(order) < 2:
         return n_particles
-    pilot = _Particles(evaluation, n_particles, evaluation.generator(_PILOT, number))
+    pilot = _Particles(evaluation, evaluation.streams(n_particles, Stream.FIRST_UNIT, number))
     _, log_ratios = pilot.next_portion(order, 0, 1, np.zeros(n_particles))
     share = _worth(log_ratios - log_sum_exp(log_ratios)) / n_particles
-    if share >= _LOW_SHARE:
+    if share >= TUNING.low_share:
         return n_particles
     affordable = evaluation.max_memory / 8.0 / _per_particle(evaluation)
-    return int(max(min(np.ceil(n_particles / share), _N_FIRST, affordable), n_particles))
+    return int(max(min(np.ceil(n_particles / share), TUNING.first_particles, affordable), n_particles))
 
 
 def _per_particle(evaluation: Evaluation) -> int:
-    """How many numbers a population holds of each particle at once."""
-    return _ARRAYS * len(evaluation.model.prior.coordinates) + _NUMBERS
+    """Numbers that are held of each particle at once: six arrays of all parameters, and log weights."""
+    return 6 * len(evaluation.model.prior.coordinates) + 16
 
 
 def _worth(log_weights: np.ndarray) -> float:
@@ -312,13 +307,13 @@ def _worth(log_weights: np.ndarray) -> float:
 class _Particles:
     """Parameters of a population, side by side, and the log likelihoods of what they have seen."""
 
-    def __init__(self, evaluation: Evaluation, n: int, rng: np.random.Generator):
+    def __init__(self, evaluation: Evaluation, streams: np.ndarray):
         self.evaluation, self.data = evaluation, evaluation.data
         self.points, self.annealing = evaluation.capability("points"), evaluation.capability("annealing")
         self.portions = evaluation.capability("portions")
         known = self.portions.known(self.data)
-        self.streams = rng.integers(0, 2**64, size=(4, n), dtype=np.uint64)
-        statistics = np.repeat(known[:, None], n, axis=1)
+        self.streams = streams
+        statistics = np.repeat(known[:, None], streams.shape[1], axis=1)
         self.log_points = np.ascontiguousarray(self.points.draw_points(statistics, self.streams))
         self.log_likelihoods = known @ self.log_points
         self.log_evidence_of_known = (
@@ -327,7 +322,7 @@ class _Particles:
 
     def next_portion(self, order, n_seen: int, n_more: int, log_weights: np.ndarray) -> tuple[int, np.ndarray]:
         """How many units to see next, most of `n_more` that leave the population its worth; ln of the ratios."""
-        least = _MIN_WORTH * len(log_weights)
+        least = TUNING.worth * len(log_weights)
         while True:
             n_next = min(n_seen + n_more, len(order))
             log_likelihoods = self._seen(order, n_next)
@@ -360,7 +355,7 @@ class _Particles:
             nothing, n = np.zeros(points.shape), points.shape[1]
             path = Path(nothing, nothing, np.zeros(n))
             workspace = self.annealing.workspace(portion, n)
-            self.annealing.anneal(workspace, path, np.ones(_N_SWEEPS + 1), streams, points)
+            self.annealing.anneal(workspace, path, np.ones(TUNING.sweeps + 1), streams, points)
             return points, streams
 
         moved = self._by_batches(portion, swept)

@@ -22,22 +22,11 @@ from scipy.special import logsumexp
 
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary
-from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.psis import error_factor, pareto_smoothed
 from skvbem.evidence.starts import Starts, log_hyperparameters, make_starts
+from skvbem.evidence.tuning import TUNING
 
-_DRAWS_AT_ONCE = 512
-# Operations that sums over relabelings may take before components are left out.
-_MAX_OPERATIONS = 2e10
-_FEWEST_COMPONENTS = 16
-_DRAWS, _GIBBS = 4, 5
-_N_CHAINS, _BURN_IN, _SWEEPS_BETWEEN = 16, 100, 5
-# Of what is uncertain in completions, how much components keep: so much wider, few leave the posterior a heavier tail.
-_KEPT = 0.8
-# Of a mixture of completions, the fraction of components that keep weights bounded.
-_DEFENSE = 0.1
-# Weights worth this part of their number are nearly equal.
-_NEARLY_EQUAL = 0.5
 _REMEDY = "more draws, or 'ais'"
 
 
@@ -119,14 +108,13 @@ def importance_gibbs(
     starts = make_starts(evaluation, (0.5, 0.0), n_fits)
     relabelings = starts.relabelings
     if relabelings is not None and np.isfinite(relabelings.cost):
-        affordable = int(_MAX_OPERATIONS / (relabelings.cost * n_draws))
-        n_completions = min(n_completions, max(affordable, _FEWEST_COMPONENTS))
+        affordable = int(TUNING.operations / (relabelings.cost * n_draws))
+        n_completions = min(n_completions, max(affordable, TUNING.fewest_components))
     completed = gibbs_statistics(evaluation, starts, n_completions)
     certain = starts.statistics[-1]  # from the prior
-    completed = certain + _KEPT * (completed - certain)
-    log_parts = np.concatenate(
-        [np.full(n_completions, np.log((1 - _DEFENSE) / n_completions)), np.log(_DEFENSE) + _log_parts(starts)]
-    )
+    completed = certain + TUNING.kept * (completed - certain)
+    log_part = np.log((1 - TUNING.defense) / n_completions)
+    log_parts = np.concatenate([np.full(n_completions, log_part), np.log(TUNING.defense) + _log_parts(starts)])
     statistics = np.concatenate([completed, starts.statistics])
     return _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_budget, progress)
 
@@ -148,33 +136,33 @@ def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int)
     n_completions : int
     """
     annealing, data = evaluation.capability("annealing"), evaluation.data
-    n_chains = min(_N_CHAINS, n_completions)
+    n_chains = min(TUNING.chains, n_completions)
     which = (np.arange(n_chains) * len(starts)) // n_chains
-    streams = evaluation.generator(_GIBBS).integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
+    streams = evaluation.streams(n_chains, Stream.GIBBS)
     log_points = evaluation.capability("points").draw_points(starts.statistics_of(which), streams)
     workspace, paths = annealing.workspace(data, n_chains), annealing.paths(data, starts.statistics[which].T)
-    annealing.anneal(workspace, paths, np.ones(_BURN_IN + 1), streams, log_points)
+    annealing.anneal(workspace, paths, np.ones(TUNING.burn_in + 1), streams, log_points)
     kept: list[np.ndarray] = []
     while len(kept) * n_chains < n_completions:
-        kept.append(annealing.anneal(workspace, paths, np.ones(_SWEEPS_BETWEEN + 1), streams, log_points)[1].T)
+        kept.append(annealing.anneal(workspace, paths, np.ones(TUNING.sweeps_between + 1), streams, log_points)[1].T)
     return np.concatenate(kept)[:n_completions]
 
 
 def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_budget, progress) -> Evidence:
     points, data, relabelings = evaluation.capability("points"), evaluation.data, starts.relabelings
     prior = evaluation.model.prior
-    at_once = 4.0 * min(n_draws, _DRAWS_AT_ONCE) * evaluation.n_jobs * (statistics.shape[1] + len(statistics))
+    at_once = 4.0 * min(n_draws, TUNING.at_once) * evaluation.n_jobs * (statistics.shape[1] + len(statistics))
     of_all = 8.0 * n_draws + statistics.size
     evaluation.check_memory(f"The score {kind!r} with {n_draws:,} draws", of_all + at_once, "fewer 'n_draws'")
     log_evidences = prior.log_evidence(statistics.T)
     # as many draws from each component as its fraction asks, rounded up or down, in an order that mixes batches
-    rng = evaluation.generator(_DRAWS)
+    rng = evaluation.generator(Stream.PROPOSAL)
     component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + rng.random()) / n_draws)
     component = rng.permutation(np.minimum(component, len(statistics) - 1))
 
     def batch(at):
-        mine = component[at : at + _DRAWS_AT_ONCE]
-        streams = evaluation.generator(_DRAWS, at).integers(0, 2**64, size=(4, len(mine)), dtype=np.uint64)
+        mine = component[at : at + TUNING.at_once]
+        streams = evaluation.streams(len(mine), Stream.PROPOSAL, at)
         log_points = points.draw_points(statistics[mine].T, streams)
         if relabelings is None or not np.isfinite(relabelings.cost):
             log_sums, log_n = statistics @ log_points, 0.0
@@ -190,7 +178,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
 
     outcomes = run_tasks(
         batch,
-        range(0, n_draws, _DRAWS_AT_ONCE),
+        range(0, n_draws, TUNING.at_once),
         n_threads=evaluation.n_jobs,
         time_budget=time_budget,
         progress=progress,
@@ -225,4 +213,4 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
 
 def are_nearly_equal(evidence: Evidence) -> bool:
     """Whether weights are worth most of their number: whatever the shape of their tail, there is little in it."""
-    return evidence.details["effective_sample_size"] >= _NEARLY_EQUAL * len(evidence.details["log_weights"])
+    return evidence.details["effective_sample_size"] >= TUNING.effective_share * len(evidence.details["log_weights"])

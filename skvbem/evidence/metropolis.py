@@ -15,11 +15,8 @@ import numpy as np
 
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, run_tasks, summary
-from skvbem.evidence.evaluation import Evaluation
-
-_STEPS_AT_ONCE = 1024
-_TUNING = 3
-_N_PILOT, _N_PIECES, _STEPS_OF_PIECE, _GAIN = 8, 64, 16, 8.0
+from skvbem.evidence.evaluation import Evaluation, Stream
+from skvbem.evidence.tuning import TUNING
 
 
 def metropolis_ais(
@@ -102,8 +99,8 @@ def _in_pieces(evaluation, temperatures, strengths, streams, log_points) -> list
     points, chains, data = evaluation.capability("points"), evaluation.capability("metropolis"), evaluation.data
     log_likelihoods, workspace = points.log_likelihoods(data, log_points), chains.workspace(data, streams.shape[1])
     pieces = []
-    for at in range(0, len(strengths), _STEPS_AT_ONCE):
-        schedule = temperatures[at : at + _STEPS_AT_ONCE + 1], strengths[at : at + _STEPS_AT_ONCE]
+    for at in range(0, len(strengths), TUNING.at_once):
+        schedule = temperatures[at : at + TUNING.at_once + 1], strengths[at : at + TUNING.at_once]
         pieces.append(chains.metropolis(workspace, *schedule, streams, log_points, log_likelihoods))
     return [np.concatenate(of) for of in zip(*pieces)]
 
@@ -126,20 +123,20 @@ def tuned_strengths(evaluation: Evaluation, n_steps: int, bend: float, acceptanc
     if not 0.0 < acceptance < 1.0:
         raise ValueError(f"'acceptance' must lie between 0 and 1. Got {acceptance!r} instead.")
     points, chains, data = evaluation.capability("points"), evaluation.capability("metropolis"), evaluation.data
-    streams = evaluation.generator(_TUNING).integers(0, 2**64, size=(4, _N_PILOT), dtype=np.uint64)
+    streams = evaluation.streams(TUNING.metropolis_chains, Stream.METROPOLIS)
     log_points = _prior_draws(evaluation, streams)
     log_likelihoods = points.log_likelihoods(data, log_points)
-    workspace = chains.workspace(data, _N_PILOT)
-    temperatures = nonlinear_schedule(_N_PIECES * _STEPS_OF_PIECE, bend)
-    log_strength, tuned = 0.0, np.empty(_N_PIECES)
-    for piece in range(_N_PIECES):
-        at = piece * _STEPS_OF_PIECE
-        strengths = np.full(_STEPS_OF_PIECE, np.exp(log_strength))
-        here = temperatures[at : at + _STEPS_OF_PIECE + 1]
+    workspace = chains.workspace(data, TUNING.metropolis_chains)
+    temperatures = nonlinear_schedule(TUNING.metropolis_pieces * TUNING.metropolis_steps, bend)
+    log_strength, tuned = 0.0, np.empty(TUNING.metropolis_pieces)
+    for piece in range(TUNING.metropolis_pieces):
+        at = piece * TUNING.metropolis_steps
+        strengths = np.full(TUNING.metropolis_steps, np.exp(log_strength))
+        here = temperatures[at : at + TUNING.metropolis_steps + 1]
         _, accepted = chains.metropolis(workspace, here, strengths, streams, log_points, log_likelihoods)
         tuned[piece] = log_strength
-        log_strength = max(log_strength + _GAIN * (acceptance - accepted.mean()), 0.0)
-    middle = (np.arange(_N_PIECES) + 0.5) / _N_PIECES
+        log_strength = max(log_strength + TUNING.metropolis_gain * (acceptance - accepted.mean()), 0.0)
+    middle = (np.arange(TUNING.metropolis_pieces) + 0.5) / TUNING.metropolis_pieces
     return np.exp(np.interp((np.arange(n_steps) + 1) / n_steps, middle, tuned))
 
 

@@ -8,12 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-# Pulls k to 1/2 as much as this many further tail weights would.
-_PRIOR_WEIGHT, _PRIOR_SHAPE = 10.0, 0.5
-_FEWEST_IN_TAIL = 5
-# Weights whose tail has a larger shape have no variance.
-_LARGEST_WITH_VARIANCE = 0.5
-
 
 def pareto_smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
     """Log weights whose largest are replaced by quantiles of the Pareto distribution fitted to them, and its shape k.
@@ -34,7 +28,7 @@ def pareto_smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
     n_tail = int(np.ceil(min(0.2 * n, 3.0 * np.sqrt(n))))
     order = np.argsort(log_weights, kind="stable")
     largest = log_weights[order[-1]]
-    if n_tail < _FEWEST_IN_TAIL or n_tail >= n or not np.isfinite(largest):
+    if n_tail < 5 or n_tail >= n or not np.isfinite(largest):
         return log_weights, -np.inf
     weights = np.exp(log_weights[order[-n_tail - 1 :]] - largest)
     threshold, excess = weights[0], weights[1:] - weights[0]
@@ -54,7 +48,7 @@ def error_factor(shape: float, n: int) -> float:
     Above a shape of 1/2 the error of a mean falls as n to the power k - 1, not as its square root: the factor is n to
     the power k - 1/2.
     """
-    return float(n ** np.clip(shape - _LARGEST_WITH_VARIANCE, 0.0, 0.5))
+    return float(n ** np.clip(shape - 0.5, 0.0, 0.5))
 
 
 def generalized_pareto(excess: np.ndarray) -> tuple[float, float]:
@@ -68,7 +62,7 @@ def generalized_pareto(excess: np.ndarray) -> tuple[float, float]:
     Returns
     -------
     shape, scale : float
-        The shape drawn a little to 1/2, as Vehtari et al. do for short tails.
+        The shape drawn to 1/2 as by ten further weights, as Vehtari et al. do for short tails.
     """
     n = len(excess)
     n_grid = 30 + int(np.sqrt(n))
@@ -81,4 +75,4 @@ def generalized_pareto(excess: np.ndarray) -> tuple[float, float]:
     b = float(posterior @ b / posterior.sum())
     shape = float(np.log1p(-b * excess).mean())
     scale = -shape / b
-    return (n * shape + _PRIOR_WEIGHT * _PRIOR_SHAPE) / (n + _PRIOR_WEIGHT), scale
+    return (n * shape + 5.0) / (n + 10.0), scale

@@ -33,13 +33,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.capabilities import Relabelings
-from skvbem.evidence.evaluation import Evaluation
-
-# One chain in so many starts from the prior.
-_PRIOR_EVERY = 4
-# With fewer chains a start would have no standard error worth the name.
-_FEWEST = 4
-_ANYWHERE = 1
+from skvbem.evidence.evaluation import Evaluation, Stream
+from skvbem.evidence.tuning import TUNING
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +83,13 @@ class Starts:
         chains are left out, the prior and the last VB fits first.
         """
         n_fits = int(np.count_nonzero(self.fractions))
-        from_prior = np.arange(n_chains) % _PRIOR_EVERY == _PRIOR_EVERY - 1
-        if n_fits == len(self) or (n_fits and np.count_nonzero(from_prior) < _FEWEST):
+        from_prior = np.arange(n_chains) % TUNING.prior_every == TUNING.prior_every - 1
+        if n_fits == len(self) or (n_fits and np.count_nonzero(from_prior) < TUNING.fewest_chains):
             from_prior[:] = False
         elif not n_fits:
             from_prior[:] = True
         n_rest = int(np.count_nonzero(~from_prior))
-        n_fits = min(n_fits, max(n_rest // _FEWEST, 1))
+        n_fits = min(n_fits, max(n_rest // TUNING.fewest_chains, 1))
         starts = self[[*range(n_fits), len(self) - 1] if from_prior.any() else slice(n_fits)]
         which = np.full(n_chains, len(starts) - 1)
         which[~from_prior] = np.arange(n_rest) % max(n_fits, 1)
@@ -185,7 +180,7 @@ def make_starts(evaluation: Evaluation, fractions: Sequence[float], n_fits: int)
             f"(0.5, 0.0). Got {fractions!r} instead."
         )
     model = evaluation.model
-    certain = evaluation.capability("points").certain_statistics(evaluation.data, evaluation.generator(_ANYWHERE))
+    certain = evaluation.capability("points").certain_statistics(evaluation.data, evaluation.generator(Stream.CERTAIN))
     fits = list(evaluation.ended_optima().T[:n_fits]) if any(fractions) else []
     pairs = [(fraction, counts) for counts in fits for fraction in fractions if fraction]
     if not fits or np.allclose(_of_rows(evaluation, fits[0]), certain, rtol=1e-9, atol=1e-9):

@@ -11,19 +11,14 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from skvbem._arguments import check_count
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Fitted, Parameters
 from skvbem.reading.base import Reading
-from skvbem.uncertainty.draws import MAX_LISTED, Draws, FitAtHand, aligned
+from skvbem.uncertainty.draws import Draws, FitAtHand, aligned
 from skvbem.vbem.fit import FitPlan
 
 #: How data may be made anew.
 KINDS = ("nonparametric", "parametric")
-# Counts added to the start of a fit by maximum likelihood, since EM never leaves a probability of 0.
-_LIFT = 0.1
-# Of the random numbers of an estimator, those of a bootstrap; tasks for each worker.
-_STREAM, _TASKS_EACH = 2**35, 4
-# Share of fits that may fail without a word.
-_FAILED_SHARE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +69,9 @@ class BootstrapDraws(Draws):
     def doubts(self) -> tuple[str, ...]:
         """Why the draws, and intervals from them, should be read with care."""
         doubts, n = [], len(self)
-        if (~self.converged).mean() > _FAILED_SHARE:
+        if (~self.converged).mean() > TUNING.failed_share:
             doubts.append(f"{(~self.converged).sum()} of {n} fits of the bootstrap did not converge: raise 'max_iter'.")
-        if self.has_spikes.mean() > _FAILED_SHARE:
+        if self.has_spikes.mean() > TUNING.failed_share:
             doubts.append(
                 f"{self.has_spikes.sum()} of {n} fits of the bootstrap ended with a component without width, where the "
                 "likelihood has no maximum: intervals of its parameters mean little."
@@ -203,12 +198,12 @@ def bootstrap_draws(
         As of joblib.
     """
     fitted = replication.fitted
-    seeds = [(*seed, _STREAM, k) for k in range(n_draws)]
-    n_tasks = min(n_draws, _TASKS_EACH * effective_n_jobs(n_jobs))
+    seeds = [(*seed, 2**35, k) for k in range(n_draws)]  # streams that nothing else has
+    n_tasks = min(n_draws, TUNING.tasks * effective_n_jobs(n_jobs))
     tasks = (seeds[at::n_tasks] for at in range(n_tasks))
     by_task = Parallel(n_jobs=n_jobs)(delayed(replication.estimates)(of_task) for of_task in tasks)
     estimates = [by_task[k % n_tasks][k // n_tasks] for k in range(n_draws)]
-    relabelings = evaluation.capability("relabelings", "bootstrap").relabelings(evaluation.hidden, MAX_LISTED)
+    relabelings = evaluation.capability("relabelings", "bootstrap").relabelings(evaluation.hidden, TUNING.relabelings)
     natural = aligned(relabelings, fitted.statistics, np.stack([each for each, *_ in estimates], axis=1))
     converged, has_spikes = (np.array([each[k] for each in estimates]) for k in (1, 2))
     kind = KINDS[replication.drawn is not None]
@@ -217,5 +212,5 @@ def bootstrap_draws(
 
 def starts_of(fitted: Fitted) -> np.ndarray:
     """Statistics (n_cells, 1) near those of a fit, from which fits to other data begin."""
-    lift = 0.0 if fitted.form.prior_share else _LIFT * ~fitted.model.prior.signed
+    lift = 0.0 if fitted.form.prior_share else TUNING.lift * ~fitted.model.prior.signed
     return (fitted.statistics + lift)[:, None]

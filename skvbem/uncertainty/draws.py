@@ -15,11 +15,6 @@ from skvbem.capabilities import Relabelings
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.base import Fitted, FittedRun, Parameters
 
-#: Most relabelings that are tried one by one for each draw.
-MAX_LISTED = 5040
-# In place of the logarithm of a probability that is below all floats.
-_LOWEST = -1e12
-
 
 @dataclass(frozen=True, eq=False)
 class FitAtHand:
@@ -215,7 +210,7 @@ def aligned(relabelings: Relabelings | None, anchor: np.ndarray, points: np.ndar
     points : ndarray of shape (n_cells, n_points)
         Natural parameters.
     """
-    points = np.maximum(points, _LOWEST)
+    points = np.maximum(points, -1e12)  # probabilities below all floats
     if relabelings is None or relabelings.n == 1:
         return points
     return relabelings.nearest(anchor, points)

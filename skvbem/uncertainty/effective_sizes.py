@@ -16,9 +16,6 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-# Numbers that transforms of some parameters hold at once.
-_AT_ONCE = 2**20
-
 
 def effective_sizes(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     r"""Effective numbers of draws, and :math:`\hat R`, of each of several quantities.
@@ -47,7 +44,7 @@ def effective_sizes(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     n, n_chains, length = draws.shape
     sizes, r_hat = np.empty(n), np.empty(n)
-    step = max(_AT_ONCE // (n_chains * length), 1)
+    step = max(2**20 // (n_chains * length), 1)  # transforms of some parameters take 8 megabytes at once
     for at in range(0, n, step):
         sizes[at : at + step], r_hat[at : at + step] = _of_halves(_halves(draws[at : at + step]))
     return np.minimum(sizes, n_chains * length), r_hat

@@ -21,13 +21,9 @@ from typing import Any
 import numpy as np
 
 from skvbem.capabilities import Annealing, Points, Relabelings
+from skvbem.evidence.tuning import TUNING
 from skvbem.uncertainty.draws import aligned
 from skvbem.uncertainty.effective_sizes import effective_sizes
-
-#: Draws of a chain that a length is judged by, at least.
-FEWEST_PER_CHAIN = 64
-# What draws must be worth, as a share of their number, and how much chains may differ.
-_WORTH, _LARGEST_R_HAT = 0.5, 1.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +100,7 @@ class GibbsChains:
         rng : numpy.random.Generator
         """
         n_chains = starts.shape[1]
-        n_kept = max(-(-n_draws // n_chains), FEWEST_PER_CHAIN)
+        n_kept = max(-(-n_draws // n_chains), TUNING.draws_of_chain)
         lanes = [_Lanes(self, starts[:, at], rng) for at in self._batches(n_chains)]
         kept: list[np.ndarray] = []
         spacing, converged = 1, False
@@ -115,7 +111,7 @@ class GibbsChains:
             chains = np.stack(kept[n_kept:], axis=2)
             numbers = self.judged(chains.reshape(len(chains), -1))
             sizes, r_hat = effective_sizes(numbers.reshape(-1, *chains.shape[1:]))
-            converged = bool(sizes.min() >= _WORTH * n_draws and r_hat.max() <= _LARGEST_R_HAT)
+            converged = bool(sizes.min() >= TUNING.effective_share * n_draws and r_hat.max() <= TUNING.r_hat)
             if converged or 4 * n_kept * spacing > max_sweeps:
                 break
             kept, spacing = kept[1::2], 2 * spacing

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 
 from skvbem._arguments import check_count, check_level
 from skvbem.errors import TooLargeError
+from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Intervals
 from skvbem.uncertainty.bootstrap import BootstrapDraws
 from skvbem.uncertainty.draws import FitAtHand, ParameterIntervals
 from skvbem.uncertainty.posterior_draws import PosteriorDraws, check_method, check_run, sample_posterior
 from skvbem.uncertainty.standard_errors import StandardErrors, standard_errors_of
 
-# Draws whose quantiles are reported.
-_N_DRAWS = 2000
-
 
 def credible_intervals(
-    at_hand: FitAtHand, level: float = 0.95, method: str = "draws", *, n_draws: int = _N_DRAWS
+    at_hand: FitAtHand, level: float = 0.95, method: str = "draws", *, n_draws: int = TUNING.quantile_draws
 ) -> ParameterIntervals:
     """Equal-tailed intervals of each parameter of a posterior by itself.
 
@@ -65,7 +63,7 @@ def default_draws(at_hand: FitAtHand, without_rows: str = "linear_response") -> 
     check_run(at_hand)
     evaluation = at_hand.evaluation
     is_drawable = evaluation.data.has_whole_weights and evaluation.rows_are_in_memory
-    return sample_posterior(at_hand, _N_DRAWS, method="draws" if is_drawable else without_rows)
+    return sample_posterior(at_hand, TUNING.quantile_draws, method="draws" if is_drawable else without_rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,18 +50,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import softmax
 
+from skvbem.evidence.tuning import TUNING
 from skvbem.uncertainty.optima import split_by_weight
-
-# Draws from q(theta), by which widths of differences are chosen.
-_PILOT = 256
-# Half of the width of a difference, as a share of a standard deviation.
-_WIDTH = 2e-3
-# E steps side by side.
-_LANES = 32
-# Directions of V, scaled to be a correlation, that are no more than rounding.
-_RANK = 1e-11
-# Draws of q(theta) for each number of a regression, and at least.
-_DRAWS_EACH, _FEWEST_DRAWS = 8, 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +96,7 @@ class LinearResponse:
             scale = spread[moves]
             covariance = covariance_of_natural(posterior, spread)[np.ix_(moves, moves)] / np.outer(scale, scale)
             values, axes = np.linalg.eigh(covariance)
-            kept = values > _RANK * values[-1]
+            kept = values > 1e-11 * values[-1]  # the rest is rounding
             root = np.zeros((len(spread), np.count_nonzero(kept)))
             root[moves] = scale[:, None] * axes[:, kept] * np.sqrt(values[kept])
         natural = posterior.expected_natural()
@@ -142,7 +132,7 @@ class LinearResponse:
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Natural parameters of draws whose covariances are those of linear response, (n_cells, n_draws)."""
-        n_all = max(n_draws, _FEWEST_DRAWS, _DRAWS_EACH * self.root.shape[1])
+        n_all = max(n_draws, TUNING.response_draws, TUNING.draws_per_direction * self.root.shape[1])
         points, natural = _draws_from(self.posterior, n_all, rng)
         free = self.posterior.to_unconstrained(points)
         moves = self.root.any(axis=1)
@@ -233,7 +223,7 @@ def covariance_of_natural(posterior: Any, spread: np.ndarray) -> np.ndarray:
     def expected(moved: np.ndarray) -> np.ndarray:
         return (posterior + moved).expected_natural()
 
-    width = np.divide(_WIDTH, spread, out=np.zeros(len(spread)), where=spread > 0)
+    width = np.divide(TUNING.response_width, spread, out=np.zeros(len(spread)), where=spread > 0)
     return _derivatives(expected, np.zeros(len(spread)), width)
 
 
@@ -253,15 +243,15 @@ def covariance_of_hidden(model: Any, data: Any, natural: np.ndarray, spread: np.
     def expected(moved: np.ndarray) -> np.ndarray:
         return model.expect(moved, data).statistics + model.prior.hyperparameters(moved)
 
-    return _derivatives(expected, natural, _WIDTH * np.minimum(spread, 1.0))
+    return _derivatives(expected, natural, TUNING.response_width * np.minimum(spread, 1.0))
 
 
 def _derivatives(function: Callable[[np.ndarray], np.ndarray], at: np.ndarray, width: np.ndarray) -> np.ndarray:
     """Symmetric derivatives of a gradient by central differences of fourth order; 0 where a width is 0."""
     derivatives = np.zeros((len(at), len(at)))
     moved = np.flatnonzero(width > 0)
-    for first in range(0, len(moved), _LANES):
-        cells = moved[first : first + _LANES]
+    for first in range(0, len(moved), TUNING.lanes):
+        cells = moved[first : first + TUNING.lanes]
         lanes = np.arange(len(cells))
         values = []
         for times in (-2, -1, 1, 2):
@@ -277,7 +267,7 @@ def _derivatives(function: Callable[[np.ndarray], np.ndarray], at: np.ndarray, w
 
 def _spread(posterior: Any) -> np.ndarray:
     """Standard deviations of natural parameters under a density, about; 0 of those that never vary."""
-    _, natural = _draws_from(posterior, _PILOT, np.random.default_rng(0))
+    _, natural = _draws_from(posterior, TUNING.pilot_draws, np.random.default_rng(0))
     varies = np.isfinite(natural).all(axis=1)
     spread = np.zeros(len(natural))
     spread[varies] = natural[varies].std(axis=1)

@@ -13,19 +13,17 @@ from scipy.special import softmax
 from skvbem._arguments import check_count
 from skvbem._compat import warn
 from skvbem.errors import PosteriorWarning
-from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.evaluation import Evaluation, Stream
+from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Fitted, Parameters
-from skvbem.uncertainty.draws import MAX_LISTED, Draws, FitAtHand, aligned
+from skvbem.uncertainty.draws import Draws, FitAtHand, aligned
 from skvbem.uncertainty.effective_sizes import effective_sizes
-from skvbem.uncertainty.gibbs import FEWEST_PER_CHAIN, GibbsChains, GibbsDraws
+from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws
 from skvbem.uncertainty.linear_response import LinearResponses
 from skvbem.uncertainty.optima import bounds_of, split_by_weight
 
 #: How draws may be made, and intervals with them, the exact ones first.
 METHODS = ("draws", "linear_response", "vb")
-# Of the random numbers of an evaluation, those of draws.
-_STREAM = 2**20
-_OF_CHAINS, _OF_Q = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,11 +124,11 @@ def sample_posterior(
         check_count(name, "sample_posterior", value)
     check_run(at_hand)
     fitted, evaluation, n_draws = at_hand.fitted, at_hand.evaluation, int(n_draws)
-    numbers = 4 * max(n_draws, FEWEST_PER_CHAIN * n_chains) * fitted.model.n_cells
+    numbers = 4 * max(n_draws, TUNING.draws_of_chain * n_chains) * fitted.model.n_cells
     evaluation.check_memory(f"{n_draws:,} draws of all parameters", numbers, "fewer")
     if method == "draws":
         return replace(_by_chains(at_hand, n_draws, int(n_chains), int(max_sweeps)), at=at_hand.at)
-    rng = evaluation.generator(_STREAM, _OF_Q)
+    rng = evaluation.generator(Stream.PARAMETERS, 1)
     if method == "linear_response":
         natural = _by_linear_response(fitted, evaluation, n_draws, rng)
     else:
@@ -155,7 +153,7 @@ def _by_linear_response(fitted: Fitted, evaluation: Evaluation, n_draws: int, rn
     natural, relabelings = responses.draws(n_draws, rng), evaluation.capabilities.relabelings
     if len(responses.weights) == 1 or relabelings is None:
         return natural
-    return aligned(relabelings.relabelings(evaluation.hidden, MAX_LISTED), fitted.statistics, natural)
+    return aligned(relabelings.relabelings(evaluation.hidden, TUNING.relabelings), fitted.statistics, natural)
 
 
 def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int) -> PosteriorDraws:
@@ -175,12 +173,12 @@ def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int)
     chains = GibbsChains(
         evaluation.capability("points", "sample_posterior"),
         evaluation.capability("annealing", "sample_posterior"),
-        evaluation.capability("relabelings", "sample_posterior").relabelings(evaluation.hidden, MAX_LISTED),
+        evaluation.capability("relabelings", "sample_posterior").relabelings(evaluation.hidden, TUNING.relabelings),
         evaluation.data,
         fitted.judged,
     )
     starts = optima[:, split_by_weight(weights, n_chains)]
-    drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(_STREAM, _OF_CHAINS))
+    drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(Stream.PARAMETERS, 0))
     every, which = fitted.parameters_of_draws(drawn.natural), drawn.chosen(n_draws)
     diagnosed = _each(every, lambda values: _diagnosed(drawn, values, n_draws))
     ess, r_hat = (_each(diagnosed, itemgetter(k)) for k in (0, 1))

@@ -23,18 +23,13 @@ from scipy.stats import norm
 from skvbem._arguments import check_count, check_level
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.observed_information import coordinates_of_mode, observed_information
+from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Fitted, Parameters
 from skvbem.uncertainty.draws import FitAtHand, ParameterIntervals
 
-# Half of the width of a difference, in unconstrained coordinates, and points side by side.
-_WIDTH, _LANES = 1e-3, 64
-# Share of the information of complete data that is none; of a gradient, what is more than rounding.
-_NONE, _SOME = 1e-6, 1e-4
-# Relative change of a parameter that a direction is to blame for.
-_LARGE = 0.1
 _WHAT = "standard_errors"
-# Joint states of what is hidden in one row that are summed over.
-_MAX_STATES = 4096
+# Share of a gradient that is more than the rounding of differences.
+_SOME = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +88,8 @@ class StandardErrors:
         estimates, errors = _flat(self.parameters), _flat(self.errors)
         lower, upper = estimates.copy(), estimates.copy()
         moving = np.flatnonzero(errors > 0)
-        for first in range(0, len(moving), _LANES):
-            which = moving[first : first + _LANES]
+        for first in range(0, len(moving), TUNING.lanes):
+            which = moving[first : first + TUNING.lanes]
             reach = norm.ppf(0.5 + level / 2) * self.covariance_with_parameters[:, which] / errors[which]
             ends = [self.at(self.coordinates[:, None] + side * reach)[which, np.arange(len(which))] for side in (-1, 1)]
             lower[which], upper[which] = np.minimum(*ends), np.maximum(*ends)
@@ -104,7 +99,7 @@ class StandardErrors:
         return ParameterIntervals(both)
 
 
-def standard_errors(at_hand: FitAtHand, max_states: int = _MAX_STATES) -> StandardErrors:
+def standard_errors(at_hand: FitAtHand, max_states: int = 4096) -> StandardErrors:
     """Standard errors of a fit that is a point, from the observed information.
 
     Parameters
@@ -127,7 +122,7 @@ def standard_errors(at_hand: FitAtHand, max_states: int = _MAX_STATES) -> Standa
     return standard_errors_of(at_hand.fitted, at_hand.evaluation, int(max_states))
 
 
-def standard_errors_of(fitted: Fitted, evaluation: Evaluation, max_states: int = _MAX_STATES) -> StandardErrors:
+def standard_errors_of(fitted: Fitted, evaluation: Evaluation, max_states: int = 4096) -> StandardErrors:
     """Standard errors of a fit that is a point.
 
     Parameters
@@ -175,7 +170,7 @@ def standard_errors_of(fitted: Fitted, evaluation: Evaluation, max_states: int =
     errors = np.linalg.norm(along @ root, axis=1)
     at_edge = _at_edge(at, free, along, edge)
     slopes = np.linalg.norm(along, axis=1)
-    constant = slopes <= _NONE * np.abs(_flat(parameters))  # but for rounding
+    constant = slopes <= TUNING.no_information * np.abs(_flat(parameters))  # but for rounding
     unknown = (np.linalg.norm(along @ silent, axis=1) > _SOME * slopes) & ~constant
     errors[at_edge | unknown] = np.nan
     spread = inside @ root
@@ -208,7 +203,7 @@ def _root(complete: np.ndarray, observed: np.ndarray) -> tuple[np.ndarray, int, 
     factor = cholesky(complete, lower=True) if len(complete) else complete
     inverse = solve_triangular(factor, np.eye(len(factor)), lower=True) if len(factor) else factor
     ratios, axes = np.linalg.eigh(inverse @ observed @ inverse.T)
-    is_silent = ratios < _NONE
+    is_silent = ratios < TUNING.no_information
     basis = inverse.T @ axes
     return basis[:, ~is_silent] / np.sqrt(ratios[~is_silent]), int(is_silent.sum()), basis[:, is_silent]
 
@@ -216,10 +211,10 @@ def _root(complete: np.ndarray, observed: np.ndarray) -> tuple[np.ndarray, int, 
 def _derivatives(at: Callable[[np.ndarray], np.ndarray], free: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Derivatives of all parameters along directions, (n_parameters, n_directions), by differences of fourth order."""
     parts = [at(free[:, None])[:, :0]]
-    for first in range(0, directions.shape[1], _LANES):
-        moved = _WIDTH * directions[:, first : first + _LANES]
+    for first in range(0, directions.shape[1], TUNING.lanes):
+        moved = TUNING.error_width * directions[:, first : first + TUNING.lanes]
         a, b, c, d = (at(free[:, None] + times * moved) for times in (-2, -1, 1, 2))
-        parts.append((8 * (c - b) - (d - a)) / (12 * _WIDTH))
+        parts.append((8 * (c - b) - (d - a)) / (12 * TUNING.error_width))
     return np.concatenate(parts, axis=1)
 
 
@@ -237,7 +232,7 @@ def _at_edge(
         relative = np.abs(_derivatives(at, free, edge) / here).max(axis=1)
     moves = np.abs(_derivatives(at, np.zeros(len(free)), edge)).max(axis=1) > _SOME
     still = np.abs(along).max(axis=1, initial=0.0) <= 1e-9 * np.abs(here[:, 0])
-    return moves & ((relative > _LARGE) | still)
+    return moves & ((relative > TUNING.edge_change) | still)
 
 
 def _doubts(n_at_edge: int, n_unknown: int, n_silent: int) -> tuple[str, ...]:

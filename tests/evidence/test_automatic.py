@@ -10,7 +10,7 @@ from skvbem import VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_coleman_panel, load_stouffer_toby
 from skvbem.errors import EvidenceWarning
 from skvbem.evidence import Evidence, automatic, get_score
-from skvbem.evidence.growing_data import Population
+from skvbem.evidence.growing_data import ParticleRun
 
 AUTO = get_score("auto")
 # ln p of three classes of Stouffer and Toby's respondents, and its standard error, by a population of 8 192 particles.
@@ -32,7 +32,7 @@ def population(value, error, *, complete=True, hopeless=False):
     """A population; one that is given up resampled for every unit it saw, or for every tenth."""
     n_resamplings = 10 if complete else (5 if hopeless else 1)
     trace = np.array([[0.0, 0.0], [5.0 if not complete else 50.0, value]])
-    return Population(value, error**2, n_resamplings, 50, trace, np.full(512, value), 1.0 if complete else 0.1)
+    return ParticleRun(value, error**2, n_resamplings, 50, trace, np.full(512, value), 1.0 if complete else 0.1)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def asked(monkeypatch):
     def ask(importances, populations=(), chains=(), **options):
         answers = {"importance": iter(importances), "populations": iter(populations), "chains": iter(chains)}
         monkeypatch.setattr(automatic, "importance_gibbs", lambda *_, **__: next(answers["importance"]))
-        monkeypatch.setattr(automatic, "grown", lambda *_, **__: [next(answers["populations"])])
+        monkeypatch.setattr(automatic, "particle_runs", lambda *_, **__: [next(answers["populations"])])
         monkeypatch.setattr(automatic, "anchored_ais", lambda *_, **__: next(answers["chains"]))
         return AUTO(evaluation_of(enumerable(5, 2**9, hidden=True)), exact_terms=0, **options)
 

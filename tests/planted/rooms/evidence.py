@@ -38,9 +38,7 @@ ERRORS = {
     "memory of a population is not looked at": [
         ("per_particle * n_particles,\n", "0.0 * per_particle * n_particles,\n")
     ],
-    "batches are cut for the threads there are": [
-        ("max(-(-n // _SHARED_AMONG), _FEWEST_SIDE_BY_SIDE // n_chains)", "n")
-    ],
+    "batches are cut for the threads there are": [("max(-(-n // TUNING.tasks), TUNING.lanes // n_chains)", "n")],
     "particles are drawn again without regard to their weights": [
         (
             "systematic(np.exp(log_particle_weights[run]), rngs[run])",
@@ -60,34 +58,32 @@ ERRORS = {
         ("if evaluation.model.prior.hyperprior is not None:  # these", "if False:  # these")
     ],
     "annealed chains are believed that no population confirms": [
-        ("if witness is None or not _agree_undoubted(chains, witness) or", "if witness is None or")
+        ("if particles is None or not _agree_unflagged(annealed, particles) or", "if particles is None or")
     ],
     "particles of growing data are not moved": [
-        ("np.ones(_N_SWEEPS + 1), streams, points", "np.ones(1), streams, points")
+        ("np.ones(TUNING.sweeps + 1), streams, points", "np.ones(1), streams, points")
     ],
-    "samplers that disagree are not doubted": [
-        ("spread)), [self.name_of(evidence)], [doubt]", "spread)), [self.name_of(evidence)], []")
-    ],
+    "samplers that disagree are not doubted": [("spread)), [evidence], [doubt])", "spread)), [evidence])")],
     "the value of a sampler in doubt is taken": [
         (
-            "return population, [self.inquiry.name_of(population)], []",
-            "return self.first, [self.inquiry.name_of(self.first)], []",
+            "return _Answer(particles, [particles])",
+            "return _Answer(check.first, [check.first])",
         )
     ],
-    "a witness that knows nothing confirms": [("return error < _VAGUE and abs(", "return abs(")],
+    "a witness that knows nothing confirms": [("return error < TUNING.vague and abs(", "return abs(")],
     "a tail that looks light once is taken for light": [
-        ("is_heavy = not are_nearly_equal(self.first)", "is_heavy = _has_no_variance(self.first)")
+        ("is_heavy = not are_nearly_equal(check.first)", "is_heavy = _is_heavy_tailed(check.first)")
     ],
     "weights of a heavy tail are taken before what is surer": [
-        ("key=lambda each: (_has_no_variance(each), _error(each))", "key=lambda each: (False, _error(each))")
+        ("key=lambda each: (_is_heavy_tailed(each), _error(each))", "key=lambda each: (False, _error(each))")
     ],
     "a population far below a sure answer settles it": [
         (
-            "return is_sure and not self.is_below_another(population) and not _is_above(first, population)",
-            "return is_sure",
+            "if not is_precise or check.is_contradicted(particles) or _is_above(check.first, particles):",
+            "if not is_precise:",
         )
     ],
-    "a part that a start missed is not missed": [("excess > _FAR_ABOVE * np.hypot(", "excess > 1e9 * np.hypot(")],
+    "a part that a start missed is not missed": [("excess > TUNING.far_above * np.hypot(", "excess > 1e9 * np.hypot(")],
     "the share of a start forgets its other labels": [
         ("return log_densities[which, np.arange(len(which))] - ", "return self._log_densities(which, log_points)[0] - ")
     ],
@@ -96,7 +92,7 @@ ERRORS = {
     ],
     "an error forgets how far witnesses are": [("max(_error(evidence) ** 2, *least, 0.0)", "_error(evidence) ** 2")],
     "the densities that draws come from weigh more than one": [
-        ("np.log((1 - _DEFENSE) / n_completions)", "np.log(1 / n_completions)")
+        ("np.log((1 - TUNING.defense) / n_completions)", "np.log(1 / n_completions)")
     ],
     "backward chains start from any labels": [("starts.relabelings.n == 1:", "starts.relabelings.n >= 1:")],
     "certain rows are not counted in the collapsed bound": [
@@ -122,7 +118,7 @@ ERRORS = {
         ('log_density_as_prior(point, basis="probability")', 'log_density_as_prior(point, basis="natural")')
     ],
     "the collapsed bound is scored by the draws that chose it": [
-        ("_CHOOSING, _SCORING = 8, 9", "_CHOOSING, _SCORING = 8, 8")
+        ("CHOICE = 8\n    SCORE = 9\n", "CHOICE = 8\n    SCORE = 8\n")
     ],
     "draws gain without what is linear in them": [
         (

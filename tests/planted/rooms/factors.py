@@ -92,8 +92,8 @@ ERRORS = {
     ],
     "a tail of weights without variance has the error of one with it": [
         (
-            "n ** np.clip(shape - _LARGEST_WITH_VARIANCE, 0.0, 0.5)",
-            "n ** np.clip(shape - _LARGEST_WITH_VARIANCE, 0.0, 0.0)",
+            "n ** np.clip(shape - 0.5, 0.0, 0.5)",
+            "n ** np.clip(shape - 0.5, 0.0, 0.0)",
         )
     ],
     "Minka's evidence lacks the volume of the variances": [

@@ -28,7 +28,7 @@ ERRORS = {
         )
     ],
     "bootstrap fits begin at probabilities of 0": [
-        ("_LIFT * ~fitted.model.prior.signed", "0.0 * ~fitted.model.prior.signed")
+        ("TUNING.lift * ~fitted.model.prior.signed", "0.0 * ~fitted.model.prior.signed")
     ],
     "weights of fractions are resampled in the order of rows": [
         ("order = np.lexsort((weight, hashes))", "order = np.arange(len(hashes))")

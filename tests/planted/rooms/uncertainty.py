@@ -64,7 +64,7 @@ ERRORS = {
     ],
     "chains stop however much they differ": [
         (
-            "converged = bool(sizes.min() >= _WORTH * n_draws and r_hat.max() <= _LARGEST_R_HAT)",
+            "converged = bool(sizes.min() >= TUNING.effective_share * n_draws and r_hat.max() <= TUNING.r_hat)",
             "converged = True",
         )
     ],
