@@ -6,7 +6,6 @@ from typing import Any
 
 from sklearn.exceptions import NotFittedError
 
-from skvbem._compat import SuggestingMixin
 from skvbem._names import did_you_mean
 
 # Where attributes of other estimators, and of other libraries, are found.
@@ -17,13 +16,6 @@ _ELSEWHERE = {
 }
 # What a fit by another method maximizes.
 _OBJECTIVES = ("lower_bound_", "log_posterior_", "log_likelihood_")
-
-
-class AbsentAttributes(SuggestingMixin):
-    """Of estimators: says why an attribute is not there, and which may have been meant, as it does of parameters."""
-
-    def _absent(self, name: str) -> AttributeError:
-        return absent(self, name, is_fitted="_fitted_" in vars(self))
 
 
 def absent(estimator: Any, name: str, is_fitted: bool) -> AttributeError:

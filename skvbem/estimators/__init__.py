@@ -7,7 +7,6 @@ from skvbem._lazy import names_on_demand
 if TYPE_CHECKING:
     from skvbem.estimators.factor_analysis.vb_factor_analysis import VBFactorAnalysis
     from skvbem.estimators.hmm.vb_hmm import VBHMM
-    from skvbem.estimators.likelihood_ratio import LikelihoodRatioTest, bootstrap_lrt
     from skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system import VBLinearDynamicalSystem
     from skvbem.estimators.mixed_network.vb_network import VBNetwork
     from skvbem.estimators.mixture.vb_mixture import VBMixture
@@ -19,12 +18,13 @@ if TYPE_CHECKING:
     from skvbem.fitted.latent_states import LatentStates
     from skvbem.fitted.linear_dynamical_system import LDSForecast
     from skvbem.fitted.parameter_tables import ParameterTable
+    from skvbem.fitting.restarts import Restarts
     from skvbem.formats.bif import read_bif, write_bif
     from skvbem.optima.factor_numbers import Move
     from skvbem.reports.comparison import Comparison, compare
     from skvbem.reports.fit_indices import FitIndices
     from skvbem.reports.goodness_of_fit import GoodnessOfFit
-    from skvbem.reports.restarts import Restarts
+    from skvbem.reports.likelihood_ratio import LikelihoodRatioTest, bootstrap_lrt
     from skvbem.reports.summary import Summary
     from skvbem.tables import LabeledTable
     from skvbem.uncertainty.bootstrap import BootstrapDraws
@@ -76,7 +76,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.estimators.hmm.vb_hmm": ("VBHMM",),
         "skvbem.uncertainty.draws": ("ParameterIntervals",),
         "skvbem.optima.factor_numbers": ("Move",),
-        "skvbem.estimators.likelihood_ratio": ("LikelihoodRatioTest", "bootstrap_lrt"),
+        "skvbem.reports.likelihood_ratio": ("LikelihoodRatioTest", "bootstrap_lrt"),
         "skvbem.fitted.linear_dynamical_system": ("LDSForecast",),
         "skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system": ("VBLinearDynamicalSystem",),
         "skvbem.estimators.mixed_network.vb_network": ("VBNetwork",),
@@ -86,7 +86,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.estimators.network.vb_discrete_dag": ("VBDiscreteDAG",),
         "skvbem.uncertainty.posterior_draws": ("PosteriorDraws",),
         "skvbem.fitted.latent_states": ("LatentStates",),
-        "skvbem.reports.restarts": ("Restarts",),
+        "skvbem.fitting.restarts": ("Restarts",),
         "skvbem.uncertainty.standard_errors": ("StandardErrors",),
         "skvbem.estimators.steps.vb_classifier": ("VBClassifier",),
         "skvbem.estimators.steps.vb_imputer": ("VBImputer",),

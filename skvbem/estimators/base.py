@@ -1,48 +1,71 @@
-"""What every estimator of the library does: weights, seeds, callbacks, and publishing a fit in one step."""
+"""`VBEstimator`: the face that all estimators share, over the path of a fit, scores, draws and reports."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from numbers import Integral
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._absent import AbsentAttributes
+from skvbem._absent import absent
+from skvbem._arguments import check_level
 from skvbem._compat import (
+    N_JOBS,
     CallbackSupportMixin,
+    Interval,
     IterationReport,
-    check_sample_weight,
+    StrOptions,
+    SuggestingMixin,
     fit_context,
     warn,
 )
 from skvbem._version import __version__ as VERSION
 from skvbem.errors import check_memory
-from skvbem.estimators.cycle_line import CycleLine
-from skvbem.evidence import DEFAULT_SCORE
-from skvbem.fitted.base import Fitted, FittedRun, Solved
-from skvbem.reading.base import Reading
-from skvbem.reports.restarts import Restarts
-from skvbem.vbem import posteriors
-from skvbem.vbem.fit import Fit, FitMethod, FitPlan, PriorStart
+from skvbem.estimators.emission_parameters import moved, nested_parameters, set_nested
+from skvbem.evidence import Evidence, get_score
+from skvbem.fitting.evaluation import evaluation, fit_at_hand, read_again, run_of, scored
+from skvbem.fitting.fit import (
+    is_of_data,
+    published,
+    read,
+    seed_of,
+    solve,
+    state_of_batch,
+    state_of_fit,
+    warn_unless_converged,
+)
+from skvbem.fitting.kind import Kind
+from skvbem.reading.base import checked_weights
+from skvbem.reports.goodness_of_fit import goodness_of_fit
+from skvbem.reports.summary import summary
+from skvbem.uncertainty.bootstrap import bootstrap
+from skvbem.uncertainty.intervals import credible_intervals, reported_intervals
+from skvbem.uncertainty.posterior_draws import sample_posterior
+from skvbem.uncertainty.standard_errors import standard_errors
 
-#: What the first batch fixes; the rest is told anew by each.
-KEPT_BY_PARTIAL_FIT = ("n_features_in_", "feature_names_in_", "_frames_of_")
-#: Name of the attribute that holds the objective of each method.
-OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
-
-
-def objective_of(form: str, is_exact: bool) -> str:
-    """Name of the attribute that holds the objective of a form, or a bound of it where q(x) is not exact."""
-    return OBJECTIVES[form] if is_exact or form == "vb" else f"{OBJECTIVES[form]}bound_"
+# Defaults that constructors share: starts' largest number of steps; nats still to be gained below which a start has
+# converged; bytes that parameters, starts and answers may take.
+MAX_ITER, TOL, MAX_MEMORY = 10_000, 1e-5, 4e9
+#: Constraints of the parameters that all estimators have.
+SHARED_CONSTRAINTS: dict[str, Any] = {
+    "method": [StrOptions({"vb", "map", "ml"})],
+    "map_basis": [StrOptions({"natural", "probability"})],
+    "n_init": [Interval(Integral, 1, None, closed="left")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "acceleration": ["boolean"],
+    "missing_values": "no_validation",
+    "max_memory": [Interval(Real, 0, None, closed="neither")],
+    "random_state": ["random_state"],
+    "n_jobs": N_JOBS,
+    "warm_start": ["boolean"],
+    "verbose": ["verbose"],
+}
 
 
 def has_posterior(estimator) -> bool:
@@ -60,12 +83,14 @@ def predicts(estimator) -> bool:
     return hasattr(estimator, "predict")
 
 
-class VBEstimator(AbsentAttributes, CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
-    """Common face of models fitted by VBEM, MAP-EM or ML-EM.
+class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
+    """Common face of models fitted by VBEM, MAP-EM or ML-EM; a subclass has parameters, signatures and a `Kind`.
 
-    What a fit leaves are the attributes whose names end in an underscore. `fit` gathers them in a dict and publishes
-    all at once when nothing can go wrong any more: a fit that raises or is interrupted leaves the estimator as it was.
+    The attributes of a fit end in an underscore. They are gathered first and published together: a fit that raises or
+    is interrupted leaves the estimator as it was.
     """
+
+    _kind: ClassVar[Kind]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -75,252 +100,87 @@ class VBEstimator(AbsentAttributes, CallbackSupportMixin, DensityMixin, Transfor
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    # The one path of a fit: read, model, data, starts, the best of them, learned priors, publish ----------------------
+    # Parameters and attributes ----------------------------------------------------------------------------------------
 
-    #: Parameters that say how X is read: fits that have them alike can share a reading.
-    reading_parameters: ClassVar[frozenset[str]] = frozenset({"categories", "missing_values", "handle_unknown"})
-    #: The score of a search that names none.
-    default_score: ClassVar[str] = DEFAULT_SCORE
-    #: What says where rows belong, beside X.
-    _located_by: ClassVar[tuple[str, ...]] = ()
-    #: Parameters of the constructor that say what the prior is.
-    _prior_parameters: ClassVar[tuple[str, ...]] = ()
-    #: How such models are fitted, and their fits as values.
-    _method: ClassVar[FitMethod]
-    _fitted_type: ClassVar[type[Fitted]]
-
-    def read(self, X, y=None, sample_weight=None, *, columns=None, **where) -> Reading:
-        """X as this estimator reads it, which `fit`, `evaluate` and `evaluation` take in place of X and its weights.
-
-        So one reading serves several fits, of estimators whose `reading_parameters` are alike.
+    def get_params(self, deep=True):
+        """Parameters of this estimator and, by nested names, of its emissions.
 
         Parameters
         ----------
-        X : as `fit` takes it
-            A reading is returned as it is.
-        y : None
-            Ignored.
-        sample_weight : array-like, default=None
-            As in `fit`.
-        columns : ColumnGroups or CategoryEncoder, default=None
-            How columns were read before; by default learned from X.
-        **where
-            What else `fit` takes to find the rows, as `sequence_id` and `lengths` of sequences.
+        deep : bool, default=True
+            Whether those of emissions are among them, such as "emission__covariance_type" of an object, or
+            "emission__visits__shape_prior" of the emission named "visits" in a list.
 
         Returns
         -------
-        Reading
+        dict of str to object
         """
-        if isinstance(X, Reading):
-            return X.kept()
-        unknown = sorted(where.keys() - set(self._located_by))
-        if unknown:
-            raise TypeError(f"{type(self).__name__} takes no {unknown[0]!r} beside X.")
-        reading = self._read(X, sample_weight, columns, where)
-        self._check_y(y, reading)
-        return reading
+        params = super().get_params(deep=deep)
+        return params | nested_parameters(params.get("emission")) if deep else params
 
-    @abstractmethod
-    def _read(self, X, sample_weight, columns: Any, where: Mapping[str, Any]) -> Reading:
-        """The reading of an X that was not read before."""
+    def set_params(self, **params):
+        """Set parameters of this estimator or, by nested names, of its emissions.
+
+        Parameters
+        ----------
+        **params
+            By the names that `get_params` has.
+
+        Returns
+        -------
+        self : estimator instance
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter; of one that emissions have the message says where it is.
+        """
+        nested = {name: value for name, value in params.items() if name.startswith("emission__")}
+        super().set_params(**{name: value for name, value in params.items() if name not in nested})
+        if nested:
+            self.emission = set_nested(self.emission, nested, type(self).__name__)
+        return self
+
+    @classmethod
+    def _told_of_unknown(cls, name: str) -> str:
+        where = moved(cls.__name__, [name]) if "emission" in cls._get_param_names() else ""
+        return where or super()._told_of_unknown(name)
+
+    def _absent(self, name: str) -> AttributeError:
+        fitted, owner = vars(self).get("_fitted_"), type(self).__name__
+        if fitted is not None and fitted.given is not None and is_of_data(name):
+            why = f"This {owner} has no {name!r}: its parameters were given, and not found by a fit to data."
+            return AttributeError(why, name=name, obj=self)
+        return absent(self, name, is_fitted=fitted is not None)
+
+    # Fitting ----------------------------------------------------------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None, **where):
-        """Fit the model.
-
-        A fit that raises or is interrupted leaves the estimator as it was before.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or reading
-            Data, or what `read` returned for them.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; rows of weight 0 are as if absent.
-        **where
-            What else says where rows belong.
-
-        Returns
-        -------
-        self
-            Fitted.
-        """
-        self._check_together(X)
-        reading = self.read(X, y, sample_weight, **where)
+    def _fit(self, X, y, sample_weight, **where) -> Self:
+        """Fit, and publish all attributes together."""
+        kind = self._kind
+        kind.check(self, X)
+        reading = read(self, X, y, sample_weight, **where)
         report = IterationReport(self, **reading.given)
-        solved = self._solved(reading, report, self._warn_of_data)
-        fit, fitted = solved.run.fit, solved.fitted
-        self._warn_unless_converged(fit, report)
-        self._warn_of_fit(fitted, solved.data)
-        state = dict(reading.names) | self._run_state(fit, fitted.form) | self._model_state(fitted) | solved.state
-        state |= self._data_state(fitted, reading, solved.data)
-        state |= {
-            "_run_": solved.run.of(reading, self._prior_in_words(reading.columns)),
-            "n_samples_": solved.data.total_weight,
-        }
-        self._publish(state)
+        solved = solve(self, reading, report, warns=True)
+        warn_unless_converged(self, solved.run.fit, report)
+        kind.warn_of_fit(self, solved.fitted, solved.data)
+        state = state_of_fit(self, reading, solved)
+        self.__dict__ = published(self, state)
         report.close(lambda: state)
         return self
 
-    def _solved(self, reading: Any, report: IterationReport, warn_of_data: Callable | None = None) -> Solved:
-        """The best fit to what was read, nothing published."""
-        model = self._model(reading)
-        data = self._compiled(model, reading, self._n_starts())
-        if warn_of_data is not None:
-            warn_of_data(reading, model, data)
-        model, plan, fit, state = self._best_fit(model, data, reading, report)
-        note = ""
-        if self._learns_prior():
-            fit, model = plan.learned_prior(model, data, fit, stopped=lambda: report.stopped, **self._options(report))
-            note = "given the optimized prior"
-        fitted = self._fitted_type(reading.columns, model, self._form(), fit.statistics, plan.seed, **self._shown())
-        return Solved(fitted, data, FittedRun(fit, plan, note), state)
-
-    def _shown(self) -> dict[str, Any]:
-        """What of this estimator says how a fit is shown, as fields of it; it changes no fit."""
-        return {}
-
-    def _best_fit(self, model, data, reading: Any, report: IterationReport) -> tuple[Any, FitPlan, Fit, dict]:
-        """The model, the plan of its fit, the best fit, and attributes that tell of the way there."""
-        plan = self._plan(model, data, reading)
-        return model, plan, plan.run(model, data, self._form(), **self._options(report)), {}
-
-    @available_if(has_posterior)
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None, sample_weight=None, **where):
-        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The first batch is fitted as by `fit`.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
-        **where
-            As in `fit`.
-
-        Returns
-        -------
-        self
-            Fitted.
-        """
+    def _partial_fit(self, X, sample_weight, **where) -> Self:
+        """Take one more batch; the first one is fitted."""
         if not hasattr(self, "_fitted_"):
-            self.fit(X, sample_weight=sample_weight, **where)
+            self._fit(X, None, sample_weight, **where)
             self.batch_lower_bound_ = self.lower_bound_
             return self
-        before = self._fitted_
-        self._check_can_go_on(before.form)
-        reading = self.read(X, None, sample_weight, columns=before.columns, **where)
-        report = IterationReport(self, **reading.given)
-        model = self._continued_model(before)
-        data = self._compiled(model, reading, 1)
-        plan = FitPlan(self._method, (), PriorStart(), self._limits_of_run())
-        fit = plan.run(model, data, before.form, **self._options(report))
-        self._warn_unless_converged(fit, report)
-        fitted = replace(before, statistics=before.statistics + fit.statistics)
-        state = self._batch_state(fit, data.total_weight) | self._model_state(fitted)
-        state |= self._data_state(fitted, reading, data, is_batch=True)
-        self._publish(state)
+        state, report = state_of_batch(self, X, sample_weight, where)
+        self.__dict__ = published(self, state)
         report.close(lambda: state)
         return self
-
-    # What each kind of model says of the steps ------------------------------------------------------------------------
-
-    @abstractmethod
-    def _model(self, reading: Any) -> Any:
-        """The model to fit."""
-
-    @abstractmethod
-    def _compiled(self, model, reading: Any, n_starts: int) -> Any:
-        """Rows of a reading as the model takes them."""
-
-    @abstractmethod
-    def _starts(self, model, data, reading: Any, seed: tuple[int, ...]) -> Any:
-        """Where the `init` parameter says to start, as the `starts` of a `FitPlan`."""
-
-    @abstractmethod
-    def _start_from(self, last: Any, model, data, reading: Any) -> np.ndarray:
-        """Statistics (n_cells,) that go on from the last solution."""
-
-    @abstractmethod
-    def _continued_model(self, fitted: Any) -> Any:
-        """The model whose prior is the posterior of a fit [Beal (2.114)]."""
-
-    def _prior_in_words(self, columns: Any) -> str:
-        """The prior of a fit to columns so read, by parameters that say what it is."""
-        words = [f"{name}={getattr(self, name)!r}" for name in self._prior_parameters]
-        return ", ".join([*words, *(["strengths learned"] if self._learns_prior() else [])])
-
-    def _learns_prior(self) -> bool:
-        """Whether strengths of the prior are learned."""
-        return self.learn_prior
-
-    @staticmethod
-    @abstractmethod
-    def _model_state(fitted: Any) -> dict:
-        """The published attributes that tell of the fitted model."""
-
-    @abstractmethod
-    def _data_state(self, fitted, reading, data, *, is_batch: bool = False) -> dict:
-        """The attributes that tell of the data under the fit; of a batch, together with those before it."""
-
-    @abstractmethod
-    def _warn_of_data(self, reading, model, data) -> None:
-        """Warn of what is odd in data, before they are fitted."""
-
-    def _warn_of_fit(self, fitted, data) -> None:
-        """Warn of what is odd in a fit."""
-
-    def _check_together(self, X) -> None:
-        """Refuse parameters that make no sense together, or for X."""
-        if self._learns_prior() and self.method != "vb":
-            raise ValueError(
-                f"learn_prior=True of {type(self).__name__} needs method='vb', whose bound decides. Got "
-                f"method={self.method!r}."
-            )
-
-    def _check_y(self, y, reading: Any) -> None:
-        """Refuse what is ignored as y and cannot be meant so."""
-
-    def _plan(self, model, data, reading: Any, seed: tuple[int, ...] | None = None) -> FitPlan:
-        """Where to start and when to stop; with `warm_start` from the last solution, if it is one of such a model."""
-        seed, limits = self._seed(self.random_state) if seed is None else seed, self._limits_of_run()
-        last = getattr(self, "_fitted_", None) if self.warm_start else None
-        if last is not None and last.continues(reading.columns, model):
-            start = self._start_from(last, model.with_known_hyperparameters(), data, reading)
-            if model.prior.hyperprior is not None and self._form().prior_share:
-                natural = last.natural_of_q
-                of_such = len(natural) == model.n_cells  # else its components had covariances of another type
-                start = start + model.prior.hyperparameters(natural) if of_such else model.started(start)
-            return FitPlan(self._method, seed, start[:, None], limits)
-        # maximum likelihood asks no prior: neither do its starts
-        of_starts = model if self._form().prior_share else model.with_known_hyperparameters()
-        starts = self._starts(of_starts, data, reading, seed)
-        explore = isinstance(self.init, str) and self.init == "auto" and not self._inverse_temperatures()
-        return FitPlan(self._method, seed, starts, limits, self._inverse_temperatures(), explore)
-
-    def _inverse_temperatures(self) -> tuple[float, ...]:
-        """Inverse temperatures of annealed steps before a run."""
-        return ()
-
-    def _n_starts(self) -> int:
-        return self.n_init if isinstance(self.init, str) else 1
-
-    def _limits_of_run(self) -> dict:
-        return {"tol": self.tol, "max_iter": self.max_iter, "accelerate": self.acceleration}
-
-    def _options(self, report: IterationReport) -> dict:
-        """How a run is watched, and how many threads it has."""
-        return {"stop": self._cycle(report), "n_threads": effective_n_jobs(self.n_jobs)}
-
-    @property
-    def fitted(self) -> Any:
-        """What was fitted, as a value to which every question after `fit` is put."""
-        check_is_fitted(self)
-        return self._fitted_
 
     @available_if(predicts)
     def fit_predict(self, X, y=None, sample_weight=None):
@@ -340,6 +200,14 @@ class VBEstimator(AbsentAttributes, CallbackSupportMixin, DensityMixin, Transfor
         """
         return self.fit(X, y, sample_weight=sample_weight).predict(X)
 
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def fitted(self) -> Any:
+        """The fit as a value, which answers every question after `fit`."""
+        check_is_fitted(self)
+        return self._fitted_
+
     def score(self, X, y=None, sample_weight=None):
         """Mean log predictive probability (density) of the rows, nats per row; see `score_samples`.
 
@@ -355,7 +223,7 @@ class VBEstimator(AbsentAttributes, CallbackSupportMixin, DensityMixin, Transfor
         float
         """
         scores = self.score_samples(X)
-        weights = self._weights(sample_weight, len(scores))
+        weights = checked_weights(sample_weight, len(scores))
         if weights is not None:  # a row that counts for nothing may be impossible
             scores, weights = scores[weights > 0], weights[weights > 0]
         return float(np.average(scores, weights=weights))
@@ -364,90 +232,408 @@ class VBEstimator(AbsentAttributes, CallbackSupportMixin, DensityMixin, Transfor
         """Refuse an answer of more numbers than `max_memory` holds, before anything is allocated."""
         check_memory(what, n_numbers, least, self.max_memory, type(self).__name__)
 
-    def _form(self) -> posteriors.Form:
-        if self.method == "map" and self.map_basis == "probability":
-            return posteriors.MAP_IN_PROBABILITIES
-        return {"vb": posteriors.VB, "map": posteriors.MAP, "ml": posteriors.ML}[self.method]
+    # The evidence -----------------------------------------------------------------------------------------------------
 
-    def _weights(self, sample_weight, n_samples: int) -> np.ndarray | None:
-        """Checked weights, or None where every row counts once."""
-        if sample_weight is None:
-            return None
-        weights = check_sample_weight(sample_weight, np.empty((n_samples, 1)))
-        return None if (weights == 1.0).all() else weights
+    def log_evidence(self, X=None, *, sample_weight=None, kind="lower_bound", random_state=None, **options):
+        """Log marginal likelihood of the data this estimator was fitted to, by one of many approximations.
 
-    def _weighted_rows(self, table, sample_weight) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
-        """The rows of weight > 0, their weights, and which rows these are (None for all)."""
-        weights = self._weights(sample_weight, table.n_samples)
-        if weights is None or weights.all():
-            return table, weights, None
-        is_weighted = weights > 0
-        return table.rows(is_weighted), weights[is_weighted], is_weighted
+        Values are total nats with every constant, more is better: they compare across structures, numbers of states and
+        estimator classes. :doc:`/user_guide/scores` says when to use which.
 
-    def _seed(self, random_state) -> tuple[int, ...]:
-        """What a random_state stands for, drawn once if it is None or a generator."""
-        try:
-            if not isinstance(random_state, Integral):
-                return tuple(check_random_state(random_state).randint(0, 2**31 - 1, size=4).tolist())
-            seed = int(random_state)
-            np.random.SeedSequence(seed)
-            return (seed,)
-        except ValueError:
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order. May be left out for ``kind="lower_bound"``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+        kind : str or Score, default="lower_bound"
+            Name of a score in `skvbem.evidence.SCORES`, such as "ais" (the most exact one for data of any size),
+            "collapsed", "bic", "cheeseman_stutz", "laplace", "importance" or "exact".
+        random_state : int, RandomState instance or None, default=None
+            Seed of scores that draw; by default it follows from the seed of the fit.
+        **options
+            Options of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as the `start` of
+            "ais_metropolis", are given as a mapping of nodes to tables. `labels` are needed if `fit` was given any.
+
+        Returns
+        -------
+        Evidence
+            With `value` and, where it is random, `standard_error`, in nats.
+
+        Raises
+        ------
+        ValueError
+            If X is not the data of the fit, or the estimator was updated by `partial_fit`.
+
+        Notes
+        -----
+        A score that needs another form of fit (BIC needs maximum likelihood) makes it, from the starts of this fit and
+        from where it ended; `Evidence.form` says which.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> from skvbem.datasets import load_carcinoma
+        >>> X = load_carcinoma().data
+        >>> two, three = (VBDiscreteDAG(latents=k, random_state=0).fit(X) for k in (2, 3))
+        >>> three.log_evidence(X, kind="ais") > two.log_evidence(X, kind="ais")
+        True
+        """
+        where = {"sample_weight": sample_weight}
+        where |= {name: options.pop(name) for name in self._kind.located_by if name in options}
+        return self._log_evidence(X, where, kind, random_state, options)
+
+    def _log_evidence(self, X, where: Mapping, kind, random_state, options: Mapping) -> Evidence:
+        """`log_evidence` of data with what `where` adds to X."""
+        check_is_fitted(self)
+        get_score(kind)  # an unknown name is refused before X is read
+        if X is not None:
+            return scored(self, evaluation(self, X, random_state=random_state, **where), kind, options)
+        run, method = run_of(self), self._fitted_.form.name
+        if kind not in ("lower_bound", get_score("lower_bound")) or options or method != "vb":
             raise ValueError(
-                f"The 'random_state' parameter of {type(self).__name__} must be an int in the range [0, 4294967295], a "
-                f"numpy.random.RandomState or None. Got {random_state!r} instead."
-            ) from None
+                f"log_evidence of {type(self).__name__} needs X, the data of the fit. Without it there is only "
+                f"kind='lower_bound', without options, after method='vb'. Got kind={kind!r} after method={method!r}."
+            )
+        return Evidence(
+            self.lower_bound_,
+            "lower_bound",
+            is_lower_bound=True,
+            form="vb",
+            n_free_parameters=self.n_free_parameters_,
+            n_samples=self.n_samples_,
+            details={"converged": self.converged_},
+            note=run.note,
+        )
 
-    def _rng(self, random_state) -> np.random.Generator:
-        return np.random.default_rng(self._seed(random_state))
+    def bic(self, X=None, sample_weight=None, **where):
+        """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n: LOWER is better.
 
-    def _cycle(self, report: IterationReport) -> Callable[[int, float, int, float], bool]:
-        """What the driver calls after every cycle; true stops the run."""
-        objective = OBJECTIVES[self.method][:-1]
-        return CycleLine(type(self).__name__, objective, report) if self.verbose else lambda *cycle: report()
+        It is -2 times ``log_evidence(X, kind="bic")``, which is in nats and more is better, like all other scores.
 
-    def _check_can_go_on(self, form: posteriors.Form) -> None:
-        """Refuse to take a batch after a fit that left no density."""
-        self._fitted_.check_was_found("partial_fit", type(self).__name__)
-        if not form.density:
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit; without them an error says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+        **where
+            `labels`, if `fit` was given any.
+
+        Returns
+        -------
+        float
+        """
+        return -2.0 * self._bic("bic", X, {"sample_weight": sample_weight, **where}).value
+
+    def aic(self, X=None, sample_weight=None, **where):
+        """Akaike's information criterion as scikit-learn has it, -2 ln L + 2 d: LOWER is better. No evidence.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit; without them an error says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+        **where
+            `labels`, if `fit` was given any.
+
+        Returns
+        -------
+        float
+        """
+        bic = self._bic("aic", X, {"sample_weight": sample_weight, **where})
+        return -2.0 * (bic.details["log_likelihood"] - bic.n_free_parameters)
+
+    def _bic(self, caller: str, X, where: Mapping) -> Evidence:
+        """The score "bic", from which both criteria are read."""
+        if X is None:
+            raise TypeError(f"{caller} of {type(self).__name__} needs X, the data of the fit, as in {caller}(X).")
+        return self._log_evidence(X, where, "bic", None, {})
+
+    # How sure ---------------------------------------------------------------------------------------------------------
+
+    def sample_posterior(
+        self,
+        X,
+        n_draws=1000,
+        *,
+        method="draws",
+        sample_weight=None,
+        n_chains=32,
+        max_sweeps=16384,
+        random_state=None,
+        **where,
+    ):
+        """Draws of all parameters from their posterior, labels as in the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order.
+        n_draws : int, default=1000
+        method : {"draws", "linear_response", "vb"}, default="draws"
+            "draws" are exact, by Gibbs chains. The chains start from what the starts of the fit have found, and run
+            until they agree and their draws are worth half as many independent ones. "linear_response" draws with the
+            means of q(theta) and the covariances of linear response, around each optimum that the fit has met. "vb"
+            draws from q(theta), which vary too little where labels overlap.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`; whole numbers for ``method="draws"``.
+        n_chains : int, default=32
+        max_sweeps : int, default=16384
+            Most sweeps of a chain, but it makes 128 in any case, and two for each of its draws. If they are not enough,
+            a `PosteriorWarning` says so.
+        random_state : int, RandomState instance or None, default=None
+            By default draws follow from the seed of the fit.
+        **where
+            For sequences, `sequence_id` or `lengths` as in `fit`.
+
+        Returns
+        -------
+        PosteriorDraws
+
+        Raises
+        ------
+        ValueError
+            If the fit is no density, or X is not the data of the fit.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> from skvbem.datasets import load_carcinoma
+        >>> X = load_carcinoma().data
+        >>> model = VBDiscreteDAG(latents=2, random_state=0).fit(X)
+        >>> draws = model.sample_posterior(X)
+        >>> draws.parameters["tables"]["h0"].shape
+        (1000, 2)
+        >>> bool(draws.ess["tables"]["h0"].min() > 400)
+        True
+        """
+        fit = fit_at_hand(self, X, sample_weight, random_state, **where)
+        return sample_posterior(fit, n_draws, method=method, n_chains=n_chains, max_sweeps=max_sweeps)
+
+    def credible_intervals(
+        self, X=None, level=0.95, method="draws", *, n_draws=2000, sample_weight=None, random_state=None, **where
+    ):
+        """Equal-tailed intervals of each parameter by itself: probabilities, means, rates, shares, weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit, which an estimator does not keep; needed unless ``method="vb"``.
+        level : float, default=0.95
+            Mass of each interval.
+        method : {"draws", "linear_response", "vb"}, default="draws"
+            "draws" of the posterior cover as they should. "linear_response" costs little, and is too narrow where
+            labels overlap and rows are few. "vb" takes the quantiles of q(theta), which are too narrow wherever labels
+            overlap; it needs no X. :doc:`/user_guide/intervals` says how often each covers.
+        n_draws : int, default=2000
+            Number of draws from which quantiles are taken.
+        sample_weight, random_state, **where
+            As of `sample_posterior`.
+
+        Returns
+        -------
+        ParameterIntervals
+            A dict of str to dict of str to tuple of two ndarrays: by group of columns and name, the lower and upper
+            ends, of the shapes of `parameters_`. A mixture has its "weights" under "mixture". A chain has "startprob"
+            and "transmat" under "chain" (0 where there is no transition). A network has a table per node under
+            "tables". Quantiles of q(theta) exist only where they have a form; covariances have none.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point, by ``method="map"`` or "ml" of the estimator, if X is lacking or other data, or the
+            level is not between 0 and 1.
+        """
+        if isinstance(X, Real):
             raise ValueError(
-                f"partial_fit continues a fit by method='vb'; this {type(self).__name__} was fitted by "
-                f"method={form.name!r}. Fit it again."
+                "The 'X' parameter of credible_intervals must be the data of the fit, or None for method='vb'. Got "
+                f"{X!r} instead. The mass of intervals is given by name, as level=0.9."
             )
+        fit = fit_at_hand(self, X, sample_weight, random_state, **where)
+        return credible_intervals(fit, level, method, n_draws=n_draws)
 
-    def _batch_state(self, fit: Fit, total_weight: float) -> dict:
-        """The attributes that every batch but the first leaves, whatever the model."""
-        kept = {name: value for name, value in vars(self).items() if name in KEPT_BY_PARTIAL_FIT}
-        return kept | {
-            "batch_lower_bound_": fit.objective,
-            "n_iter_": fit.n_iter,
-            "converged_": fit.converged,
-            "n_samples_": self.n_samples_ + total_weight,
-        }
+    def standard_errors(self, X, *, sample_weight=None, max_states=4096, **where):
+        """Standard errors of all parameters of a fit by ``method="ml"`` or "map", from the observed information.
 
-    def _warn_unless_converged(self, fit: Fit, report: IterationReport) -> None:
-        if not (fit.converged or report.stopped):
-            warn(
-                f"The best start of {type(self).__name__} did not converge in {self.max_iter} steps (tol={self.tol:g} "
-                "nats). Raise 'max_iter', or 'tol' if the last digits do not matter.",
-                ConvergenceWarning,
-            )
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+        max_states : int, default=4096
+            Most joint states of what is hidden in one row, which are summed over.
+        **where
+            For sequences, `sequence_id` or `lengths` as in `fit`.
 
-    @staticmethod
-    def _run_state(fit: Fit, form: posteriors.Form) -> dict:
-        """The published attributes that tell of the run of a fit."""
-        return {
-            objective_of(form.name, fit.state is None): fit.objective,
-            "lower_bounds_": np.array(fit.trace),
-            "n_iter_": fit.n_iter,
-            "converged_": fit.converged,
-            "restarts_": Restarts.of(fit),
-        }
+        Returns
+        -------
+        StandardErrors
+            With `errors` by group and name, and `intervals`.
 
-    def _publish(self, state: dict) -> None:
-        """Replace all that an earlier fit left by `state`, in one step."""
-        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
-        self.__dict__ = {**kept, **state}
+        Raises
+        ------
+        ValueError
+            If the fit is a density, by ``method="vb"``, whose intervals are `credible_intervals`; if X is not the data
+            of the fit; if a component of maximum likelihood has no width.
+        TooLargeError
+            If a row has more joint states than `max_states`.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> answers = [["yes"]] * 30 + [["no"]] * 10
+        >>> model = VBDiscreteDAG(structure=[], method="ml").fit(answers)
+        >>> found = model.standard_errors(answers)
+        >>> found.errors["tables"]["x0"].round(4).tolist()  # sqrt(0.75 x 0.25 / 40)
+        [0.0685, 0.0685]
+        """
+        return standard_errors(fit_at_hand(self, X, sample_weight, **where), max_states)
+
+    def bootstrap(
+        self,
+        X,
+        n_draws=200,
+        *,
+        kind="nonparametric",
+        sample_weight=None,
+        random_state=None,
+        n_jobs=None,
+        **where,
+    ):
+        """How estimates vary from one data set to the next: fits to data made anew, each from where this fit ended.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, rows in any order.
+        n_draws : int, default=200
+            Data sets made anew. Standard errors need some hundred, ends of 95 % intervals a thousand.
+        kind : {"nonparametric", "parametric"}, default="nonparametric"
+            Rows, or whole sequences, drawn with replacement; or as many drawn from the model at the fit, the same cells
+            missing. Rows that count a whole number of times are so many rows; where weights are fractions, rows are
+            drawn and keep their weights.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`; whole numbers for ``kind="parametric"``.
+        random_state : int, RandomState instance or None, default=None
+            By default draws follow from the seed of the fit.
+        n_jobs : int, default=None
+            Processes of joblib; draws do not depend on it, nor on the order of rows.
+        **where
+            For sequences, `sequence_id` or `lengths` as in `fit`.
+
+        Returns
+        -------
+        BootstrapDraws
+            With `errors` by group and name, and `intervals` by percentiles; labels are nearest to those of the fit.
+
+        Raises
+        ------
+        ValueError
+            If X is not the data of the fit, or comes in blocks.
+
+        Notes
+        -----
+        Priors are those of the fit, strengths that it learned among them. A fit by VB or MAP is drawn towards its
+        prior in every data set, so that the bootstrap says how much estimates vary, not how far they are off.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> answers = [["yes"]] * 30 + [["no"]] * 10
+        >>> model = VBDiscreteDAG(structure=[], method="ml", random_state=0).fit(answers)
+        >>> draws = model.bootstrap(answers, 1000)
+        >>> bool(abs(draws.errors["tables"]["x0"][1] - 0.0685) < 0.01)  # sqrt(0.75 x 0.25 / 40)
+        True
+        """
+        check_is_fitted(self)
+        reading, kind_of_model = read_again(self, X, sample_weight, **where), self._kind
+        return bootstrap(
+            fit_at_hand(self, reading),
+            reading,
+            n_draws,
+            kind=kind,
+            seed=None if random_state is None else seed_of(self, random_state),
+            n_jobs=n_jobs,
+            compiled=partial(kind_of_model.compiled, self),
+            drawn_like=kind_of_model.drawn_like,
+        )
+
+    # Reports ----------------------------------------------------------------------------------------------------------
+
+    def summary(self, X=None, *, level=0.95, method="auto", draws=None, sample_weight=None, random_state=None, **where):
+        """A report of the fit: what was fitted, how well it went, states in use, and all parameters with intervals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit, which intervals need; without X there are none.
+        level : float, default=0.95
+            Mass of each interval.
+        method : {"auto", "draws", "linear_response", "vb"}, default="auto"
+            As in `credible_intervals`. "auto" takes draws of the posterior, which hold the truth as often as they say.
+            It takes linear response where rows cannot be drawn, since weights are no whole numbers or rows come in
+            blocks. If the estimator has ``method="map"`` or "ml", it takes `standard_errors`. The summary says which.
+            "vb" needs no X, and is too narrow where states overlap.
+        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+            What `sample_posterior`, `bootstrap` or `standard_errors` returned: intervals are then from these, and X is
+            not needed.
+        sample_weight, random_state, **where
+            As of `sample_posterior`.
+
+        Returns
+        -------
+        Summary
+            It prints as text and as HTML; its `to_frame` has all parameters.
+
+        Raises
+        ------
+        ValueError
+            If X is other data than those of the fit, or the level is not between 0 and 1.
+        """
+        check_level("summary", level)
+        fit = fit_at_hand(self, X, sample_weight, random_state, **where)
+        return summary(self, reported_intervals(fit, level, method, draws, self._kind.intervals_without_draws), level)
+
+    def goodness_of_fit(self, X, sample_weight=None, **where):
+        """Fit indices that users of latent class models, and of other models with hidden states, print first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit, or other data. G², X² and bivariate residuals use the rows without missing cells, the
+            rest all rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+        **where
+            For sequences, `sequence_id`, `lengths` and inputs as in `fit`.
+
+        Returns
+        -------
+        GoodnessOfFit
+            Log likelihood, AIC, BIC, SABIC, CAIC, entropy R² of each latent. Where columns have finitely many values,
+            also G², X², degrees of freedom and bivariate residuals of each pair of columns.
+
+        Raises
+        ------
+        TypeError
+            If X comes in blocks.
+
+        Examples
+        --------
+        >>> from skvbem import VBMixture
+        >>> from skvbem.datasets import load_carcinoma
+        >>> slides = load_carcinoma().data
+        >>> three = VBMixture(3, emission="categorical", method="ml", random_state=0).fit(slides)
+        >>> found = three.goodness_of_fit(slides)
+        >>> round(found.bic, 2), round(found.g2, 2), found.degrees_of_freedom
+        (697.14, 15.26, 104)
+        """
+        return goodness_of_fit(self, X, sample_weight, **where)
+
+    # Files ------------------------------------------------------------------------------------------------------------
 
     def __getstate__(self):
         return {**super().__getstate__(), "_skvbem_version": VERSION}
@@ -470,7 +656,7 @@ class VBEstimator(AbsentAttributes, CallbackSupportMixin, DensityMixin, Transfor
         try:
             if lacking:
                 why = f"it lacks the parameter {lacking[0]!r}"
-            elif fitted is not None and type(fitted) is not self._fitted_type:
+            elif fitted is not None and type(fitted) is not self._kind.fitted:
                 why = f"its fit is a {type(fitted).__name__}"
             else:
                 why = "" if fitted is None else fitted.damage()

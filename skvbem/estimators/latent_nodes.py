@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import check_feature_names_in
-from skvbem.estimators.reporting import ReportingEstimator
-from skvbem.graphs.dag import DAG
-from skvbem.graphs.undirected import UndirectedGraph
+from skvbem.estimators.base import VBEstimator
 
 
-class LatentNodesEstimator(ReportingEstimator):
+class LatentNodesEstimator(VBEstimator):
     """An estimator of a network with hidden nodes, `latent_names_`."""
-
-    def _limits(self) -> dict:
-        return {"max_table_cells": self.max_table_cells, "max_memory": self.max_memory}
 
     @property
     def latent_states_(self) -> dict:
         """How each latent's states are used, a dict of latent to LatentStates."""
         check_is_fitted(self)
         return {name: self._fitted_.states_of(name) for name in self.latent_names_}
-
-    @abstractmethod
-    def graph(self, reading: Any) -> tuple[DAG | UndirectedGraph, dict]:
-        """The graph that this estimator fits to what was read, with its latents, for searches.
-
-        Parameters
-        ----------
-        reading : Reading
-
-        Returns
-        -------
-        structure : DAG or UndirectedGraph
-        latents : dict of latent to int
-            Numbers of states.
-        """
 
     @abstractmethod
     def _latent_marginals(self, X) -> list[np.ndarray]:

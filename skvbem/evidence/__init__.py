@@ -4,11 +4,11 @@ Every score takes an `Evaluation` (a model, its data and its fits) and returns a
 better, with every constant kept. Users ask estimators (`log_evidence`), or for several scores at once `evidence_table`.
 """
 
+from skvbem._lazy import names_on_demand
 from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.certify import Certificate
 from skvbem.evidence.principal_components import minka_evidence
 from skvbem.evidence.registry import DEFAULT_SCORE, SCORES, get_score, register_score, score_of
-from skvbem.evidence.user_functions import EvidenceScorer, EvidenceTable, certify_evidence, evidence_table, scorer
 
 __all__ = [
     "DEFAULT_SCORE",
@@ -26,3 +26,17 @@ __all__ = [
     "score_of",
     "scorer",
 ]
+
+# These take fitted estimators, which stand on a higher floor.
+__getattr__, __dir__ = names_on_demand(
+    __name__,
+    {
+        "skvbem.reports.evidence_tables": (
+            "EvidenceScorer",
+            "EvidenceTable",
+            "certify_evidence",
+            "evidence_table",
+            "scorer",
+        ),
+    },
+)

@@ -54,6 +54,10 @@ class Fitted:
     def continues(self, columns, model) -> bool:
         """Whether statistics of a fit of another model to columns so read mean the same."""
 
+    def known_from(self, reading: Any) -> Self:
+        """The fit with what its data say of their hidden variables, such as known labels; without any as it is."""
+        return self
+
     def damage(self) -> str:
         """What is wrong with a fit that was loaded, as far as its arrays can tell, or nothing."""
         statistics, n_cells = self.statistics, self.model.n_cells

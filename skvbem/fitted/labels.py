@@ -65,9 +65,11 @@ class FittedEmissions(Fitted):
         emission, _ = without_labels(self.emission, [])
         return replace(self, model=self.model.with_emission(emission))
 
-    def with_labels(self, labels: Any) -> Self:
-        """The fit to rows whose labels are known in part."""
-        return replace(self, model=self.model.with_emission(labels.known_by(self.emission)))
+    def known_from(self, reading: Any) -> Self:
+        """The fit with the labels that its rows are known to have."""
+        if reading.labels is None:
+            return self
+        return replace(self, model=self.model.with_emission(reading.labels.known_by(self.emission)))
 
     @property
     def component_names(self) -> np.ndarray:

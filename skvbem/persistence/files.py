@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._version import __version__ as VERSION
 from skvbem.errors import SavedFitError, TooLargeError
-from skvbem.estimators.base import VERSION
 from skvbem.formats.bif.files import read_bytes, write_bytes
 from skvbem.persistence.archive import Archive, DamagedError, packed, unpacked
 from skvbem.persistence.decoding import Decoder

@@ -58,7 +58,7 @@ _IN_MODULES = {
     "skvbem.fitted.labeled_tables": ("LabeledTables",),
     "skvbem.reading.base": ("Extent",),
     "skvbem.fitted.latent_states": ("LatentStates",),
-    "skvbem.reports.restarts": ("Restarts",),
+    "skvbem.fitting.restarts": ("Restarts",),
     "skvbem.families.dirichlet": ("Dirichlet",),
     "skvbem.families.gamma": ("Gamma",),
     "skvbem.families.hierarchical": ("Hierarchical",),

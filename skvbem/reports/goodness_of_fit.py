@@ -7,9 +7,12 @@ from itertools import combinations
 from math import log, prod
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from skvbem._tabular import named_values
 from skvbem.fitted.under_fit import Cells, UnderFit
+from skvbem.fitting.fit import read
+from skvbem.fitting.kind import kind_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +88,16 @@ class GoodnessOfFit:
 
     def _repr_html_(self):
         return named_values({name: text.strip() for name, text in self._facts().items()})
+
+
+def goodness_of_fit(estimator, X, sample_weight=None, **where) -> GoodnessOfFit:
+    """Fit indices of a fitted estimator on some data; see its method of this name."""
+    check_is_fitted(estimator)
+    fitted, kind = estimator._fitted_, kind_of(estimator)
+    reading = read(estimator, X, None, sample_weight, columns=fitted.columns, **where)
+    if reading.are_in_blocks:
+        raise TypeError("goodness_of_fit needs rows in memory; X comes in blocks. Give it one block.")
+    return fit_indices(estimator.n_free_parameters_, fitted.under_fit(reading, **kind.limits(estimator)))
 
 
 def fit_indices(n_free_parameters: int, under: UnderFit) -> GoodnessOfFit:

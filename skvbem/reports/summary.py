@@ -10,6 +10,9 @@ from typing import Any
 from skvbem._tabular import WIDTH, data_frame, html_table, text_table
 from skvbem.fitted.latent_states import LatentStates
 from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitting.fit import objective_name
+from skvbem.fitting.kind import kind_of
+from skvbem.uncertainty.intervals import ReportedIntervals
 
 # Tables that are printed.
 _MAX_TABLES = 40
@@ -144,3 +147,58 @@ def _cells(table: ParameterTable) -> list[list[str]]:
 
 def _table_as_html(table: ParameterTable) -> str:
     return html_table(["", *table.columns], _cells(table), caption=table.title)
+
+
+# Names of the forms of q(theta) in reports.
+_METHODS = {"vb": "variational Bayes", "map": "the posterior mode (MAP)", "ml": "maximum likelihood"}
+
+
+def summary(estimator, intervals: ReportedIntervals, level: float) -> Summary:
+    """The report of a fitted estimator, with intervals of some mass."""
+    fitted, kind = estimator._fitted_, kind_of(estimator)
+    is_given = fitted.given is not None
+    return Summary(
+        f"{type(estimator).__name__}: {kind.title(fitted)}",
+        _facts(estimator),
+        (*(() if is_given else _reservations(estimator)), *intervals.doubts),
+        {} if is_given else estimator.latent_states_,
+        tuple(fitted.report(intervals.ends)),
+        level,
+        intervals.method,
+    )
+
+
+def _facts(estimator) -> dict[str, Any]:
+    """Data, prior, objective and steps of a fit, by name."""
+    fitted, run = estimator._fitted_, getattr(estimator, "_run_", None)
+    n_free, n = estimator.n_free_parameters_, getattr(estimator, "n_samples_", 0)
+    if fitted.given is not None:
+        return {"parameters": "given, and not fitted", "free parameters": n_free}
+    form = fitted.form
+    facts: dict[str, Any] = {"fitted by": _METHODS[form.name] + " in probabilities" * bool(form.lowered_by)}
+    if run is None:
+        facts["data"] = f"rows of total weight {n:g}, in batches"
+        facts["lower bound of the last batch"] = estimator.batch_lower_bound_
+    else:
+        facts["data"] = f"{run.extent}" + ("" if n == run.extent.n_rows else f", total weight {n:g}")
+        if form.prior_share:
+            facts["prior"] = run.prior
+        objective = objective_name(form.name, run.fit.state is None)
+        facts[objective[:-1].replace("_", " ")] = getattr(estimator, objective)
+    facts["free parameters"] = n_free
+    facts["steps"] = f"{estimator.n_iter_:,}, {'converged' if estimator.converged_ else 'not converged'}"
+    if run is not None:
+        facts["starts"] = estimator.restarts_.in_words()
+    return facts
+
+
+def _reservations(estimator) -> list[str]:
+    """Reasons to read a fit with care."""
+    reasons, n_free = [], estimator.n_free_parameters_
+    if not estimator.converged_:
+        reasons.append("The fit has not converged: raise 'max_iter'.")
+    if hasattr(estimator, "_run_"):
+        reasons += estimator.restarts_.doubts()
+    if n_free > estimator.n_samples_:
+        reasons.append(f"There are more free parameters ({n_free:,}) than rows.")
+    return [*reasons, *kind_of(estimator).reservations(estimator._fitted_)]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sklearn.metrics import get_scorer
 
 from skvbem.evidence import DEFAULT_SCORE, SCORES, EvidenceScorer, scorer
+from skvbem.fitting.kind import find_kind
 
 
 def scorings_by_name(scoring, estimator, cv, owner: str) -> dict:
@@ -18,7 +19,7 @@ def scorings_by_name(scoring, estimator, cv, owner: str) -> dict:
         If it names none, or cannot be a score.
     """
     if scoring is None:
-        scoring = getattr(estimator, "default_score", DEFAULT_SCORE) if cv is None else _own_score
+        scoring = getattr(find_kind(estimator), "default_score", DEFAULT_SCORE) if cv is None else _own_score
     if isinstance(scoring, (str, EvidenceScorer)) or callable(scoring):
         given: dict = {"score": scoring}
     elif isinstance(scoring, Mapping):

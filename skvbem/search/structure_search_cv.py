@@ -26,6 +26,7 @@ from skvbem._compat import (
     fit_context,
 )
 from skvbem.evidence import EvidenceScorer, scorer
+from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
 from skvbem.search import _posterior
 from skvbem.search._averaging import average_over
@@ -369,7 +370,7 @@ class StructureSearchCV(
             return HeldOutJob(estimator, X, y, rest, splits, names, self.error_score)
         of_evidence = {name: each for name, each in names.items() if isinstance(each, EvidenceScorer)}
         readings = None
-        if hasattr(estimator, "reading_parameters"):
+        if find_kind(estimator) is not None:
             readings = Readings.for_space(estimator, space, X, {"y": y, **params})
             if of_evidence == names:
                 return EvidenceJob(estimator, readings, of_evidence, self.error_score)

@@ -3,59 +3,31 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skvbem._arguments import check_count, check_flag, check_level
-from skvbem._compat import Interval, StrOptions, warn
-from skvbem.emissions import Emission, FactorGaussian
-from skvbem.emissions.factor.analyzer import FactorAnalyzer
-from skvbem.emissions.factor.scores import point_of
-from skvbem.errors import DataWarning
-from skvbem.estimators.mixture.estimator import MixtureEstimator
+from skvbem._compat import Interval, StrOptions
+from skvbem.blocks import Blocks
+from skvbem.emissions import FactorGaussian
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
+from skvbem.estimators.factor_analysis.kind import FactorKind
+from skvbem.estimators.mixture.kind import impute_rows, rows_of_question, sample_rows
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.factor_analysis import FittedFactorAnalysis
-from skvbem.fitted.rotations import ROTATIONS, explained_variance
-from skvbem.models.mixture.model import Mixture
-from skvbem.models.mixture.weights import FiniteWeights
-from skvbem.optima.factor_analysis import FactorStarts, statistics_at
+from skvbem.fitted.rotations import ROTATIONS
+from skvbem.fitting.evaluation import evaluation, read_again, scored
+from skvbem.fitting.fit import generator_of
 from skvbem.reading.rows import TableReading
-from skvbem.reading.tables import listed
 from skvbem.reports.fit_indices import FitIndices, fit_indices, saturated_model
 from skvbem.uncertainty.posterior_draws import check_method, drawn_from_q
 from skvbem.vbem import posteriors
-from skvbem.vbem.fit import FitPlan
-
-# Parameters that are those of the emission.
-_OF_EMISSION = (
-    "n_factors",
-    "noise",
-    "relevance",
-    "relevance_prior",
-    "groups",
-    "noise_prior",
-    "mean_prior",
-    "mean_precision_prior",
-)
-# Of the parameters that mixtures have.
-_OF_MIXTURES = (
-    "method",
-    "n_init",
-    "max_iter",
-    "tol",
-    "acceleration",
-    "missing_values",
-    "max_memory",
-    "random_state",
-    "n_jobs",
-    "warm_start",
-    "verbose",
-)
 
 
-class VBFactorAnalysis(MixtureEstimator):
+class VBFactorAnalysis(VBEstimator):
     r"""Bayesian factor analysis: a few factors, hidden in each row, explain how columns of measurements vary together.
 
     :math:`y = \mu + \Lambda x + \epsilon` with factors :math:`x \sim N(0, I)` and noise of a variance for each column
@@ -186,12 +158,7 @@ class VBFactorAnalysis(MixtureEstimator):
     [0.46, 0.59, 0.22, 0.77, 0.05, 0.33]
     """
 
-    reading_parameters = frozenset({"missing_values", *_OF_EMISSION})
-    _fitted_type = FittedFactorAnalysis
-    # Linear response takes turns of the factors, which no row tells apart, for small steps.
-    _without_rows = "vb"
-    # Of no other coordinates than natural ones.
-    map_basis = "natural"
+    _kind = FactorKind()
 
     _parameter_constraints: ClassVar[dict] = {
         "n_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -204,7 +171,7 @@ class VBFactorAnalysis(MixtureEstimator):
         "mean_prior": "no_validation",
         "mean_precision_prior": FactorGaussian._parameter_constraints["mean_precision_prior"],
         "init": [StrOptions({"auto", "random"})],
-        **{name: MixtureEstimator._parameter_constraints[name] for name in _OF_MIXTURES},
+        **{name: each for name, each in SHARED_CONSTRAINTS.items() if name != "map_basis"},
     }
 
     def __init__(
@@ -222,11 +189,11 @@ class VBFactorAnalysis(MixtureEstimator):
         mean_precision_prior=1.0,
         n_init=3,
         init="auto",
-        max_iter=10_000,
-        tol=1e-5,
+        max_iter=MAX_ITER,
+        tol=TOL,
         acceleration=True,
         missing_values=np.nan,
-        max_memory=4e9,
+        max_memory=MAX_MEMORY,
         random_state=None,
         n_jobs=None,
         warm_start=False,
@@ -262,86 +229,62 @@ class VBFactorAnalysis(MixtureEstimator):
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
-    def _given_emission(self) -> FactorGaussian:
-        return FactorGaussian(**{name: getattr(self, name) for name in _OF_EMISSION})
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the model to a table.
 
-    def _reading_options(self) -> dict:
-        return {"missing_values": self.missing_values}
+        A fit that raises or is interrupted leaves the estimator as it was before.
 
-    def _learns_prior(self) -> bool:
-        return False
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
+            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. If rows come in
+            blocks (see `blocks_of`), one block at a time is in memory.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
+            How often each row counts; rows of weight 0 are as if absent. Where X comes in blocks, so may these.
 
-    def _shown(self) -> dict[str, Any]:
-        return {"rotation": self.rotation}
+        Returns
+        -------
+        self : estimator
+            Fitted.
 
-    def _model(self, reading: TableReading) -> Mixture:
-        return self._model_with(reading, reading.emission(), 1)
+        Raises
+        ------
+        ValueError
+            If X or a parameter is not what it should be; the message names which and what would be right.
+        TooLargeError
+            If parameters and starts take more than `max_memory`.
+        """
+        return self._fit(X, y, sample_weight)
 
-    def _model_with(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
-        return self._mixture(reading, emission, n_components, lambda n: FiniteWeights(np.ones(n)))
+    @available_if(has_posterior)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
 
-    def _check_together(self, X) -> None:
-        super()._check_together(X)
-        self._check_numbers(X)
-        _warn_of_moments(X)
+        Exact with one component on complete data, whatever the batches. With several, a component that an early batch
+        does not need is soon given up for good: let the first batch be large, or fit `blocks_of` all batches.
+        `batch_lower_bound_` bounds the log probability of this batch given the approximate past; the sum over batches
+        is no bound on the evidence of all data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first
+        batch. Only with ``method="vb"``.
 
-    def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> FactorStarts:
-        return FactorStarts(self.init, self.n_init, seed)
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
 
-    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> FactorStarts:
-        return FactorStarts("auto", plan.n_starts, seed)
-
-    def _start_from(self, last: FittedFactorAnalysis, model: Mixture, data, reading: TableReading) -> np.ndarray:
-        point = point_of(cast(FactorAnalyzer, model.emission), last.emission.parameters(last.point[-1]))
-        return statistics_at(model, model.prior.blocks[-1].natural(point)[:, None], data)[:, 0]
-
-    def _warn_of_fit(self, fitted: Any, data) -> None:
-        super()._warn_of_fit(fitted, data)
-        n_columns = fitted.emission.n_columns
-        if self.n_factors != "auto" and self.n_factors > n_columns:
-            warn(
-                f"{self.n_factors} factors cannot be told apart where columns are fewer ({n_columns}): as many factors "
-                "as columns give any covariance. Take fewer factors, or n_factors='auto'.",
-                DataWarning,
-            )
-        if self.method == "ml" and fitted.near_floor:
-            warn(f"{_heywood(fitted.near_floor)} Take fewer factors, or method='vb'.", DataWarning)
-
-    def _doubts_of_fit(self, fitted: Any) -> list[str]:
-        return [_heywood(fitted.near_floor)] if fitted.near_floor else []
-
-    @staticmethod
-    def _model_state(fitted: FittedFactorAnalysis) -> dict:
-        """The attributes that tell of the factors."""
-        parameters_found, correlations = fitted.as_found, fitted.correlations
-        (parameters,) = fitted.named_parameters(fitted.point).values()
-        state = {
-            **MixtureEstimator._emission_state(fitted),
-            "parameters_": {fitted.groups.groups[0].name: parameters},
-            "loadings_": fitted.loadings,
-            "standardized_loadings_": fitted.standardized_loadings,
-            "loadings_sd_": fitted.loadings_deviations,
-            "mean_": parameters_found["means"],
-            "noise_variance_": parameters_found["noise_variances"],
-            "uniquenesses_": fitted.uniquenesses,
-            "communalities_": 1 - fitted.uniquenesses,
-            "factor_variance_": explained_variance(fitted.standardized_loadings, correlations),
-            "factor_correlations_": correlations,
-            "rotation_matrix_": fitted.turn,
-            "heywood_": fitted.near_floor,
-            "n_factors_": fitted.n_factors,
-        }
-        if fitted.relevance is not None and fitted.form.prior_share:
-            state["relevance_"] = fitted.relevance
-        return state
-
-    def _data_state(self, fitted, reading, data, *, is_batch: bool = False) -> dict:
-        return {"latent_states_": {}}
-
-    def _what_was_fitted(self, fitted: Any) -> str:
-        n, d = fitted.n_factors, len(fitted.columns.names)
-        turned = f", {fitted.rotation}" if fitted.rotation and n > 1 else ""
-        return f"{n} factor{'s' * (n != 1)} of {d} columns{turned}"
+        Returns
+        -------
+        self : estimator
+            Fitted.
+        """
+        if isinstance(X, Blocks):
+            raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
+        return self._partial_fit(X, sample_weight)
 
     @property
     def components_(self) -> np.ndarray:
@@ -361,6 +304,23 @@ class VBFactorAnalysis(MixtureEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
+    def score_samples(self, X):
+        """Log predictive density of each row, nats; what is missing is integrated out.
+
+        With ``method="vb"`` the exact average of p(row | theta) over q(theta), which integrates to one over all rows;
+        with MAP and ML that of the point found. A row that is impossible scores -inf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        fitted, values = rows_of_question(self, X)
+        return fitted.log_predictive(values)
+
     def transform(self, X):
         """Scores: the posterior means of the factors of each row, rotated as the loadings are.
 
@@ -373,7 +333,7 @@ class VBFactorAnalysis(MixtureEstimator):
         -------
         ndarray of shape (n_samples, n_factors)
         """
-        fitted, values = self.asked(X)
+        fitted, values = rows_of_question(self, X)
         return fitted.scores(values)[0]
 
     def score_covariance(self, X):
@@ -388,7 +348,7 @@ class VBFactorAnalysis(MixtureEstimator):
         ndarray of shape (n_samples, n_factors, n_factors)
             Equal for all rows with the same cells missing.
         """
-        fitted, values = self.asked(X)
+        fitted, values = rows_of_question(self, X)
         return fitted.scores(values)[1]
 
     def inverse_transform(self, X):
@@ -430,10 +390,10 @@ class VBFactorAnalysis(MixtureEstimator):
             Only if asked for: of the predictive distribution of each missing cell, 0 where observed.
         """
         check_flag("return_variances", "impute", return_variances)
-        completed = super().impute(X)
+        fitted, values = rows_of_question(self, X)
+        completed = impute_rows(X, fitted, values)
         if not return_variances:
             return completed
-        fitted, values = self.asked(X)
         return completed, np.where(fitted.groups.missing(values), fitted.variances(values), 0.0)
 
     def get_covariance(self):
@@ -474,7 +434,7 @@ class VBFactorAnalysis(MixtureEstimator):
         ndarray or DataFrame of shape (n_samples, n_features)
             In the container of the X that was fitted, with its names.
         """
-        return self._sampled(n_samples, random_state)[0]
+        return sample_rows(self, n_samples, random_state)[0]
 
     def loadings_interval(
         self, X=None, level=0.95, *, method="draws", n_draws=2000, sample_weight=None, random_state=None
@@ -511,7 +471,7 @@ class VBFactorAnalysis(MixtureEstimator):
         self._at_hand(X).check_is_density("loadings_interval")
         check_count("n_draws", "loadings_interval", n_draws)
         if method == "vb":
-            natural = drawn_from_q(self._fitted_, int(n_draws), self._rng(random_state))
+            natural = drawn_from_q(self._fitted_, int(n_draws), generator_of(self, random_state))
             drawn = self._fitted_.parameters_of_draws(natural)
             (of_group,) = drawn.values()
             return tuple(np.quantile(of_group["loadings"], 0.5 + side * level / 2, axis=0) for side in (-1, 1))
@@ -555,8 +515,8 @@ class VBFactorAnalysis(MixtureEstimator):
         """
         check_is_fitted(self)
         reading = self._in_memory("fit_indices", X, sample_weight)
-        evaluation = self.evaluation(reading)
-        most_likely, bic = self._most_likely(evaluation), self._scored(evaluation, "bic", {})
+        fits = evaluation(self, reading)
+        most_likely, bic = self._most_likely(fits), scored(self, fits, "bic", {})
         return fit_indices(
             reading,
             float(bic.details["log_likelihood"]),
@@ -588,7 +548,7 @@ class VBFactorAnalysis(MixtureEstimator):
 
     def _in_memory(self, caller: str, X, sample_weight) -> TableReading:
         """The data of the fit, read again; a ValueError if they come in blocks."""
-        reading = cast(TableReading, self._read_again(X, sample_weight))
+        reading = cast(TableReading, read_again(self, X, sample_weight))
         if reading.are_in_blocks:
             raise ValueError(f"{caller} takes rows that are in memory; X comes in blocks.")
         return reading
@@ -597,26 +557,6 @@ class VBFactorAnalysis(MixtureEstimator):
         """The factors of maximum likelihood."""
         columns, fit = self._fitted_.columns, evaluation.fit("ml")
         return FittedFactorAnalysis(columns, evaluation.model, posteriors.ML, fit.statistics, rotation=self.rotation)
-
-
-def _warn_of_moments(X) -> None:
-    """Warn of covariances or correlations in the place of rows, which other programs take."""
-    n_rows, n_columns = getattr(X, "shape", (0, 0)) if isinstance(X, np.ndarray) or hasattr(X, "columns") else (0, 0)
-    if not isinstance(n_rows, int) or n_rows != n_columns or n_rows < 3:
-        return
-    values = np.asarray(X)
-    if values.dtype.kind in "iuf" and np.allclose(values, values.T):
-        warn(
-            f"X is symmetric, {n_rows} rows and as many columns: are these covariances or correlations? They are "
-            "taken for rows of data. make_rows_with_moments of skvbem.datasets makes rows that have given moments.",
-            DataWarning,
-        )
-
-
-def _heywood(names: list[str]) -> str:
-    """Which columns have next to no noise, in words."""
-    who = f"Column {listed(names)} has" if len(names) == 1 else f"Columns {listed(names)} have"
-    return f"{who} next to no noise: factors explain all that varies there (a Heywood case)."
 
 
 __all__ = ["VBFactorAnalysis"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -13,34 +11,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_flag
 from skvbem._compat import Interval, StrOptions
-from skvbem.emissions import Emission
-from skvbem.estimators.base import has_posterior
-from skvbem.estimators.hmm.priors import resolve_chain
-from skvbem.estimators.labels.estimator import (
-    EmissionEstimator,
-    check_size,
-    responsibilities_of,
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
+from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
+from skvbem.estimators.hmm.kind import HMMKind
+from skvbem.estimators.labels import COLUMN_CONSTRAINTS
+from skvbem.estimators.sequences import (
+    SequenceEstimator,
+    check_forecast,
+    check_steps,
+    drawn_sequences,
+    steps_of_question,
 )
-from skvbem.estimators.labels.given_parameters import given_distributions
-from skvbem.estimators.labels.priors import resolve_emission_prior
-from skvbem.estimators.sequences.estimator import SequenceEstimator
 from skvbem.fitted.hmm import FittedHMM, groups_of_numbers
-from skvbem.models.hmm.enumeration import first_impossible
+from skvbem.fitting.fit import generator_of
 from skvbem.models.hmm.model import HMM
-from skvbem.models.hmm.starts import seeded_starts
-from skvbem.models.labels.seeding import with_known_labels
 from skvbem.models.sequences import HMMData
-from skvbem.optima.hmm import HMMMethod
-from skvbem.optima.labels import LabelStarts
-from skvbem.reading.column_groups import ColumnGroups
-from skvbem.reading.labels import labels_of_list, read_labels
 from skvbem.reading.output import filled
-from skvbem.reading.rows import SequenceReading
 from skvbem.reading.tables import listed, show
-from skvbem.vbem.fit import FitPlan
 
 
-class VBHMM(SequenceEstimator, EmissionEstimator):
+class VBHMM(SequenceEstimator):
     r"""Bayesian hidden Markov model, for sequences of measurements, counts, categories and mixed columns.
 
     A step is in one of `n_components` states, which the next state depends on; given the state, its columns, or groups
@@ -199,16 +189,12 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
     3
     """
 
-    _label = "state"
-    _prior_parameters = ("startprob_prior", "transmat_prior")
-    _method = HMMMethod()
-    _fitted_type = FittedHMM
-    # Of a search that names none: that of networks is drawn here, path by path, and has an error bar.
-    default_score = "lower_bound"
+    _kind = HMMKind()
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        **EmissionEstimator._parameter_constraints,
+        **SHARED_CONSTRAINTS,
+        **COLUMN_CONSTRAINTS,
         "startprob_prior": "no_validation",
         "transmat_prior": "no_validation",
         "sticky": [Interval(Real, 0, 1e300, closed="both")],
@@ -218,8 +204,6 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"auto", "k-means++", "random"}), "array-like"],
     }
-
-    _located_by = (*SequenceEstimator._located_by, "labels")
 
     def __init__(
         self,
@@ -239,12 +223,12 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         n_draws=100,
         n_init=10,
         init="auto",
-        max_iter=10_000,
-        tol=1e-5,
+        max_iter=MAX_ITER,
+        tol=TOL,
         acceleration=True,
         handle_unknown="warn",
         missing_values=np.nan,
-        max_memory=4e9,
+        max_memory=MAX_MEMORY,
         random_state=None,
         n_jobs=None,
         warm_start=False,
@@ -332,7 +316,6 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
                 f"{transmat.shape} instead."
             )
         model = cls(n, emission=emission, **params)
-        given = model._given(parameters, columns)
 
         def point_of(chain: HMM) -> tuple:
             for name, rows, probabilities in (
@@ -343,7 +326,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
                     raise ValueError(f"The {name!r} of {owner} is > 0 somewhere where a prior or mask rules it out.")
             return chain.initial.statistics(startprob[None]), chain.transitions.statistics(transmat)
 
-        return model._take(given, point_of)
+        return fit_of_parameters(model, parameters, columns, point_of)
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
@@ -384,7 +367,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         TooLargeError
             If states and starts take more than `max_memory`.
         """
-        return super().fit(X, y, sample_weight, sequence_id, lengths, labels=labels)
+        return self._fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths, labels=labels)
 
     @available_if(has_posterior)
     def partial_fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
@@ -408,75 +391,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         self : VBHMM
             Fitted.
         """
-        return super().partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
-
-    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> SequenceReading:
-        labels, owner = where.get("labels"), type(self).__name__
-        located = {name: value for name, value in where.items() if name != "labels"}
-        reading = super()._read(X, sample_weight, columns, located)
-        if labels is None:
-            return reading
-        sequences, metadata = reading.sequences, {**reading.given["metadata"], "labels": labels}
-        if sequences.are_listed:
-            labels = labels_of_list(labels, sequences.lengths, owner)
-        known = read_labels(labels, sequences.n_rows, reading.order, owner)
-        return replace(reading, labels=known, given={**reading.given, "metadata": metadata})
-
-    def _compiled(self, model: HMM, reading: Any, n_starts: int) -> HMMData:
-        data = super()._compiled(model, reading, n_starts)
-        which = None if reading.labels is None else first_impossible(model, data)
-        if which is not None:
-            raise ValueError(
-                f"'labels' of {type(self).__name__} are on no path that 'transmat_mask' and the priors of the chain "
-                f"leave: those of sequence {which}. Allow the transitions between its states, or mend its labels."
-            )
-        return data
-
-    def _model(self, reading: SequenceReading) -> HMM:
-        if reading.labels is not None:
-            reading.labels.check(self.n_components, type(self).__name__, self._label)
-        return self._model_with(reading, reading.as_independent.emission(), self.n_components)
-
-    def _model_with(self, reading: SequenceReading, emission: Emission, n_components: int) -> HMM:
-        n, owner = n_components, type(self).__name__
-        check_size(emission, n, self._n_starts(), self.max_memory, owner, n + 1)
-        chain = resolve_chain(self)
-        return HMM(emission, *chain, resolve_emission_prior(reading.columns, emission, n))
-
-    def _check_together(self, X) -> None:
-        super()._check_together(X)
-        self._check_numbers(X)
-
-    def _starts(
-        self, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]
-    ) -> np.ndarray | LabelStarts:
-        if isinstance(self.init, str):
-            return LabelStarts(self.init, self.n_init, seed, seeded_starts)
-        given, sequences = self.init, reading.sequences
-        if sequences.are_listed and isinstance(given, (list, tuple)) and given and np.ndim(given[0]) == 2:
-            given = np.concatenate([np.asarray(of_sequence) for of_sequence in given])
-        given = responsibilities_of(given, sequences.n_rows, model.n_components, type(self).__name__)
-        labels = None if reading.labels is None else reading.labels.codes
-        return model.statistics_of(with_known_labels(given[reading.order].T, labels).T, data)[:, None]
-
-    def _start_from(self, last: FittedHMM, model: HMM, data: HMMData, reading: SequenceReading) -> np.ndarray:
-        return last.start_of(reading, model, data)
-
-    def _drawn_like(self, like: SequenceReading, model: HMM, point, rng: np.random.Generator):
-        return model.sample(point, like.lengths, rng, like.columns.as_emission_takes(like.values))[0]
-
-    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> LabelStarts:
-        return LabelStarts("k-means++", plan.n_starts, seed, seeded_starts)
-
-    @staticmethod
-    def _model_state(fitted: FittedHMM) -> dict:
-        """The attributes that tell of the model."""
-        return {
-            **EmissionEstimator._emission_state(fitted),
-            "startprob_": fitted.startprob,
-            "transmat_": fitted.transmat,
-            "counts_": fitted.counts,
-        }
+        return self._partial_fit(X, sample_weight, sequence_id=sequence_id, lengths=lengths)
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
@@ -502,7 +417,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
             If asked for.
         """
         check_flag("return_error", "score_samples", return_error)
-        fitted, _, data = self.asked(X, sequence_id, lengths)
+        fitted, _, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
         scores, errors = fitted.log_predictive(data, self.predictive, self.n_draws)
         return (scores, errors) if return_error else scores
 
@@ -534,7 +449,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         >>> log_probability.round(1).tolist()
         [-2.8, -2.4, -3.0]
         """
-        fitted, reading, data = self.asked(X, sequence_id, lengths)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
         states, log_joint = fitted.model.decoded(fitted.natural(self.predictive), data)
         return reading.sequences.as_given(states), log_joint
 
@@ -568,7 +483,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         ndarray of shape (n_rows, n_components), or list of these
             Steps of a sequence that is impossible under the fit get `counts_` over their sum.
         """
-        fitted, reading, data = self.asked(X, sequence_id, lengths)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
         return reading.sequences.as_given(self._smoothed(fitted, data))
 
     def _smoothed(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
@@ -588,7 +503,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         ndarray of shape (n_rows, n_components), or list of these
             From the first step on that is impossible under the fit, `counts_` over their sum.
         """
-        fitted, reading, data = self.asked(X, sequence_id, lengths)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
         return reading.sequences.as_given(self._filtered(fitted, data))
 
     def _filtered(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
@@ -639,8 +554,8 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         >>> ahead.lower["x0"].tolist(), ahead.upper["x0"].tolist()
         ([[8.0, 8.0]], [[26.0, 29.0]])
         """
-        self._check_forecast(X, n_steps, level)
-        fitted, reading, data = self.asked(X, sequence_id, lengths)
+        check_forecast(X, n_steps, level)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
         fitted.groups.check_forecast()
         levels = [len(of_column) for group in fitted.groups.groups for of_column in group.levels]
         naturals = self._drawn_to_average(fitted, draws)
@@ -696,7 +611,7 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
         >>> model.impute([gaps])[0].ravel().tolist()
         ['a', 'a', 'a', 'b', 'b']
         """
-        fitted, reading, data = self.asked(X, sequence_id, lengths)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
         sequences, groups = reading.sequences, fitted.groups
         states = self._smoothed(fitted, data)
         imputed = fitted.imputed(data.table[0 : len(data)], states)
@@ -730,26 +645,22 @@ class VBHMM(SequenceEstimator, EmissionEstimator):
             Lists where `lengths` is array-like.
         """
         check_is_fitted(self)
-        steps = np.atleast_1d(np.asarray(lengths))
-        if steps.ndim != 1 or steps.dtype.kind not in "iu" or (steps < 1).any() or not len(steps):
-            raise ValueError(
-                f"The 'lengths' parameter of sample must be an int >= 1, or such ints. Got {show(lengths)} instead."
-            )
+        steps = check_steps(lengths)
         fitted, n_steps = self._fitted_, sum(steps.tolist())
         numbers = n_steps * (2 * len(fitted.groups.names) + 2)
         self._check_memory(f"{n_steps:.3g} steps drawn", numbers, "fewer at a time")
         fitted.groups.check_covariates("sample", given)
         if given is not None:
             given = self._given_of_lengths(given, steps)
-        rng = self._rng(self.random_state if random_state is None else random_state)
+        rng = generator_of(self, random_state)
         drawn, states = fitted.sample(steps.astype(np.int64), rng, given)
-        X = self._sequences_of(fitted.groups.columns_of(fitted.groups.as_list(drawn)), steps)
+        X = drawn_sequences(self, fitted.groups.columns_of(fitted.groups.as_list(drawn)), steps)
         return (X[0], states) if np.ndim(lengths) == 0 else (X, np.split(states, np.cumsum(steps)[:-1]))
 
     def _given_of_lengths(self, given, steps: np.ndarray) -> list[np.ndarray]:
         """Values of sequences that new ones of some lengths go by."""
         lengths = steps if not (isinstance(given, (list, tuple)) or len(steps) == 1) else None
-        reading = self.asked(given, lengths=lengths)[1]
+        reading = steps_of_question(self, given, lengths=lengths)[1]
         if not np.array_equal(reading.lengths, steps):
             raise ValueError(
                 f"'given' of sample holds sequences of {listed(map(str, reading.lengths))} steps, and 'lengths' says "

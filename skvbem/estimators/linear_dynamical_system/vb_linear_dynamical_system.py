@@ -11,36 +11,24 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_flag
-from skvbem._compat import Interval, IterationReport, StrOptions, warn
-from skvbem.errors import DataWarning
-from skvbem.estimators.base import has_posterior
-from skvbem.estimators.labels.estimator import EmissionEstimator
-from skvbem.estimators.linear_dynamical_system.priors import RELEVANCE, resolve_model, warn_of_columns
-from skvbem.estimators.reporting import ReportingEstimator
-from skvbem.estimators.sequences.estimator import SequenceEstimator
-from skvbem.fitted.linear_dynamical_system import FittedLDS, LDSForecast
-from skvbem.models.linear_dynamical_system.data import LDSData
-from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
-from skvbem.models.linear_dynamical_system.starts import LDSStarts
-from skvbem.optima.linear_dynamical_system import LDSMethod, LearnedPrecisions
-from skvbem.reading.base import Reading
-from skvbem.reading.column_groups import ColumnGroups
-from skvbem.reading.inputs import (
-    InputReading,
-    inputs_of_steps,
-    read_with_inputs,
+from skvbem._compat import Interval, StrOptions
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
+from skvbem.estimators.linear_dynamical_system.kind import LDSKind
+from skvbem.estimators.sequences import (
+    SequenceEstimator,
+    check_forecast,
+    check_output,
+    check_steps,
+    drawn_sequences,
+    steps_of_question,
 )
+from skvbem.fitted.linear_dynamical_system import LDSForecast
+from skvbem.fitting.fit import generator_of
+from skvbem.reading.inputs import InputReading, inputs_of_steps
 from skvbem.reading.output import filled
-from skvbem.reading.tables import Table, show
-from skvbem.vbem.fit import Fit, FitPlan
-
-_SHARED_PARAMETERS = (
-    "method", "map_basis", "n_init", "max_iter", "tol", "acceleration", "missing_values", "max_memory", "random_state",
-    "n_jobs", "warm_start", "verbose",
-)  # fmt: skip
 
 
-class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator, ReportingEstimator):
+class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator):
     r"""Bayesian linear dynamical system: sequences of measurements of hidden states that move linearly.
 
     A step has `n_components` normal states. They follow linearly from those of the step before and from inputs. Columns
@@ -174,17 +162,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
     ((1, 3, 2), True)
     """
 
-    _located_by = ("sequence_id", "lengths", "inputs", "output_inputs")
-    _prior_parameters = (
-        "transition_precision_prior",
-        "loading_precision_prior",
-        "noise_shape_prior",
-        "noise_rate_prior",
-    )
-    _method = LDSMethod()
-    _fitted_type = FittedLDS
-    default_score = "lower_bound"
-    reading_parameters = frozenset({"missing_values"})
+    _kind = LDSKind()
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -199,7 +177,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         "predictive": [StrOptions({"mean", "vb", "average"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"pca", "subspace", "random"})],
-        **{name: EmissionEstimator._parameter_constraints[name] for name in _SHARED_PARAMETERS},
+        **SHARED_CONSTRAINTS,
     }
 
     def __init__(
@@ -220,11 +198,11 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         n_draws=100,
         n_init=3,
         init="pca",
-        max_iter=10_000,
-        tol=1e-5,
+        max_iter=MAX_ITER,
+        tol=TOL,
         acceleration=True,
         missing_values=np.nan,
-        max_memory=4e9,
+        max_memory=MAX_MEMORY,
         random_state=None,
         n_jobs=None,
         warm_start=False,
@@ -289,7 +267,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
         """
-        return super().fit(self._located(X, sequence_id, lengths, inputs, output_inputs), y, sample_weight)
+        return self._fit(X, y, sample_weight, **_where(sequence_id, lengths, inputs, output_inputs))
 
     @available_if(has_posterior)
     def partial_fit(
@@ -313,120 +291,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         self : VBLinearDynamicalSystem
             Fitted.
         """
-        return super().partial_fit(self._located(X, sequence_id, lengths, inputs, output_inputs), y, sample_weight)
-
-    def _located(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None) -> Any:
-        """X as sequences with inputs; a reading, which is past this, as it is."""
-        if isinstance(X, Reading):
-            return X
-        return read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, type(self).__name__)
-
-    def _learned_columns(self, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
-        owner = type(self).__name__
-        return ColumnGroups.learned(
-            table, "gaussian", owner, covariance_type="diag", missing_values=self.missing_values
-        )
-
-    def _reading(self, *parts: Any, **names: Any) -> InputReading:
-        return InputReading.of(super()._reading(*parts, **names))
-
-    def _model(self, reading: InputReading) -> LinearDynamicalSystem:
-        k = self.n_components
-        numbers = 4 * (k + reading.inputs.shape[1]) ** 2 + 3 * k * len(reading.inputs)
-        self._check_memory(f"A system of {k:.3g} states", numbers, "fewer")
-        return resolve_model(self, reading, self.n_components)
-
-    def _learns_prior(self) -> bool:
-        return self.learn_prior == "strength"
-
-    def _check_together(self, X) -> None:
-        if self.learn_prior is not False and (self.learn_prior is True or self.method != "vb"):
-            raise ValueError(
-                f"The 'learn_prior' parameter of {type(self).__name__} must be False, or with method='vb', whose bound "
-                f"decides, 'strength' or 'ard'. Got {self.learn_prior!r} with method={self.method!r} instead."
-            )
-
-    def _best_fit(
-        self, model: LinearDynamicalSystem, data: LDSData, reading: Any, report: IterationReport
-    ) -> tuple[LinearDynamicalSystem, FitPlan, Fit, dict]:
-        if self.learn_prior != "ard":
-            return super()._best_fit(model, data, reading, report)
-        plan = self._plan(model, data, reading)
-        learned = LearnedPrecisions(
-            plan, self._form(), lambda k: resolve_model(self, reading, k, RELEVANCE), self.prune
-        )
-        of_fit, fit = learned.fit(model, data, **self._options(report))
-        return of_fit, plan, fit, {}
-
-    def _compiled(self, model: LinearDynamicalSystem, reading: InputReading, n_starts: int) -> LDSData:
-        return reading.compiled(model)
-
-    def _starts(self, model: LinearDynamicalSystem, data: LDSData, reading: InputReading, seed: tuple) -> LDSStarts:
-        return LDSStarts(self.init, self.n_init, seed)
-
-    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> LDSStarts:
-        return LDSStarts("pca", plan.n_starts, seed)
-
-    def _start_from(self, last: FittedLDS, model, data: LDSData, reading: InputReading) -> np.ndarray:
-        natural, _ = last.form.of(last.model.prior, last.statistics[:, None])
-        here = reading.compiled(last.model)
-        states = last.smoothed(here, natural[:, 0])
-        return model.statistics_of_start(data, states.mean[data.rows], states.covariance[data.rows].mean(axis=0))
-
-    def _continued_model(self, fitted: FittedLDS) -> LinearDynamicalSystem:
-        return fitted.model.updated(fitted.statistics)
-
-    def _drawn_like(self, like: InputReading, model: LinearDynamicalSystem, point, rng: np.random.Generator):
-        fitted = FittedLDS(like.columns, model, self._form(), np.zeros(model.n_cells))
-        return like.columns.as_emission_takes([fitted.drawn_like(point, like, rng)])
-
-    def _warn_of_data(self, reading: InputReading, model: LinearDynamicalSystem, data: LDSData) -> None:
-        warn_of_columns(reading)
-
-    def _warn_of_fit(self, fitted: FittedLDS, data: LDSData) -> None:
-        stopped = fitted.at_floor() if self.method == "ml" else []
-        if stopped:
-            warn(
-                f"The noise of column {stopped[0]!r} has no width: its variance is a floor, without which the "
-                "likelihood has no maximum, as a state can follow one column. Take fewer states, or method='vb' or "
-                "'map'.",
-                DataWarning,
-            )
-
-    def _what_was_fitted(self, fitted: FittedLDS) -> str:
-        k, p = fitted.model.n_states, fitted.model.n_columns
-        return f"{k} state{'s' * (k > 1)} of {p} column{'s' * (p > 1)}"
-
-    def _doubts_of_fit(self, fitted: FittedLDS) -> list[str]:
-        radius = np.abs(np.linalg.eigvals(fitted.matrices.transition)).max()
-        return [f"States grow by {radius:.3g} a step: forecasts have no limit."] if radius > 1 else []
-
-    def _hidden(self, fitted: FittedLDS) -> tuple:
-        return ("state",)
-
-    log_point = EmissionEstimator.log_point
-
-    @staticmethod
-    def _model_state(fitted: FittedLDS) -> dict:
-        """The attributes that tell of the model."""
-        matrices, prior = fitted.matrices, fitted.model.prior
-        if prior.hyperprior is not None:
-            natural, _ = fitted.form.of(prior, fitted.statistics[:, None])
-            prior = prior.given_hyperparameters(prior.hyperparameters(natural[:, 0]))
-        transition, loading = (np.diagonal(np.linalg.inv(block.covariance[0])).copy() for block in prior.blocks[:2])
-        return {
-            "_fitted_": fitted,
-            **{f"{name}_": value for name, value in matrices._asdict().items()},
-            "standardized_loadings_": fitted.standardized_loadings,
-            "transition_precision_": transition,
-            "loading_precision_": loading,
-            "n_components_": fitted.model.n_states,
-            "spectral_radius_": float(np.abs(np.linalg.eigvals(matrices.transition)).max()),
-            "n_free_parameters_": fitted.model.prior.n_free_parameters,
-        }
-
-    def _data_state(self, fitted: FittedLDS, reading, data, *, is_batch: bool = False) -> dict:
-        return {"latent_states_": {}}
+        return self._partial_fit(X, sample_weight, **_where(sequence_id, lengths, inputs, output_inputs))
 
     @property
     def _n_features_out(self) -> int:
@@ -452,9 +317,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
             If asked for.
         """
         check_flag("return_cov", "transform", return_cov)
-        sequences = self._located(X, sequence_id, lengths, inputs, output_inputs)
-        self._check_output(sequences)
-        fitted, reading, data = self.asked(sequences)
+        sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
+        check_output(self, sequences)
+        fitted, reading, data = steps_of_question(self, sequences)
         return _given(reading, fitted.smoothed(data, fitted.natural("mean")), return_cov)
 
     def fit_transform(
@@ -474,7 +339,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         -------
         ndarray of shape (n_rows, n_components), or list of these
         """
-        where = {"sequence_id": sequence_id, "lengths": lengths, "inputs": inputs, "output_inputs": output_inputs}
+        where = _where(sequence_id, lengths, inputs, output_inputs)
         return self.fit(X, y, sample_weight, **where).transform(X, **where)
 
     def fit_predict(
@@ -494,7 +359,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         -------
         ndarray of shape (n_rows, n_components), or list of these
         """
-        sequences = self._located(X, sequence_id, lengths, inputs, output_inputs)
+        sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
         return self.fit(sequences, y, sample_weight).predict(sequences)
 
     def predict(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None):
@@ -510,7 +375,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         -------
         ndarray of shape (n_rows, n_components), or list of these
         """
-        fitted, reading, data = self.asked(self._located(X, sequence_id, lengths, inputs, output_inputs))
+        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
         return _given(reading, fitted.smoothed(data, fitted.natural("mean")), False)
 
     def filter(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *, return_cov=False):
@@ -531,7 +396,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
             If asked for.
         """
         check_flag("return_cov", "filter", return_cov)
-        fitted, reading, data = self.asked(self._located(X, sequence_id, lengths, inputs, output_inputs))
+        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
         return _given(reading, fitted.filtered(data, fitted.natural("mean")), return_cov)
 
     def score_samples(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *, return_error=False):
@@ -554,7 +419,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
             If asked for.
         """
         check_flag("return_error", "score_samples", return_error)
-        fitted, _, data = self.asked(self._located(X, sequence_id, lengths, inputs, output_inputs))
+        fitted, _, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
         scores, errors = fitted.log_predictive(data, self.predictive, self.n_draws)
         return (scores, errors) if return_error else scores
 
@@ -573,7 +438,8 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         -------
         float
         """
-        return super().score(self._located(X, sequence_id, lengths, inputs, output_inputs), y, sample_weight)
+        sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
+        return self._score(sequences, y, sample_weight)
 
     def forecast(
         self, X, n_steps=1, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *,
@@ -600,8 +466,8 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         -------
         LDSForecast
         """
-        self._check_forecast(X, n_steps, level)
-        fitted, reading, data = self.asked(self._located(X, sequence_id, lengths, inputs, output_inputs))
+        check_forecast(X, n_steps, level)
+        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
         n, p, n_draws = len(reading.lengths), fitted.model.n_columns, self.n_draws
         self._check_memory(
             f"A forecast of {n_steps:.3g} steps for {n} sequences", 3 * n * int(n_steps) * p * n_draws, "fewer steps"
@@ -632,7 +498,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
             If asked for; 0 where a cell is observed.
         """
         check_flag("return_variance", "impute", return_variance)
-        fitted, reading, data = self.asked(self._located(X, sequence_id, lengths, inputs, output_inputs))
+        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
         sequences, missing = reading.sequences, np.isnan(reading.values[0])
         naturals = list(fitted.draws_to_average(self.predictive, self.n_draws))
         means, variance = fitted.imputed(data, reading.output_inputs, naturals)
@@ -664,20 +530,21 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
             Lists where `lengths` is array-like.
         """
         check_is_fitted(self)
-        steps = np.atleast_1d(np.asarray(lengths))
-        if steps.ndim != 1 or steps.dtype.kind not in "iu" or (steps < 1).any() or not len(steps):
-            raise ValueError(
-                f"The 'lengths' parameter of sample must be an int >= 1, or such ints. Got {show(lengths)} instead."
-            )
+        steps = check_steps(lengths)
         fitted, n = self._fitted_, sum(steps.tolist())
         model = fitted.model
         self._check_memory(f"{n:.3g} steps drawn", n * (model.n_columns + model.n_states), "fewer at a time")
-        rng = self._rng(self.random_state if random_state is None else random_state)
+        rng = generator_of(self, random_state)
         given = (inputs, "inputs", model.n_inputs), (output_inputs, "output_inputs", model.n_output_inputs - 1)
         of_steps = (inputs_of_steps(values, name, (1, n, width))[0] for values, name, width in given)
         drawn, states = fitted.sample(steps.astype(np.int64), *of_steps, rng)
-        X = self._sequences_of(list(drawn.T), steps)
+        X = drawn_sequences(self, list(drawn.T), steps)
         return (X[0], states) if np.ndim(lengths) == 0 else (X, np.split(states, np.cumsum(steps)[:-1]))
+
+
+def _where(sequence_id, lengths, inputs, output_inputs) -> dict[str, Any]:
+    """Arguments beside X, by name."""
+    return {"sequence_id": sequence_id, "lengths": lengths, "inputs": inputs, "output_inputs": output_inputs}
 
 
 def _given(reading: InputReading, states: Any, return_cov: bool):

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_count, check_flag
-from skvbem._compat import N_JOBS, Interval, StrOptions
-from skvbem.emissions.base import counts_factors
-from skvbem.errors import StructureError
-from skvbem.estimators.labels.emission_parameters import refuse_lags
-from skvbem.estimators.labels.priors import resolve_emission_prior
+from skvbem._compat import Interval, StrOptions
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
-from skvbem.estimators.network.parameters import CandidateNetwork, resolve_latents, resolve_structure, warn_of_oddities
+from skvbem.estimators.mixed_network.kind import MixedNetworkKind
 from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitted.named_states import nodes_asked
-from skvbem.graphs.dag import DAG
-from skvbem.models.mixed_network.data import MixedData, MixedRows
-from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.optima.mixed_network import MixedNetworkMethod, MixedStarts
-from skvbem.reading.base import warn_of_one_row
-from skvbem.reading.column_groups import ColumnGroups
-from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of, values_of
+from skvbem.fitting.fit import generator_of
+from skvbem.models.mixed_network.data import MixedRows
+from skvbem.reading.mixed_network import values_of
 from skvbem.reading.names import check_names
-from skvbem.reading.numbers import are_observed
 from skvbem.reading.output import as_fit_saw, filled
-from skvbem.reading.tables import read_table, show
+from skvbem.reading.tables import read_table
 from skvbem.tables import LabeledTable
 
 
@@ -135,11 +128,7 @@ class VBNetwork(LatentNodesEstimator):
     (200, 2)
     """
 
-    _method = MixedNetworkMethod()
-    _fitted_type = FittedMixedNetwork
-    _prior_parameters = ("prior",)
-    default_score = "lower_bound"
-    reading_parameters = LatentNodesEstimator.reading_parameters | {"emission"}
+    _kind = MixedNetworkKind()
 
     _parameter_constraints: ClassVar[dict] = {
         "structure": "no_validation",
@@ -148,21 +137,10 @@ class VBNetwork(LatentNodesEstimator):
         "categories": "no_validation",
         "prior": "no_validation",
         "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
-        "method": [StrOptions({"vb", "map", "ml"})],
-        "map_basis": [StrOptions({"natural", "probability"})],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"auto", "random"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "acceleration": ["boolean"],
         "handle_unknown": [StrOptions({"warn", "missing", "error"})],
-        "missing_values": "no_validation",
         "max_table_cells": [Interval(Integral, 1, None, closed="left")],
-        "max_memory": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
+        **SHARED_CONSTRAINTS,
     }
 
     def __init__(
@@ -178,13 +156,13 @@ class VBNetwork(LatentNodesEstimator):
         map_basis="natural",
         n_init=10,
         init="auto",
-        max_iter=10_000,
-        tol=1e-5,
+        max_iter=MAX_ITER,
+        tol=TOL,
         acceleration=True,
         handle_unknown="warn",
         missing_values=np.nan,
         max_table_cells=2**24,
-        max_memory=4e9,
+        max_memory=MAX_MEMORY,
         random_state=None,
         n_jobs=None,
         warm_start=False,
@@ -214,149 +192,61 @@ class VBNetwork(LatentNodesEstimator):
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
-    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> MixedReading:
-        owner = type(self).__name__
-        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
-        table = read_table(X, owner)
-        if columns is not None:
-            check_names(table, self)
-        table, weight, is_weighted = self._weighted_rows(table, sample_weight)
-        if columns is not None:
-            return MixedReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
-        options = {name: getattr(self, name) for name in ("categories", "missing_values", "handle_unknown")}
-        refuse_lags(owner, self.emission)
-        groups, values = columns_of_nodes(*ColumnGroups.learned(table, self.emission, owner, **options), self.emission)
-        if not are_observed(values).any():
-            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
-        if groups.covariates:
-            raise ValueError(
-                f"The 'emission' of {owner} explains columns by 'covariates'. In a network edges do this: leave "
-                "'covariates' out, and make their nodes parents in the 'structure'."
-            )
-        return MixedReading(groups, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the network to a table.
 
-    def _learns_prior(self) -> bool:
-        return False
-
-    def graph(self, reading: MixedReading) -> tuple[DAG, dict]:
-        """The graph that this estimator fits to what was read, with its latents, for searches.
+        A fit that raises or is interrupted leaves the estimator as it was before.
 
         Parameters
         ----------
-        reading : MixedReading
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            Columns of any kind; NaN, None and NA are missing cells.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts; rows of weight 0 are as if absent.
 
         Returns
         -------
-        structure : DAG
-        latents : dict of latent to int
-            Numbers of states.
+        self : VBNetwork
+            Fitted.
+
+        Raises
+        ------
+        StructureError
+            If the structure is no DAG, names a node that is neither column nor latent, or has numbers as parents of
+            nodes with a table.
+        TooLargeError
+            If a table or the whole fit exceeds `max_table_cells` or `max_memory`.
+        ValueError
+            If X or a parameter is not what it should be; the message names which and what would be right.
         """
-        owner = type(self).__name__
-        latents = resolve_latents(self.latents, self.structure, owner)
-        nodes, _ = nodes_of(reading.columns)
-        return resolve_structure(self.structure, latents, nodes, owner), latents
+        return self._fit(X, y, sample_weight)
 
-    def _model(self, reading: MixedReading) -> MixedNetwork:
-        owner = type(self).__name__
-        nodes, n_categories = nodes_of(reading.columns)
-        dag, latents = self.graph(reading)
-        self._check_tables(reading.columns)
-        with_emission = [node for node in nodes if node not in n_categories]
-        self._check_structure(dag, with_emission)
-        sizes = {**latents, **n_categories}
-        parents = {node: dag.parents(node) for node in dag.nodes if node in sizes}
-        limits = self.max_table_cells, self.max_memory, self._n_starts()
-        of_tables = CandidateNetwork(
-            DAG(parents, parents), latents, sizes, self.prior, self.equivalent_sample_size, owner, *limits
-        )
-        of_tables.check_size()
-        emissions, priors = {}, {}
-        for group, emission in reading.emissions(dag):
-            if counts_factors(emission):
-                raise ValueError(
-                    f"n_factors='auto' of node {group.name!r} is a search that {owner} does not make. Give "
-                    "FactorGaussian a number of factors, and compare bounds."
-                )
-            with_table = [sizes[parent] for parent in dag.parents(group.name) if parent in sizes]
-            n_states = int(np.prod(with_table, dtype=np.int64))
-            alone = ColumnGroups(group.names, (group,), self.missing_values, owner)
-            emissions[group.name] = emission
-            priors[group.name] = resolve_emission_prior(alone, emission, n_states)
-        return MixedNetwork(dag, sizes, of_tables.prior(), emissions, priors)
+    @available_if(has_posterior)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
 
-    def _check_tables(self, columns: ColumnGroups) -> None:
-        """Refuse priors of tables that an emission says: tables have theirs from 'prior'."""
-        for group in columns.groups:
-            said, silent = repr(group.specification), repr(type(group.specification)())
-            if group.encoder is not None and said != silent:
-                raise ValueError(
-                    f"The 'emission' of {type(self).__name__} gives columns {show(group.names)} a prior of their own, "
-                    f"{said}. Columns of categories are nodes with a table, whose prior is the parameter 'prior', as "
-                    f"in prior={{{group.names[0]!r}: 2.0}}."
-                )
+        Exact on complete data, whatever the batches. With hidden variables a state that an early batch does not need is
+        soon given up for good: let the first batch be large, or use `fit`. `batch_lower_bound_` bounds the log
+        probability of this batch given the approximate past; the sum over batches is no bound on the evidence of all
+        data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first batch. Only with ``method="vb"``.
 
-    def _check_structure(self, dag: DAG, with_emission: list) -> None:
-        """Refuse what is not conjugate: numbers as parents of nodes with a table; and networks without any table."""
-        for node in with_emission:
-            children = [child for child in dag.children(node) if child not in with_emission]
-            if children:
-                raise StructureError(
-                    f"Node {node!r} holds numbers, and is a parent of {children[0]!r} in the 'structure' of "
-                    f"{type(self).__name__}. Numbers have no children with a table here: there is no conjugate prior "
-                    "for probabilities that depend on numbers. Turn the edge round, or cut the numbers into "
-                    "categories; in a search, DAGSpace(leaves=...) or 'forbidden' edges keep such graphs out."
-                )
-        if len(with_emission) == len(dag.nodes):
-            raise StructureError(
-                f"The 'structure' of {type(self).__name__} has no node with a table. Declare a latent, as in latents=2 "
-                "without a structure, or columns of categories."
-            )
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            The first batch fixes columns, categories, units, structure and prior.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
 
-    def _compiled(self, model: MixedNetwork, reading: MixedReading, n_starts: int) -> MixedData:
-        return reading.compiled_for(model, n_starts, **self._limits())
-
-    def _starts(self, model: MixedNetwork, data, reading: MixedReading, seed: tuple[int, ...]) -> MixedStarts:
-        return MixedStarts(seed, self.n_init)
-
-    def _start_from(self, last: FittedMixedNetwork, model, data, reading) -> np.ndarray:
-        natural, _ = last.form.of(last.model.prior, last.statistics[:, None])
-        return model.expect(natural, data).statistics[:, 0]
-
-    def _continued_model(self, fitted: FittedMixedNetwork) -> MixedNetwork:
-        return fitted.model.updated(fitted.statistics)
-
-    def _hidden(self, fitted: FittedMixedNetwork) -> tuple:
-        return fitted.latents
-
-    def _drawn_like(self, like: MixedReading, model: MixedNetwork, point, rng: np.random.Generator) -> Any:
-        ((values, _),) = like.blocks
-        return self._fitted_type.drawn_for(like.columns, model, point, len(values[0]), rng)
-
-    def _warn_of_data(self, reading: MixedReading, model: MixedNetwork, data: MixedData) -> None:
-        if len(data) == 1:
-            warn_of_one_row()
-
-    def _warn_of_fit(self, fitted: FittedMixedNetwork, data: MixedData) -> None:
-        sizes = {node: len(fitted.levels[node]) for node in fitted.latents}
-        warn_of_oddities(fitted.model.dag, sizes, data.total_weight)
-
-    def _data_state(self, fitted, reading, data: MixedData, *, is_batch: bool = False) -> dict:
-        return {"treewidth_": max(data.program.treewidth, self.treewidth_ if is_batch else 0)}
-
-    @staticmethod
-    def _model_state(fitted: FittedMixedNetwork) -> dict:
-        """The attributes that tell of the network."""
-        groups = fitted.groups.groups
-        return {
-            "_fitted_": fitted,
-            "structure_": fitted.model.dag,
-            "latent_names_": fitted.latents,
-            "parameters_": fitted.named_parameters(fitted.point),
-            "groups_": {group.name: list(group.names) for group in groups if group.encoder is None},
-            "categories_": {name: levels for group in groups for name, levels in zip(group.names, group.levels)},
-            "n_free_parameters_": fitted.model.n_free_parameters,
-            **fitted.tables(),
-        }
+        Returns
+        -------
+        self : VBNetwork
+            Fitted.
+        """
+        return self._partial_fit(X, sample_weight)
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
@@ -381,7 +271,7 @@ class VBNetwork(LatentNodesEstimator):
         ndarray of shape (n_samples,)
         """
         fitted, values = self._asked(X)
-        return fitted.predictive.log_densities(fitted.rows(values), **self._limits())
+        return fitted.predictive.log_densities(fitted.rows(values), **self._kind.limits(self))
 
     def _about_latents(self, X) -> tuple[FittedMixedNetwork, MixedRows]:
         """What was fitted, and rows whose latents are asked for."""
@@ -392,11 +282,13 @@ class VBNetwork(LatentNodesEstimator):
 
     def _latent_marginals(self, X) -> list[np.ndarray]:
         fitted, rows = self._about_latents(X)
-        return fitted.predictive.all_posteriors(rows, [[latent] for latent in fitted.latents], **self._limits())
+        return fitted.predictive.all_posteriors(
+            rows, [[latent] for latent in fitted.latents], **self._kind.limits(self)
+        )
 
     def _joint_modes(self, X) -> list[np.ndarray]:
         fitted, rows = self._about_latents(X)
-        return list(fitted.predictive.joint_modes(rows, fitted.latents, **self._limits()).values())
+        return list(fitted.predictive.joint_modes(rows, fitted.latents, **self._kind.limits(self)).values())
 
     def query(self, targets, evidence: Mapping | None = None) -> LabeledTable:
         """Joint probability of some nodes given values of others, under the predictive distribution of a new row.
@@ -431,7 +323,7 @@ class VBNetwork(LatentNodesEstimator):
             raise TypeError(f"The evidence of a query must be a mapping of nodes to states. Got {evidence!r} instead.")
         if not targets or len(set(targets)) < len(targets) or set(targets) & set(given):
             raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
-        row, limits = fitted.evidence(given), self._limits()
+        row, limits = fitted.evidence(given), self._kind.limits(self)
         if not np.isfinite(fitted.predictive.log_densities(row, **limits)[0]):
             raise ValueError(f"The evidence {evidence!r} has probability 0 under this fit: nothing follows from it.")
         joint = fitted.predictive.posteriors(row, targets, **limits)[0]
@@ -458,7 +350,7 @@ class VBNetwork(LatentNodesEstimator):
         fitted, values = self._asked(X)
         rows = fitted.rows(values)
         asked = [name for name, codes in zip(rows.names, rows.codes.T) if return_proba or (codes < 0).any()]
-        proba, columns = fitted.predictive.completed(rows, asked, **self._limits())
+        proba, columns = fitted.predictive.completed(rows, asked, **self._kind.limits(self))
         codes = dict(zip(rows.names, rows.codes.T)) | {name: of.argmax(axis=1) for name, of in proba.items()}
         of_groups = values_of(fitted.groups, codes, columns)
         completed = filled(X, fitted.groups.missing(values), fitted.groups.columns_of(of_groups))
@@ -484,13 +376,8 @@ class VBNetwork(LatentNodesEstimator):
         check_count("n_samples", "sample", n_samples)
         fitted = self._fitted_
         self._check_memory(f"{n_samples:.3g} rows drawn", int(n_samples) * 4 * len(fitted.model.dag.nodes), "fewer")
-        rng = self._rng(self.random_state if random_state is None else random_state)
+        rng = generator_of(self, random_state)
         of_groups, codes = fitted.sample(int(n_samples), rng)
         states = [codes[name] for name in fitted.latents]
         of_latents = as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
         return as_fit_saw(self, fitted.groups.columns_of(of_groups)), of_latents
-
-    def _what_was_fitted(self, fitted: FittedMixedNetwork) -> str:
-        latents = ", ".join(f"{name} of {len(fitted.levels[name])} states" for name in fitted.latents)
-        dag = fitted.model.dag
-        return f"{len(dag.nodes)} nodes, {len(dag.edges)} edges; latents: {latents or 'none'}"

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from skvbem._compat import Interval, StrOptions
-from skvbem.blocks import Blocks, is_dask
-from skvbem.emissions import Emission
-from skvbem.estimators.labels.emission_parameters import refuse_lags
-from skvbem.estimators.labels.estimator import responsibilities_of
-from skvbem.estimators.labels.given_parameters import given_distributions
-from skvbem.estimators.mixture.estimator import MixtureEstimator
-from skvbem.estimators.mixture.priors import OPTIMIZED, resolve_weights
-from skvbem.fitted.mixture import FittedMixture
-from skvbem.models.labels.seeding import with_known_labels
+from skvbem.blocks import Blocks
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
+from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
+from skvbem.estimators.labels import COLUMN_CONSTRAINTS
+from skvbem.estimators.mixture.kind import MixtureKind, impute_rows, rows_of_question, sample_rows
 from skvbem.models.mixture.model import Mixture
-from skvbem.models.mixture.starts import starts_of
-from skvbem.optima.growth import Growth
-from skvbem.optima.labels import LabelStarts
-from skvbem.reading.column_groups import ColumnGroups
-from skvbem.reading.labels import read_labels
-from skvbem.reading.rows import TableReading
-from skvbem.vbem.fit import Fit, FitPlan
 
 
-class VBMixture(MixtureEstimator):
+class VBMixture(VBEstimator):
     r"""Bayesian mixture of components, for measurements, counts, categories and tables that mix them.
 
     A row belongs to one of `n_components` components; its columns, or groups of columns, are independent given that.
@@ -173,17 +160,16 @@ class VBMixture(MixtureEstimator):
     2
     """
 
-    _prior_parameters = ("weight_concentration_prior_type", "weight_concentration_prior")
+    _kind = MixtureKind()
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        **MixtureEstimator._parameter_constraints,
+        **SHARED_CONSTRAINTS,
+        **COLUMN_CONSTRAINTS,
         "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
         "weight_concentration_prior": "no_validation",
         "init": [StrOptions({"auto", "k-means++", "random", "hierarchical"}), "array-like"],
     }
-
-    _located_by = ("labels",)
 
     def __init__(
         self,
@@ -198,12 +184,12 @@ class VBMixture(MixtureEstimator):
         map_basis="natural",
         n_init=10,
         init="auto",
-        max_iter=10_000,
-        tol=1e-5,
+        max_iter=MAX_ITER,
+        tol=TOL,
         acceleration=True,
         handle_unknown="warn",
         missing_values=np.nan,
-        max_memory=4e9,
+        max_memory=MAX_MEMORY,
         random_state=None,
         n_jobs=None,
         warm_start=False,
@@ -278,12 +264,11 @@ class VBMixture(MixtureEstimator):
         """
         weights = given_distributions(cls.__name__, "weights", weights, 1)
         model = cls(len(weights), emission=emission, **params)
-        given = model._given(parameters, columns)
 
         def point_of(mixture: Mixture) -> tuple:
             return (mixture.weights.prior.most_likely(mixture.weights.statistics(weights)),)
 
-        return model._take(given, point_of)
+        return fit_of_parameters(model, parameters, columns, point_of)
 
     def fit(self, X, y=None, sample_weight=None, *, labels=None):
         """Fit the model to a table.
@@ -318,107 +303,69 @@ class VBMixture(MixtureEstimator):
         TooLargeError
             If parameters and starts take more than `max_memory`.
         """
-        return super(MixtureEstimator, self).fit(X, y, sample_weight, labels=labels)
+        return self._fit(X, y, sample_weight, labels=labels)
 
-    def _read(self, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
-        reading, labels = super()._read(X, sample_weight, columns, where), where.get("labels")
-        if labels is None:
-            return reading
-        owner = type(self).__name__
-        if reading.are_in_blocks:
-            raise ValueError(f"'labels' of {owner} need rows in memory; X comes in blocks.")
-        n_rows = len(reading.unit_hashes) if reading.is_weighted is None else len(reading.is_weighted)
-        rows = None if reading.is_weighted is None else np.flatnonzero(reading.is_weighted)
-        metadata = {**reading.given["metadata"], "labels": labels}
-        known = read_labels(labels, n_rows, rows, owner)
-        return replace(reading, labels=known, given={**reading.given, "metadata": metadata})
+    @available_if(has_posterior)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
 
-    def _model(self, reading: TableReading) -> Mixture:
-        n_components, labels = 1 if self.n_components == "auto" else self.n_components, reading.labels
-        if labels is not None:
-            labels.check(self.n_components, type(self).__name__, self._label)
-            if self.init == "hierarchical":
-                raise ValueError(
-                    f"init='hierarchical' of {type(self).__name__} joins rows whatever their labels. Take init='auto' "
-                    "where 'labels' are given."
-                )
-            n_components = max(n_components, len(labels.names))
-        return self._model_with(reading, reading.emission(), n_components)
+        Exact with one component on complete data, whatever the batches. With several, a component that an early batch
+        does not need is soon given up for good: let the first batch be large, or fit `blocks_of` all batches.
+        `batch_lower_bound_` bounds the log probability of this batch given the approximate past; the sum over batches
+        is no bound on the evidence of all data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first
+        batch. Only with ``method="vb"``.
 
-    def _model_with(self, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
-        kind, concentration = self.weight_concentration_prior_type, self.weight_concentration_prior
-        weights = partial(resolve_weights, kind, concentration, owner=type(self).__name__)
-        return self._mixture(reading, emission, n_components, weights)
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
 
-    def _best_fit(self, model, data, reading, report) -> tuple[Mixture, FitPlan, Fit, dict]:
-        if self.n_components != "auto":
-            return super()._best_fit(model, data, reading, report)
-        seed = self._seed(self.random_state)
-        starts = LabelStarts(self.init, self.n_init, seed, starts_of)
-        plan = FitPlan(self._method, seed, starts, self._limits_of_run(), explore=True)
-        search = replace(self._search(data, reading, report, seed), plan=lambda other: plan)
-        model, plan, fit, moves = Growth(partial(self._model_with, reading), model.emission, search, seed).run()
-        return model, plan, fit, {"moves_": moves}
-
-    def _learns_prior(self) -> bool:
-        return isinstance(self.weight_concentration_prior, str)
-
-    def _check_together(self, X) -> None:
-        self._check_numbers(X)
-        if not isinstance(self.emission, str):  # a name stands for its defaults, which have no lags
-            refuse_lags(type(self).__name__, self.emission)
-        owner = f"of {type(self).__name__}"
-        auto, optimized = self.n_components == "auto", isinstance(self.weight_concentration_prior, str)
-        if self.method != "vb" and (auto or optimized):
-            asked = "n_components='auto'" if auto else f"weight_concentration_prior={OPTIMIZED!r}"
-            raise ValueError(f"{asked} {owner} needs method='vb', whose bound decides. Got method={self.method!r}.")
-        if auto and not isinstance(self.init, str):
-            raise ValueError(f"n_components='auto' {owner} makes its own starts. Got responsibilities in 'init'.")
-        if auto and np.ndim(self.weight_concentration_prior):
-            raise ValueError(
-                f"n_components='auto' {owner} needs one number as 'weight_concentration_prior'. Got "
-                f"{self.weight_concentration_prior!r}."
-            )
-        if isinstance(self.init, str) and not auto and self.init != "hierarchical":
-            return  # whether rows are in memory or come in blocks
-        if not (isinstance(X, Blocks) or is_dask(X) or getattr(X, "are_in_blocks", False)):
-            return
-        if not isinstance(self.init, str):
-            raise ValueError(f"The 'init' parameter {owner} must be a name where X comes in blocks. Got an array.")
-        if auto or self.init == "hierarchical":
-            asked = "n_components='auto'" if auto else "init='hierarchical'"
-            raise ValueError(f"{asked} {owner} needs rows in memory; X comes in blocks. Try it on some of the blocks.")
-
-    def _starts(self, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> np.ndarray | LabelStarts:
-        if isinstance(self.init, str):
-            n_starts = self.n_init if model.n_components > 1 else 1  # with one component all are the same
-            return LabelStarts(self.init, n_starts, seed, starts_of)
-        n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
-        given = responsibilities_of(self.init, n_rows, model.n_components, type(self).__name__)
-        given = given if reading.is_weighted is None else given[reading.is_weighted]
-        given = with_known_labels(given.T, None if reading.labels is None else reading.labels.codes).T
-        ((*_, order),) = reading.arranged(model)
-        return model.statistics_of(given if order is None else given[order], data)[:, None]
-
-    def _start_from(self, last: FittedMixture, model: Mixture, data, reading: TableReading) -> np.ndarray:
-        return model.statistics_of(
-            (part for values, *_ in reading.arranged(model) for part in last.e_step(values)), data
-        )
-
-    @staticmethod
-    def _model_state(fitted: FittedMixture) -> dict:
-        """The attributes that tell of the mixture."""
-        return {
-            **MixtureEstimator._emission_state(fitted),
-            "n_components_": fitted.model.n_components,
-            "weights_": fitted.weights,
-            "counts_": fitted.counts,
-        }
-
-    def _starts_anew(self, plan: FitPlan, model, data, reading, seed: tuple[int, ...]) -> LabelStarts:
-        return LabelStarts("k-means++", plan.n_starts, seed, starts_of)
+        Returns
+        -------
+        self : estimator
+            Fitted.
+        """
+        if isinstance(X, Blocks):
+            raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
+        return self._partial_fit(X, sample_weight)
 
     # Asking -----------------------------------------------------------------------------------------------------------
+
+    def score_samples(self, X):
+        """Log predictive density of each row, nats; what is missing is integrated out.
+
+        With ``method="vb"`` the exact average of p(row | theta) over q(theta), which integrates to one over all rows;
+        with MAP and ML that of the point found. A row that is impossible scores -inf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        fitted, values = rows_of_question(self, X)
+        return fitted.log_predictive(values)
+
+    def impute(self, X):
+        """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or DataFrame
+            X in its own container; observed cells are untouched.
+        """
+        fitted, values = rows_of_question(self, X)
+        return impute_rows(X, fitted, values)
 
     def predict_proba(self, X):
         """Posterior probabilities of the components given each row, under the predictive distribution.
@@ -432,7 +379,7 @@ class VBMixture(MixtureEstimator):
         ndarray of shape (n_samples, n_components)
             A row that is impossible under the fit gets the weights.
         """
-        fitted, values = self.asked(X)
+        fitted, values = rows_of_question(self, X)
         return fitted.responsibilities(values)
 
     def predict(self, X):
@@ -446,7 +393,7 @@ class VBMixture(MixtureEstimator):
         -------
         ndarray of int, shape (n_samples,)
         """
-        fitted, values = self.asked(X)
+        fitted, values = rows_of_question(self, X)
         return fitted.components(values)
 
     def transform(self, X):
@@ -482,7 +429,7 @@ class VBMixture(MixtureEstimator):
             In the container of the X that was fitted, with its names.
         components : ndarray of int, shape (n_samples,)
         """
-        return self._sampled(n_samples, random_state, given)
+        return sample_rows(self, n_samples, random_state, given)
 
 
 __all__ = ["VBMixture"]

@@ -16,6 +16,7 @@ from skvbem.errors import StructureError, TooLargeError
 from skvbem.estimators.network.ties import check_categories_of_ties, check_priors_of_ties, resolve_ties
 from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration
+from skvbem.fitting.fit import n_starts_of
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.reading.network import NetworkReading
@@ -92,7 +93,7 @@ class CandidateNetwork:
                 f"The 'ties' parameter of {owner} is for directed structures: tables of an undirected one belong to "
                 "directions that it does not have. Give DAG.from_chordal(structure)."
             )
-        limits = estimator.max_table_cells, estimator.max_memory, estimator._n_starts()
+        limits = estimator.max_table_cells, estimator.max_memory, n_starts_of(estimator)
         return cls(
             dag,
             latents,

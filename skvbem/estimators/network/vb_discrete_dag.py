@@ -3,50 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_count, check_flag
-from skvbem._compat import N_JOBS, Interval, StrOptions
-from skvbem._numerics import safe_log
-from skvbem.data import Rows
-from skvbem.estimators.base import has_posterior
+from skvbem._compat import Interval, StrOptions
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
-from skvbem.estimators.network.inference import (
-    check_exact,
-    clusters_of_latents,
-    going_on,
-    in_clusters,
-    row_gap,
-    with_clusters,
-)
-from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
-from skvbem.estimators.network.points import given_point, point_of
-from skvbem.fitted.base import FittedRun, Solved
+from skvbem.estimators.network.kind import NetworkKind
 from skvbem.fitted.bayesian_network import Network
 from skvbem.fitted.network import FittedNetwork
-from skvbem.graphs.dag import DAG
-from skvbem.graphs.undirected import UndirectedGraph, is_undirected
-from skvbem.models import DiscreteDAG
+from skvbem.fitting.fit import generator_of
 from skvbem.models.network import queries
-from skvbem.models.network.completed_rows import CompletedRows, complete_rows
-from skvbem.models.network.program import Program
-from skvbem.optima.network import NetworkMethod, TableStarts
-from skvbem.reading.base import warn_of_one_row
-from skvbem.reading.categories import CategoryEncoder
-from skvbem.reading.guesses import MIN_LEVELS, warn_of_names_of_rows
 from skvbem.reading.names import check_names
-from skvbem.reading.network import NetworkReading
 from skvbem.reading.output import as_fit_saw, filled
 from skvbem.reading.tables import Table, read_table
 from skvbem.tables import LabeledTable
-from skvbem.vbem import posteriors
 
 
 class VBDiscreteDAG(LatentNodesEstimator):
@@ -209,9 +185,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     (3398, 2)
     """
 
-    _method = NetworkMethod()
-    _fitted_type = FittedNetwork
-    _prior_parameters = ("prior",)
+    _kind = NetworkKind()
 
     _parameter_constraints: ClassVar[dict] = {
         "structure": "no_validation",
@@ -220,24 +194,13 @@ class VBDiscreteDAG(LatentNodesEstimator):
         "prior": "no_validation",
         "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
         "ties": "no_validation",
-        "method": [StrOptions({"vb", "map", "ml"})],
-        "map_basis": [StrOptions({"natural", "probability"})],
         "inference": [StrOptions({"exact", "structured", "mean_field"}), list, tuple],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"auto", "random"}), Mapping, Network],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "acceleration": ["boolean"],
         "annealing": ["array-like", None],
         "learn_prior": ["boolean"],
         "handle_unknown": [StrOptions({"warn", "missing", "error"})],
-        "missing_values": "no_validation",
         "max_table_cells": [Interval(Integral, 1, None, closed="left")],
-        "max_memory": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
+        **SHARED_CONSTRAINTS,
     }
 
     def __init__(
@@ -254,15 +217,15 @@ class VBDiscreteDAG(LatentNodesEstimator):
         inference="exact",
         n_init=10,
         init="auto",
-        max_iter=10_000,
-        tol=1e-5,
+        max_iter=MAX_ITER,
+        tol=TOL,
         acceleration=True,
         annealing=None,
         learn_prior=False,
         handle_unknown="warn",
         missing_values=np.nan,
         max_table_cells=2**24,
-        max_memory=4e9,
+        max_memory=MAX_MEMORY,
         random_state=None,
         n_jobs=None,
         warm_start=False,
@@ -324,7 +287,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         ValueError
             If X or a parameter is not what it should be; the message names which and what would be right.
         """
-        return super().fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight)
 
     @available_if(has_posterior)
     def partial_fit(self, X, y=None, sample_weight=None):
@@ -349,183 +312,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         self : VBDiscreteDAG
             Fitted.
         """
-        return super().partial_fit(X, y, sample_weight)
-
-    def _read(self, X, sample_weight, columns: CategoryEncoder | None, where: Mapping) -> NetworkReading:
-        owner = type(self).__name__
-        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
-        table = read_table(X, owner)
-        if columns is not None:
-            check_names(table, self)
-        table, weights, _ = self._weighted_rows(table, sample_weight)
-        if columns is not None:
-            return NetworkReading.of(columns, Rows(tuple(columns.names_), columns.encode(table), weights), given=given)
-        columns = CategoryEncoder(
-            owner,
-            categories=self.categories,
-            missing_values=self.missing_values,
-            handle_unknown=self.handle_unknown,
-        )
-        rows = Rows(tuple(table.names), columns.fit_encode(table), weights)
-        if columns.n_categories_.max() > MIN_LEVELS:
-            warn_of_names_of_rows(rows.names, rows.codes, columns.n_categories_, self.categories)
-        return NetworkReading.of(columns, rows, names=table.names_of_fit(), given=given)
-
-    def _check_together(self, X) -> None:
-        super()._check_together(X)
-        self._inverse_temperatures()
-        if self.learn_prior and is_undirected(self.structure):
-            raise ValueError(
-                f"learn_prior=True of {type(self).__name__} gives each node a prior strength of its own, under which "
-                "the evidence depends on directions that an undirected 'structure' does not have. Leave it False."
-            )
-
-    def _shown(self) -> dict:
-        return {"is_undirected": is_undirected(self.structure)}
-
-    def _inverse_temperatures(self) -> tuple[float, ...]:
-        return tuple(resolve_annealing(self.annealing, type(self).__name__))
-
-    def network(self, reading: NetworkReading) -> CandidateNetwork:
-        """The network that this estimator fits to what was read, for searches that know more of networks than scores.
-
-        Parameters
-        ----------
-        reading : NetworkReading
-
-        Returns
-        -------
-        CandidateNetwork
-        """
-        return CandidateNetwork.of(self, reading)
-
-    def graph(self, reading: NetworkReading) -> tuple[DAG | UndirectedGraph, dict]:
-        """The graph that this estimator fits to what was read, with its latents, for searches.
-
-        Parameters
-        ----------
-        reading : NetworkReading
-
-        Returns
-        -------
-        structure : DAG or UndirectedGraph
-        latents : dict of latent to int
-            Numbers of states.
-        """
-        network = self.network(reading)
-        return network.undirected or network.dag, network.latents
-
-    def complete(self, reading: NetworkReading, start: CompletedRows | None = None) -> tuple[float, CompletedRows]:
-        """The lower bound of a VB fit to what was read, and the rows completed by its q(x).
-
-        Parameters
-        ----------
-        reading : NetworkReading
-        start : CompletedRows, default=None
-            Rows completed otherwise, to start the fit from.
-
-        Returns
-        -------
-        lower_bound : float
-        completed : CompletedRows
-        """
-        self._validate_params()
-        check_exact(self)
-        if self.ties:
-            raise ValueError(f"A {type(self).__name__} with ties has no q(x) that bounds other structures.")
-        model, kept = self._model(reading), reading.kept()
-        plan = replace(self._plan(model, None, reading), inverse_temperatures=())
-        if start is not None:
-            starts = self._method.statistics_to_start_from(start.statistics(model))[:, None]
-            plan = replace(plan, starts=starts, explore=False)
-        data = self._compiled(model, kept, plan.n_starts)
-        fit = plan.run(model, data, posteriors.VB, effective_n_jobs(self.n_jobs))
-        return fit.objective, complete_rows(model, fit.statistics, reading.rows, max_memory=self.max_memory)
-
-    def log_point(self, tables: Mapping) -> np.ndarray:
-        """Log parameters, (n_cells,), of tables that a user gives for every node.
-
-        Parameters
-        ----------
-        tables : mapping of node to array-like
-
-        Returns
-        -------
-        ndarray
-        """
-        check_is_fitted(self)
-        model = self._fitted_.model
-        lacking = [node for node in model.dag.nodes if node not in tables]
-        if lacking:
-            raise ValueError(
-                f"The tables that made the data are needed for every node. There is none of {lacking[0]!r}."
-            )
-        return safe_log(point_of(model, tables, "the tables that made the data"))
-
-    def _model(self, reading: NetworkReading) -> DiscreteDAG:
-        candidate = self.network(reading)
-        candidate.check_size()
-        model = DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior(), candidate.ties)
-        if self.inference == "exact":
-            return model
-        return in_clusters(model, self.inference, tuple(candidate.latents), reading.rows, candidate)
-
-    def _compiled(self, model: DiscreteDAG, reading: NetworkReading, n_starts: int) -> Program:
-        return model.compile(reading.rows, n_lanes=n_starts, release=True, **self._limits())
-
-    def _starts(self, model: DiscreteDAG, data, reading: NetworkReading, seed: tuple[int, ...]) -> TableStarts:
-        if isinstance(self.init, str):
-            return TableStarts(seed, self.n_init)
-        return TableStarts(seed, 1, given_point(model, self.init, reading.columns, type(self).__name__))
-
-    def _start_from(self, last: FittedNetwork, model, data, reading) -> np.ndarray:
-        return with_clusters(data, self._method.statistics_to_start_from(last.statistics))
-
-    def _continued_model(self, fitted: FittedNetwork) -> DiscreteDAG:
-        return fitted.model.updated(fitted.statistics)
-
-    def _hidden(self, fitted: FittedNetwork) -> tuple:
-        return fitted.latents
-
-    def _drawn_like(self, like: NetworkReading, model: DiscreteDAG, point, rng: np.random.Generator) -> dict:
-        return queries.sample(model, point, len(like.rows), rng)
-
-    def _warn_of_data(self, reading: NetworkReading, model: DiscreteDAG, data: Program) -> None:
-        if reading.n_rows == 1:
-            warn_of_one_row()
-
-    def _warn_of_fit(self, fitted: FittedNetwork, data: Program) -> None:
-        dag, sizes = fitted.model.dag, fitted.sizes_of_latents()
-        warn_of_oddities(dag, sizes, data.total_weight, is_undirected=fitted.is_undirected)
-
-    def _data_state(self, fitted, reading: NetworkReading, data: Program, *, is_batch: bool = False) -> dict:
-        n_before, width = (self.n_rows_all_missing_, self.treewidth_) if is_batch else (0, 0)
-        return {
-            "n_rows_all_missing_": n_before + reading.n_rows_all_missing,
-            "treewidth_": max(width, data.treewidth),
-            "inference_": clusters_of_latents(fitted.model, fitted.latents, data),
-            **({} if is_batch else {"row_gap_": row_gap(fitted, data)}),
-        }
-
-    def _solved(self, reading: NetworkReading, report, warn_of_data=None) -> Solved:
-        solved = super()._solved(reading, report, warn_of_data)
-        return replace(solved, data=going_on(solved.data, solved.run.fit))
-
-    def _evaluation_of(self, fitted: Any, run: FittedRun, data, random_state):
-        return super()._evaluation_of(fitted, run, going_on(data, run.fit), random_state)
-
-    @staticmethod
-    def _model_state(network: FittedNetwork) -> dict:
-        """The attributes that tell of the network."""
-        return {
-            "_fitted_": network,
-            "structure_": network.model.dag,
-            "latent_names_": network.latents,
-            "categories_": network.encoder.categories_,
-            "n_free_parameters_": network.model.prior.n_free_parameters,
-            **network.tables(),
-            **network.cliques_and_separators(),
-        }
+        return self._partial_fit(X, sample_weight)
 
     @property
     def network_(self) -> Network:
@@ -545,7 +332,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _ask(self, question, X, *args):
         """A question of `skvbem.models.network.queries` about the rows of X."""
         network, table = self._asked(X)
-        return question(network.model, network.point, network.rows(table), *args, **self._limits())
+        return question(network.model, network.point, network.rows(table), *args, **self._kind.limits(self))
 
     def _need_latents(self) -> tuple:
         check_is_fitted(self)
@@ -599,7 +386,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         check_flag("return_proba", "impute", return_proba)
         network, table = self._asked(X)
         data = network.rows(table)
-        probabilities = queries.marginals(network.model, network.point, data, data.names, **self._limits())
+        probabilities = queries.marginals(network.model, network.point, data, data.names, **self._kind.limits(self))
         modes = [network.encoder.decode(probabilities[name].argmax(axis=1), j) for j, name in enumerate(data.names)]
         completed = filled(X, data.codes < 0, modes)
         return (completed, probabilities) if return_proba else completed
@@ -650,7 +437,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         0.75
         """
         check_is_fitted(self)
-        return self._fitted_.asked(self._limits()).query(targets, evidence, do)
+        return self._fitted_.asked(self._kind.limits(self)).query(targets, evidence, do)
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
@@ -675,19 +462,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         network, n = self._fitted_, int(n_samples)
         numbers = n * (len(network.model.dag.nodes) + 2 * max(network.model.layout.cardinalities))
         self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
-        rng = self._rng(self.random_state if random_state is None else random_state)
+        rng = generator_of(self, random_state)
         drawn = queries.sample(network.model, network.point, n, rng)
         columns = [network.encoder.decode(drawn[name], j) for j, name in enumerate(network.encoder.names_)]
         states = [drawn[name] for name in self.latent_names_]
         return as_fit_saw(self, columns), as_columns(states) if states else np.empty((n, 0), dtype=np.int64)
-
-    # Reporting --------------------------------------------------------------------------------------------------------
-
-    def _what_was_fitted(self, fitted: FittedNetwork) -> str:
-        latents = ", ".join(f"{name} of {size} states" for name, size in fitted.sizes_of_latents().items())
-        dag = fitted.model.dag
-        return f"{len(dag.nodes)} nodes, {len(dag.edges)} edges; latents: {latents or 'none'}"
-
-    def _prior_in_words(self, columns: CategoryEncoder) -> str:
-        shared = f", equivalent_sample_size={self.equivalent_sample_size!r}" if isinstance(self.prior, str) else ""
-        return super()._prior_in_words(columns) + shared

@@ -16,6 +16,7 @@ from skvbem._names import did_you_mean
 from skvbem.emissions import EmissionSpecification
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.estimators.steps.augmented_trees import augmenting_edges
+from skvbem.fitting.fit import read
 from skvbem.reading.mixed_network import nodes_of
 from skvbem.reading.names import check_names
 from skvbem.reading.tables import Column, Table, read_table
@@ -183,7 +184,7 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
         names = (*names, "handle_unknown", "missing_values", "random_state", "n_jobs")
         network = VBNetwork(**{name: getattr(self, name) for name in names})
         network.set_params(emission=_emission_with_class(self.emission, table, self.class_node))
-        reading = network.read(whole, sample_weight=sample_weight)
+        reading = read(network, whole, sample_weight=sample_weight)
         network.set_params(structure=self._structure(reading)).fit(reading)
         for name in ("n_features_in_", "feature_names_in_"):
             vars(self).pop(name, None)

@@ -20,6 +20,9 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import cross_validate
 
 from skvbem.evidence import Evidence, EvidenceScorer, score_of
+from skvbem.fitting.evaluation import evaluate
+from skvbem.fitting.evaluation import evaluation as evaluation_at_hand
+from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
 from skvbem.search._candidates import candidate, candidate_to_look_at
 from skvbem.search.checkpoint.fingerprints import content
@@ -206,7 +209,7 @@ class EvidenceJob(Job):
     def measured(self, estimator: BaseEstimator) -> Record:
         """The record of one candidate by scores of the evidence."""
         began = time.perf_counter()
-        evaluation = estimator.evaluate(self.readings.of(estimator))
+        evaluation = evaluate(estimator, self.readings.of(estimator))
         fitted = time.perf_counter()
         scores = {name: score_of(evaluation, each.kind, each.options) for name, each in self.scorers.items()}
         return Record.of(
@@ -244,21 +247,21 @@ class EvidenceJob(Job):
     @property
     def fits_graphs(self) -> bool:
         """Whether the estimator fits graphs, that is has a method `graph`."""
-        return hasattr(self.estimator, "graph")
+        return hasattr(find_kind(self.estimator), "graph")
 
     def graph(self, setting: Mapping) -> tuple[DAG, Mapping]:
         """The graph of a setting, and latent -> number of states, if the estimator fits graphs."""
         estimator: Any = candidate_to_look_at(self.estimator, setting)
-        return estimator.graph(self.readings.of(estimator))
+        return kind_of(estimator).graph(estimator, self.readings.of(estimator))
 
     def network(self, setting: Mapping) -> Any:
         """The network of a setting, if the estimator fits networks, that is if it has a method `network`."""
         estimator = candidate_to_look_at(self.estimator, setting)
-        return estimator.network(self.readings.of(estimator))
+        return kind_of(estimator).network(estimator, self.readings.of(estimator))
 
     def memory_estimate(self, setting: Mapping) -> str:
         """What is known of the memory that a candidate needs, as text."""
-        if not hasattr(self.estimator, "network"):
+        if not hasattr(find_kind(self.estimator), "network"):
             return ""
         network = self.network(setting)
         n_bytes, n_starts = 8.0 * network.dag.n_table_cells(network.cardinalities), self.estimator.n_init
@@ -296,7 +299,7 @@ class AllRowsJob(Job):
         fitted = time.perf_counter()
         evaluation = None
         if self.readings is not None and any(isinstance(each, EvidenceScorer) for each in self.scorers.values()):
-            evaluation = estimator.evaluation(self.readings.of(estimator))
+            evaluation = evaluation_at_hand(estimator, self.readings.of(estimator))
         scores = {
             name: score_of(evaluation, each.kind, each.options)
             if evaluation is not None and isinstance(each, EvidenceScorer)

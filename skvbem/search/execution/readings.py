@@ -8,6 +8,8 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
+from skvbem.fitting.fit import read
+from skvbem.fitting.kind import kind_of
 from skvbem.search._candidates import candidate_to_look_at
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.spaces import Space
@@ -20,7 +22,7 @@ class Readings:
     """What estimators of a search read of X.
 
     An estimator whose candidates can share a reading has `read`, the names of the parameters on which that depends,
-    `reading_parameters`, and `fit`, `evaluate` and `evaluation` which take a reading in place of X.
+    a kind, so that `fit` and the functions of `skvbem.fitting` take a reading in place of X.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ class Readings:
     @classmethod
     def for_space(cls, estimator: BaseEstimator, space: Space, X, params: Mapping[str, Any]) -> Self:
         """The readings of all settings of a space, or of the first of very many."""
-        depends = estimator.reading_parameters
+        depends = kind_of(estimator).reading_parameters
         readings = cls(estimator, X, params, frozenset(p for p in space.parameters if p.split("__")[0] in depends))
         starts = getattr(estimator, "init", "")
         readings._rows_have_places = "init" in space.parameters or not isinstance(starts, str)
@@ -83,4 +85,4 @@ class Readings:
         return self._by_key[key]
 
     def _read(self, estimator: BaseEstimator) -> Any:
-        return estimator.read(self._X, **self._params).shared()
+        return read(estimator, self._X, **self._params).shared()

@@ -13,6 +13,8 @@ from sklearn.base import BaseEstimator
 from skvbem._compat import validate_params
 from skvbem.evidence import SCORES, EvidenceScorer, score_of
 from skvbem.evidence.base import Score
+from skvbem.fitting.evaluation import evaluate
+from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
 from skvbem.search._candidates import candidate, candidate_to_look_at
@@ -57,7 +59,7 @@ class FamilySums:
 
     def record(self, setting: Mapping) -> dict[str, Any] | None:
         """What is known of a candidate whose scores are all sums, by fields of a `Record`; None where one is not."""
-        if not hasattr(self._estimator, "network"):  # sums are of fits, and a fit is what there is to know
+        if not hasattr(find_kind(self._estimator), "network"):  # sums are of fits, and a fit is what there is to know
             return None
         try:
             estimator, key = self._given(setting), rest(setting)
@@ -66,7 +68,7 @@ class FamilySums:
             return None
         if self._may_be_refused or estimator.method == "map":  # whether there is a mode depends on the graph
             return None
-        network = estimator.network(self._reading)
+        network = kind_of(estimator).network(estimator, self._reading)
         network.check_size()
         values = {name: scores.bound(network.dag) for name, scores in every.items()}
         if not np.isfinite(list(values.values())).all():
@@ -87,25 +89,25 @@ class FamilySums:
 
     def _given(self, setting: Mapping) -> Any:
         """The estimator of a setting, to look at."""
-        if self._reading is None or not hasattr(self._estimator, "graph"):
+        if self._reading is None or not hasattr(find_kind(self._estimator), "graph"):
             raise NotASum(NEEDS_EVIDENCE)
         return candidate_to_look_at(self._estimator, setting)
 
     def _scores(self, estimator, key: Hashable, name: str) -> Families:
-        if hasattr(estimator, "network"):
+        if hasattr(find_kind(estimator), "network"):
             return self._of_tables(estimator, key, name)
         return self._by_fits(estimator, (key, name), name)
 
     def _by_fits(self, estimator, key: Hashable, name: str) -> FittedFamilies:
         """The families of a network that has more than tables."""
-        dag, latents = estimator.graph(self._reading)
+        dag, latents = kind_of(estimator).graph(estimator, self._reading)
         if latents:
             raise NotASum(_NO_LATENTS)
         score = self._summed(name)
         if key not in self._fitted:
 
             def evaluation_of(graph: DAG):
-                return candidate(estimator, {"structure": graph}).evaluate(self._reading.of_nodes(graph.nodes))
+                return evaluate(candidate(estimator, {"structure": graph}), self._reading.of_nodes(graph.nodes))
 
             def value_of(graph: DAG) -> float:
                 return float(score_of(evaluation_of(graph), score.name, self._scorers[name].options))
@@ -117,7 +119,7 @@ class FamilySums:
 
     def _of_tables(self, estimator, key: Hashable, name: str) -> FamilyScores:
         """The families of a network of tables alone."""
-        network = estimator.network(self._reading)
+        network = kind_of(estimator).network(estimator, self._reading)
         if network.latents:
             raise NotASum(_NO_LATENTS)
         if network.ties:

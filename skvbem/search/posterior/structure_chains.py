@@ -32,6 +32,8 @@ from scipy.sparse import csr_array
 from skvbem._kernels._random import log_dirichlet, uniforms
 from skvbem._numerics import log_rising
 from skvbem.errors import StructureError
+from skvbem.fitting.evaluation import evaluate
+from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import DiscreteDAG
@@ -92,7 +94,11 @@ def graphs_of(job: Job, settings: Sequence[Mapping]) -> Graphs:
     NoChains
         If they cannot.
     """
-    if not isinstance(job, EvidenceJob) or job.readings.common is None or not hasattr(job.estimator, "network"):
+    if (
+        not isinstance(job, EvidenceJob)
+        or job.readings.common is None
+        or not hasattr(find_kind(job.estimator), "network")
+    ):
         raise NoChains("candidates are no networks that share a reading of X")
     if job.estimator.learn_prior or not job.readings.common.has_whole_weights:
         raise NoChains("the prior is learned, or weights are no whole numbers")
@@ -390,7 +396,7 @@ def _points_of_fits(job: Any, graphs: Graphs, settings: Sequence[Mapping], n: in
     fits = []
     for setting in settings:
         estimator: Any = job.candidate_of(setting)
-        evaluation = estimator.evaluate(job.readings.of(estimator))
+        evaluation = evaluate(estimator, job.readings.of(estimator))
         fits.append((evaluation.model, evaluation.ended_optima()))
     columns = []
     for k in range(n):

@@ -13,6 +13,7 @@ from skvbem._numerics import times_log
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, EvidenceScorer
+from skvbem.fitting.kind import find_kind
 from skvbem.search.execution.jobs import EvidenceJob
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.spaces import Space
@@ -124,7 +125,7 @@ class Ceiling:
         plain = isinstance(score, EvidenceScorer) and score.options.keys() <= {"form"}
         discounts = {name: each.penalty_discount for name, each in SCORES.items() if each.penalty_discount is not None}
         reading = job.readings.common if isinstance(job, EvidenceJob) else None
-        if kind not in discounts or not plain or reading is None or not hasattr(job.estimator, "network"):
+        if kind not in discounts or not plain or reading is None or not hasattr(find_kind(job.estimator), "network"):
             raise TypeError(
                 f"Exhaustive(prune=True) needs one of the scores {', '.join(sorted(discounts))}, of all rows and with "
                 f"free parameters counted: a bound on the others rules nothing out. Got {kind!r}. Leave 'prune' False."

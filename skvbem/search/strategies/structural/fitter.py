@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
 from skvbem.search._candidates import candidate_to_look_at
@@ -51,7 +52,11 @@ class Place:
 
 def why_no_bounds(job: Job) -> str:
     """Why no q(x) bounds what a search scores, as what a strategy needs and what to take instead; empty if one does."""
-    if not isinstance(job, EvidenceJob) or job.readings.common is None or not hasattr(job.estimator, "complete"):
+    if (
+        not isinstance(job, EvidenceJob)
+        or job.readings.common is None
+        or not hasattr(find_kind(job.estimator), "complete")
+    ):
         return f"{NEEDS_EVIDENCE}. Take 'greedy' for others."
     if getattr(job.estimator, "inference", "exact") != "exact":
         return "needs inference='exact': it completes rows by q(x). Take 'greedy'."
@@ -102,11 +107,11 @@ class Fitter:
     def fitted(self, setting: Mapping, completed: CompletedRows | None = None) -> Place:
         """A setting fitted, from a q(x) if one is given; where nothing is hidden there is nothing to fit."""
         estimator, log_prior, key = self._estimator(setting), self._log_prior(setting), rest(setting)
-        network = estimator.network(self._reading)
+        network = kind_of(estimator).network(estimator, self._reading)
         dag, latents = network.dag, network.latents
         scores = None if latents else self._certain.get(key)
         if scores is None:
-            value, completed = estimator.complete(self._reading, completed)
+            value, completed = kind_of(estimator).complete(estimator, self._reading, completed)
             scores = _scores_of(network, completed)
             bound = scores.bound(dag)
             if not latents and completed.is_certain:
@@ -157,7 +162,7 @@ class Fitter:
         if log_prior == -np.inf:
             return None
         try:
-            network = estimator.network(self._reading)
+            network = kind_of(estimator).network(estimator, self._reading)
             dag, latents, scores = network.dag, network.latents, here.scores
             if latents != here.latents or rest(setting) != rest(here.setting):
                 scores_of = partial(_scores_of, network)

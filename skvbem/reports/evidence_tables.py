@@ -15,6 +15,8 @@ from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.certify import Certificate
 from skvbem.evidence.certify import certify_evidence as certify
 from skvbem.evidence.registry import LIBRARY_SCORES, SCORES, get_score, register_score, score_of
+from skvbem.fitting.evaluation import evaluation, score_options, simulated
+from skvbem.fitting.kind import kind_of
 
 #: Scores of a table that names none: every deterministic one, and annealed importance sampling.
 IN_TABLE = (
@@ -164,13 +166,13 @@ def evidence_table(
             f"{{'ais': {{'n_chains': 64}}}}. Got {options!r}."
         )
     scores = [get_score(kind) for kind in kinds]
-    evaluation = estimator.evaluation(X, sample_weight, random_state)
+    fits = evaluation(estimator, X, sample_weight, random_state)
     evidences, seconds, remarks = {}, {}, {}
     for score in scores:
         began = time.perf_counter()
         try:
-            given = estimator.score_options(options.get(score.name, {}))
-            evidences[score.name] = score_of(evaluation, score, given)
+            given = score_options(estimator, options.get(score.name, {}))
+            evidences[score.name] = score_of(fits, score, given)
             remark = "; ".join(evidences[score.name].doubts)
         except ValueError as error:
             remark = str(error)
@@ -285,10 +287,11 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
     """
     _check_fit(estimator, "certify_evidence")
     if tables is None:
-        evaluation, log_point = estimator.simulated(X, sample_weight, random_state)
+        fits, log_point = simulated(estimator, X, sample_weight, random_state)
     else:
-        evaluation, log_point = estimator.evaluation(X, sample_weight, random_state), estimator.log_point(tables)
-    certificate = certify(evaluation, log_point, **options)
+        fits = evaluation(estimator, X, sample_weight, random_state)
+        log_point = kind_of(estimator).log_point(estimator.fitted, tables, type(estimator).__name__)
+    certificate = certify(fits, log_point, **options)
     for doubt in certificate.lower.doubts:
         warnings.warn(doubt, EvidenceWarning, stacklevel=2)
     return certificate
@@ -302,7 +305,7 @@ def _last_step(estimator, X, y) -> tuple[Any, Any]:
     return (estimator[-1] if hasattr(estimator, "steps") else estimator), X
 
 
-def _check_fit(estimator, who: str, method: str = "evaluation") -> None:
+def _check_fit(estimator, who: str, method: str = "goodness_of_fit") -> None:
     """Refuse what is no estimator whose evidence can be asked for."""
     if isinstance(estimator, type) or not hasattr(estimator, method):
         given = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from skvbem._arguments import check_count
 from skvbem._names import shown
 from skvbem._tabular import named_values
 from skvbem.fitted.base import Fitted
+from skvbem.fitting.evaluation import read_again, run_of
+from skvbem.fitting.fit import seed_of
+from skvbem.fitting.kind import kind_of
 from skvbem.reading.base import Reading
 from skvbem.uncertainty.bootstrap import starts_of
 from skvbem.vbem.fit import FitPlan
@@ -94,17 +98,18 @@ class _Side:
     reading: Reading
     plan: FitPlan
     compiled: Callable
-    starts_anew: Callable
+    new_starts: Callable
 
     @classmethod
     def of(cls, fit: Any, reading: Reading) -> _Side:
-        return cls(fit.fitted, reading, fit._scored_run().plan, fit._compiled, fit._starts_anew)
+        kind = kind_of(fit)
+        return cls(fit.fitted, reading, run_of(fit).plan, partial(kind.compiled, fit), kind.new_starts)
 
     def fit_to(self, values: Any, seed: tuple[int, ...]) -> tuple[float, bool, bool]:
         """Log likelihood reached, whether the fit converged, and whether it has a component of no width."""
         fitted, reading = self.fitted, self.reading.kept().refilled(values)
         data = self.compiled(fitted.model, reading, self.plan.n_starts)
-        anew = self.starts_anew(self.plan, fitted.model, data, reading, seed)
+        anew = self.new_starts(self.plan, seed)
         plan = replace(self.plan, seed=seed, starts=_Starts(starts_of(fitted), anew))
         fit = plan.run(fitted.model, data, fitted.form)
         spikes = fitted.model.prior.are_spikes(fit.statistics)
@@ -197,8 +202,8 @@ def bootstrap_lrt(
             f"{large.n_free_parameters_} and {large.log_likelihood_:.3f}. Change their order, or raise 'n_init' of the "
             "larger one."
         )
-    seed = sides[0].plan.seed if random_state is None else small._seed(random_state)
-    replication = _Replication(sides[0], sides[1], small._drawn_like)
+    seed = sides[0].plan.seed if random_state is None else seed_of(small, random_state)
+    replication = _Replication(sides[0], sides[1], kind_of(small).drawn_like)
     seeds = [(*seed, _STREAM, k) for k in range(int(n_boot))]
     n_tasks = min(len(seeds), _TASKS_EACH * effective_n_jobs(n_jobs))
     by_task = Parallel(n_jobs=n_jobs)(delayed(replication.ratios)(seeds[at::n_tasks]) for at in range(n_tasks))
@@ -241,7 +246,7 @@ def _check(small: Any, large: Any) -> None:
 
 def _in_order(fit: Any, X, sample_weight, where: dict) -> Reading:
     """The data of a fit, one by one, in an order that their values alone decide."""
-    reading = fit._read_again(X, sample_weight, **where)
+    reading = read_again(fit, X, sample_weight, **where)
     if reading.are_in_blocks:
         raise TypeError("bootstrap_lrt draws rows anew, which must be in memory; X comes in blocks.")
     if not reading.has_whole_weights:

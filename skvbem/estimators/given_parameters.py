@@ -6,7 +6,7 @@ depends on, come from typical rows of the components.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -15,11 +15,14 @@ import numpy as np
 
 from skvbem._names import did_you_mean
 from skvbem.emissions import Emission
+from skvbem.fitting.fit import is_of_data, published
+from skvbem.fitting.kind import kind_of
 from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.emission_groups import EmissionReader, is_list_of_emissions
 from skvbem.reading.rows import TableReading
 from skvbem.reading.tables import Column, Table, listed, show
 from skvbem.tables import as_distributions
+from skvbem.vbem.posteriors import ML
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,7 @@ def given_emission(estimator, parameters, columns, n_components: int) -> GivenEm
 
     Parameters
     ----------
-    estimator : EmissionEstimator
+    estimator : VBMixture or VBHMM
     parameters : mapping
         Group to parameters by name; of one group alone these parameters.
     columns : int, sequence of str or None
@@ -92,6 +95,27 @@ def given_emission(estimator, parameters, columns, n_components: int) -> GivenEm
     made = column_groups.emission(rows, None)
     reading = TableReading(column_groups, [(rows, None)], names=table.names_of_fit())
     return GivenEmission(reading, made, made.point_of(column_groups.as_emission_takes(checked)))
+
+
+def fit_of_parameters(estimator, parameters, columns, point_of_labels: Callable[[Any], tuple]) -> Any:
+    """An estimator with parameters that were given in place of a fit, which it publishes.
+
+    Parameters
+    ----------
+    estimator : VBMixture or VBHMM
+    parameters, columns
+        As of `given_emission`.
+    point_of_labels : callable of model
+        Points of the first blocks of its prior, those of the labels.
+    """
+    estimator._validate_params()
+    kind, given = kind_of(estimator), given_emission(estimator, parameters, columns, estimator.n_components)
+    model = kind.model_of(estimator, given.reading, given.emission, estimator.n_components)
+    point = (*point_of_labels(model), given.point)
+    fitted = kind.fitted(given.reading.columns, model, ML, np.zeros(model.n_cells), given=point)
+    state = {**given.reading.names, **kind.attributes(fitted)}
+    estimator.__dict__ = published(estimator, {name: each for name, each in state.items() if not is_of_data(name)})
+    return estimator
 
 
 def given_distributions(owner: str, name: str, value, n_axes: int) -> np.ndarray:

@@ -1,0 +1,202 @@
+"""The kind of `VBHMM`: sequences, priors of first states and transitions, starts from labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from skvbem.emissions import Emission
+from skvbem.emissions.specifications.base import floats, positive
+from skvbem.estimators.labels import LabelKind, check_size, resolve_emission_prior, responsibilities_of
+from skvbem.estimators.sequences import read_steps
+from skvbem.fitted.hmm import FittedHMM
+from skvbem.fitting.fit import n_starts_of
+from skvbem.fitting.kind import Kind
+from skvbem.models.hmm.enumeration import first_impossible
+from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.starts import seeded_starts
+from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
+from skvbem.models.labels.seeding import with_known_labels
+from skvbem.models.sequences.data import HMMData
+from skvbem.optima.hmm import HMMMethod
+from skvbem.optima.labels import LabelStarts
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.labels import labels_of_list, read_labels
+from skvbem.reading.rows import SequenceReading
+from skvbem.reading.sequences import Sequences, read_sequences, refuse_lengths_as_y
+from skvbem.reading.tables import show
+from skvbem.vbem.fit import FitPlan
+
+LEFT_TO_RIGHT = "left-to-right"
+#: A total of one, shared evenly [Beal's code].
+UNIT = "unit"
+
+
+class HMMKind(LabelKind):
+    """Hidden Markov models of sequences."""
+
+    method = HMMMethod()
+    fitted = FittedHMM
+    located_by = ("sequence_id", "lengths", "labels")
+    prior_parameters = ("startprob_prior", "transmat_prior")
+    label = "state"
+
+    def located(self, estimator, X, *, sequence_id=None, lengths=None) -> Sequences:
+        """X as sequences, which every method takes in place of X."""
+        return read_sequences(X, sequence_id, lengths, type(estimator).__name__)
+
+    def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> SequenceReading:
+        """The reading of sequences, with the labels of their steps where some are known."""
+        places = {name: value for name, value in where.items() if name != "labels"}
+        sequences = self.located(estimator, X, **places)
+        learned = lambda table: self.learned_columns(estimator, table)  # noqa: E731
+        reading = read_steps(estimator, sequences, X, sample_weight, columns, learned)
+        labels, owner = where.get("labels"), type(estimator).__name__
+        if labels is None:
+            return reading
+        metadata = {**reading.given["metadata"], "labels": labels}
+        if sequences.are_listed:
+            labels = labels_of_list(labels, sequences.lengths, owner)
+        known = read_labels(labels, sequences.n_rows, reading.order, owner)
+        return replace(reading, labels=known, given={**reading.given, "metadata": metadata})
+
+    def check(self, estimator, X) -> None:
+        """Refuse a prior to be learned, or numbers of factors to be chosen, where there is no bound to choose by."""
+        Kind.check(self, estimator, X)
+        self.check_numbers_of_factors(estimator, X)
+
+    def check_y(self, y, reading: Any) -> None:
+        """Refuse lengths in the place of y."""
+        if y is not None:
+            refuse_lengths_as_y(y, reading.sequences, "fit")
+
+    def compiled(self, estimator, model: HMM, reading: Any, n_starts: int) -> HMMData:
+        """Sequences as the model takes them; labels that no path has are refused."""
+        data = super().compiled(estimator, model, reading, n_starts)
+        which = None if reading.labels is None else first_impossible(model, data)
+        if which is not None:
+            raise ValueError(
+                f"'labels' of {type(estimator).__name__} are on no path that 'transmat_mask' and the priors of the "
+                f"chain leave: those of sequence {which}. Allow the transitions between its states, or mend its labels."
+            )
+        return data
+
+    def model(self, estimator, reading: SequenceReading) -> HMM:
+        """The chain of as many states as asked for."""
+        if reading.labels is not None:
+            reading.labels.check(estimator.n_components, type(estimator).__name__, self.label)
+        return self.model_of(estimator, reading, reading.as_independent.emission(), estimator.n_components)
+
+    def model_of(self, estimator, reading: SequenceReading, emission: Emission, n_components: int) -> HMM:
+        """The chain of an emission."""
+        n, owner = n_components, type(estimator).__name__
+        check_size(emission, n, n_starts_of(estimator), estimator.max_memory, owner, n + 1)
+        return HMM(emission, *resolve_chain(estimator), resolve_emission_prior(reading.columns, emission, n))
+
+    def starts(self, estimator, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]) -> Any:
+        """Starts by the name of `init`, or statistics (n_cells, 1) of responsibilities given."""
+        if isinstance(estimator.init, str):
+            return LabelStarts(estimator.init, estimator.n_init, seed, seeded_starts)
+        given, sequences = estimator.init, reading.sequences
+        if sequences.are_listed and isinstance(given, (list, tuple)) and given and np.ndim(given[0]) == 2:
+            given = np.concatenate([np.asarray(each) for each in given])
+        given = responsibilities_of(given, sequences.n_rows, model.n_components, type(estimator).__name__)
+        labels = None if reading.labels is None else reading.labels.codes
+        return model.statistics_of(with_known_labels(given[reading.order].T, labels).T, data)[:, None]
+
+    def start_from(self, last: FittedHMM, model: HMM, data: HMMData, reading: SequenceReading) -> np.ndarray:
+        """Statistics under the last solution."""
+        return last.start_of(reading, model, data)
+
+    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> LabelStarts:
+        """As many starts around rows that lie apart."""
+        return LabelStarts("k-means++", plan.n_starts, seed, seeded_starts)
+
+    def attributes(self, fitted: FittedHMM) -> dict[str, Any]:
+        """States, transitions and expected steps."""
+        return {
+            **super().attributes(fitted),
+            "startprob_": fitted.startprob,
+            "transmat_": fitted.transmat,
+            "counts_": fitted.counts,
+        }
+
+    def drawn_like(self, like: SequenceReading, model: HMM, point, rng: np.random.Generator):
+        """Sequences of the lengths, and with the covariates, of a reading."""
+        return model.sample(point, like.lengths, rng, like.columns.as_emission_takes(like.values))[0]
+
+
+def resolve_chain(estimator) -> tuple[Transitions, Transitions]:
+    """The priors of the first state and of transitions.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not what it should be.
+    """
+    owner, n_states = type(estimator).__name__, estimator.n_components
+    mask = _mask(owner, estimator.transmat_mask, n_states)
+    may_begin = np.ones((1, n_states), dtype=bool)
+    if isinstance(estimator.transmat_mask, str):  # it goes through the states from the first on
+        may_begin = np.arange(n_states)[None] == 0
+    first = _concentration(owner, "startprob_prior", estimator.startprob_prior, may_begin)
+    pairs = _concentration(owner, "transmat_prior", estimator.transmat_prior, mask)
+    pairs = pairs + estimator.sticky * (np.eye(n_states) * (pairs > 0))
+    if not first.any():
+        raise ValueError(f"The 'startprob_prior' parameter of {owner} leaves no state to begin in.")
+    stuck = np.flatnonzero(~(pairs > 0).any(axis=1))
+    if len(stuck):
+        raise ValueError(
+            f"'transmat_mask' and 'transmat_prior' of {owner} leave no transition from state {stuck[0]}. Allow one "
+            "from every state, such as to itself."
+        )
+    return Transitions(first), Transitions(pairs)
+
+
+def _concentration(owner: str, name: str, value, allowed: np.ndarray) -> np.ndarray:
+    """Concentrations of the shape of what is allowed, 0 where it is not."""
+    if isinstance(value, str):
+        if value != UNIT:
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be a number, {UNIT!r} or an array. Got {value!r} instead."
+            )
+        return Transitions.symmetric(len(allowed), 1.0, allowed).concentration
+    given = floats(owner, name, value, f"a number, {UNIT!r} or an array of numbers")
+    if not given.ndim:
+        return float(positive(owner, name, value)) * allowed
+    shape = allowed.shape if name == "transmat_prior" else allowed.shape[1:]
+    if given.shape != shape:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be a number, {UNIT!r} or an array of shape {shape}, as there are "
+            f"{allowed.shape[1]} states. Got an array of shape {given.shape}."
+        )
+    if not (np.isfinite(given).all() and (given >= 0).all()):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be finite and >= 0, where 0 rules a state out. Got {show(value)} "
+            "instead."
+        )
+    if (given > 0).any():
+        positive(owner, name, given[given > 0])  # neither too small nor too large
+    return given * allowed if name == "transmat_prior" else given[None]
+
+
+def _mask(owner: str, mask, n_states: int) -> np.ndarray:
+    """Which transitions there are, (n_states, n_states)."""
+    if mask is None:
+        return np.ones((n_states, n_states), dtype=bool)
+    if isinstance(mask, str) and mask == LEFT_TO_RIGHT:
+        return left_to_right(n_states)
+    if isinstance(mask, Integral) and not isinstance(mask, (bool, np.bool_)) and int(mask) >= 0:
+        return banded(n_states, int(mask))
+    array = np.asarray(mask) if not isinstance(mask, (str, Integral)) else np.empty(0)
+    whole = array.dtype.kind in "iu" and np.isin(array, (0, 1)).all()
+    if array.shape != (n_states, n_states) or not (array.dtype.kind == "b" or whole):
+        raise ValueError(
+            f"The 'transmat_mask' parameter of {owner} must be None, {LEFT_TO_RIGHT!r}, an int >= 0 (how far a "
+            f"transition may lead) or a boolean array of shape ({n_states}, {n_states}). Got {show(mask)} instead."
+        )
+    return array.astype(bool)

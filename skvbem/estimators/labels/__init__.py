@@ -1,1 +1,0 @@
-"""What the estimators of mixtures and of hidden Markov models share."""

@@ -1,0 +1,196 @@
+"""The kind of `VBNetwork`: tables of any columns, networks whose nodes have tables or emissions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skvbem._compat import warn
+from skvbem.errors import DataWarning, StructureError
+from skvbem.estimators.emission_parameters import refuse_lags
+from skvbem.estimators.labels import resolve_emission_prior
+from skvbem.estimators.network.parameters import (
+    CandidateNetwork,
+    resolve_latents,
+    resolve_structure,
+    warn_of_oddities,
+)
+from skvbem.fitted.mixed_network import FittedMixedNetwork
+from skvbem.fitting.fit import n_starts_of
+from skvbem.fitting.kind import Kind
+from skvbem.graphs.dag import DAG
+from skvbem.models.mixed_network.data import MixedData
+from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.optima.mixed_network import MixedNetworkMethod, MixedStarts
+from skvbem.reading.base import weighted_rows
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of
+from skvbem.reading.names import check_names
+from skvbem.reading.numbers import are_observed
+from skvbem.reading.tables import read_table, show
+
+
+class MixedNetworkKind(Kind):
+    """Networks of any columns."""
+
+    method = MixedNetworkMethod()
+    fitted = FittedMixedNetwork
+    prior_parameters = ("prior",)
+    default_score = "lower_bound"
+    reading_parameters = Kind.reading_parameters | {"emission"}
+
+    def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> MixedReading:
+        """The reading of a table."""
+        owner = type(estimator).__name__
+        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
+        table = read_table(X, owner)
+        if columns is not None:
+            check_names(table, estimator)
+        table, weight, is_weighted = weighted_rows(table, sample_weight)
+        if columns is not None:
+            return MixedReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
+        options = {name: getattr(estimator, name) for name in ("categories", "missing_values", "handle_unknown")}
+        refuse_lags(owner, estimator.emission)
+        groups, values = columns_of_nodes(
+            *ColumnGroups.learned(table, estimator.emission, owner, **options), estimator.emission
+        )
+        if not are_observed(values).any():
+            raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
+        if groups.covariates:
+            raise ValueError(
+                f"The 'emission' of {owner} explains columns by 'covariates'. In a network edges do this: leave "
+                "'covariates' out, and make their nodes parents in the 'structure'."
+            )
+        return MixedReading(groups, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
+
+    def learns_prior(self, estimator) -> bool:
+        """Never."""
+        return False
+
+    def limits(self, estimator) -> dict[str, Any]:
+        """Cells of a table, and bytes."""
+        return {"max_table_cells": estimator.max_table_cells, "max_memory": estimator.max_memory}
+
+    def graph(self, estimator, reading: MixedReading) -> tuple[DAG, dict]:
+        """The graph that is fitted to a reading, and the numbers of states of its latents, for searches."""
+        owner = type(estimator).__name__
+        latents = resolve_latents(estimator.latents, estimator.structure, owner)
+        nodes, _ = nodes_of(reading.columns)
+        return resolve_structure(estimator.structure, latents, nodes, owner), latents
+
+    def model(self, estimator, reading: MixedReading) -> MixedNetwork:
+        """The network, its tables and emissions with their priors."""
+        owner = type(estimator).__name__
+        nodes, n_categories = nodes_of(reading.columns)
+        dag, latents = self.graph(estimator, reading)
+        _check_tables(reading.columns, owner)
+        with_emission = [node for node in nodes if node not in n_categories]
+        _check_structure(dag, with_emission, owner)
+        sizes = {**latents, **n_categories}
+        parents = {node: dag.parents(node) for node in dag.nodes if node in sizes}
+        limits = estimator.max_table_cells, estimator.max_memory, n_starts_of(estimator)
+        of_tables = CandidateNetwork(
+            DAG(parents, parents), latents, sizes, estimator.prior, estimator.equivalent_sample_size, owner, *limits
+        )
+        of_tables.check_size()
+        emissions, priors = {}, {}
+        for group, emission in reading.emissions(dag):
+            if emission.counts_factors:
+                raise ValueError(
+                    f"n_factors='auto' of node {group.name!r} is a search that {owner} does not make. Give "
+                    "FactorGaussian a number of factors, and compare bounds."
+                )
+            with_table = [sizes[parent] for parent in dag.parents(group.name) if parent in sizes]
+            n_states = int(np.prod(with_table, dtype=np.int64))
+            alone = ColumnGroups(group.names, (group,), estimator.missing_values, owner)
+            emissions[group.name] = emission
+            priors[group.name] = resolve_emission_prior(alone, emission, n_states)
+        return MixedNetwork(dag, sizes, of_tables.prior(), emissions, priors)
+
+    def compiled(self, estimator, model: MixedNetwork, reading: MixedReading, n_starts: int) -> MixedData:
+        """Rows as the model takes them."""
+        return reading.compiled_for(model, n_starts, **self.limits(estimator))
+
+    def starts(self, estimator, model: MixedNetwork, data, reading: MixedReading, seed: tuple) -> MixedStarts:
+        """Starts at random."""
+        return MixedStarts(seed, estimator.n_init)
+
+    def start_from(self, last: FittedMixedNetwork, model, data, reading) -> np.ndarray:
+        """Statistics under the last solution."""
+        natural, _ = last.form.of(last.model.prior, last.statistics[:, None])
+        return model.expect(natural, data).statistics[:, 0]
+
+    def hidden(self, fitted: FittedMixedNetwork) -> tuple:
+        """The latents."""
+        return fitted.latents
+
+    def drawn_like(self, like: MixedReading, model: MixedNetwork, point, rng: np.random.Generator) -> Any:
+        """As many rows."""
+        ((values, _),) = like.blocks
+        return self.fitted.drawn_for(like.columns, model, point, len(values[0]), rng)
+
+    def warn_of_data(self, estimator, reading: MixedReading, model: MixedNetwork, data: MixedData) -> None:
+        """Warn of one row."""
+        if len(data) == 1:
+            warn("X has one row: the fit is mostly prior.", DataWarning)
+
+    def warn_of_fit(self, estimator, fitted: FittedMixedNetwork, data: MixedData) -> None:
+        """Warn of latents that nothing tells."""
+        sizes = {node: len(fitted.levels[node]) for node in fitted.latents}
+        warn_of_oddities(fitted.model.dag, sizes, data.total_weight)
+
+    def attributes(self, fitted: FittedMixedNetwork) -> dict[str, Any]:
+        """Structure, latents, categories, tables and parameters."""
+        groups = fitted.groups.groups
+        return {
+            "_fitted_": fitted,
+            "structure_": fitted.model.dag,
+            "latent_names_": fitted.latents,
+            "parameters_": fitted.named_parameters(fitted.point),
+            "groups_": {group.name: list(group.names) for group in groups if group.encoder is None},
+            "categories_": {name: levels for group in groups for name, levels in zip(group.names, group.levels)},
+            "n_free_parameters_": fitted.model.n_free_parameters,
+            **fitted.tables(),
+        }
+
+    def data_attributes(self, fitted, reading, data: MixedData, before: Mapping | None) -> dict[str, Any]:
+        """The treewidth."""
+        return {"treewidth_": max(data.program.treewidth, 0 if before is None else before["treewidth_"])}
+
+    def title(self, fitted: FittedMixedNetwork) -> str:
+        """Numbers of nodes and edges, and the latents."""
+        latents = ", ".join(f"{name} of {len(fitted.levels[name])} states" for name in fitted.latents)
+        dag = fitted.model.dag
+        return f"{len(dag.nodes)} nodes, {len(dag.edges)} edges; latents: {latents or 'none'}"
+
+
+def _check_tables(columns: ColumnGroups, owner: str) -> None:
+    """Refuse priors of tables that an emission says: tables have theirs from 'prior'."""
+    for group in columns.groups:
+        said, silent = repr(group.specification), repr(type(group.specification)())
+        if group.encoder is not None and said != silent:
+            raise ValueError(
+                f"The 'emission' of {owner} gives columns {show(group.names)} a prior of their own, "
+                f"{said}. Columns of categories are nodes with a table, whose prior is the parameter 'prior', as "
+                f"in prior={{{group.names[0]!r}: 2.0}}."
+            )
+
+
+def _check_structure(dag: DAG, with_emission: list, owner: str) -> None:
+    """Refuse what is not conjugate: numbers as parents of nodes with a table; and networks without any table."""
+    for node in with_emission:
+        children = [child for child in dag.children(node) if child not in with_emission]
+        if children:
+            raise StructureError(
+                f"Node {node!r} holds numbers, and is a parent of {children[0]!r} in the 'structure' of "
+                f"{owner}. Numbers have no children with a table here: there is no conjugate prior "
+                "for probabilities that depend on numbers. Turn the edge round, or cut the numbers into "
+                "categories; in a search, DAGSpace(leaves=...) or 'forbidden' edges keep such graphs out."
+            )
+    if len(with_emission) == len(dag.nodes):
+        raise StructureError(
+            f"The 'structure' of {owner} has no node with a table. Declare a latent, as in latents=2 "
+            "without a structure, or columns of categories."
+        )

@@ -1,0 +1,244 @@
+"""The kind of `VBMixture`: tables, weights of components, starts; `VBFactorAnalysis` is a mixture of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem._arguments import check_count
+from skvbem.blocks import Blocks, blocks_of, is_dask
+from skvbem.emissions import Emission
+from skvbem.emissions.specifications.base import positive
+from skvbem.errors import check_memory
+from skvbem.estimators.emission_parameters import refuse_lags
+from skvbem.estimators.labels import LabelKind, check_size, come_in_blocks, resolve_emission_prior, responsibilities_of
+from skvbem.fitted.mixture import FittedMixture
+from skvbem.fitting.fit import generator_of, n_starts_of
+from skvbem.models.labels.seeding import with_known_labels
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.starts import starts_of
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
+from skvbem.optima.growth import Growth
+from skvbem.optima.labels import LabelStarts
+from skvbem.optima.mixture import MixtureMethod
+from skvbem.reading.base import weighted_rows
+from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.labels import read_labels
+from skvbem.reading.names import check_names
+from skvbem.reading.output import as_fit_saw, filled
+from skvbem.reading.rows import TableReading
+from skvbem.reading.tables import read_table, show
+from skvbem.reading.weighted_blocks import WeightedTables
+from skvbem.vbem.fit import Fit, FitPlan
+
+#: `weight_concentration_prior` whose strength is to be learned.
+OPTIMIZED = "optimized"
+
+
+class MixtureKind(LabelKind):
+    """Mixtures of components for tables."""
+
+    method = MixtureMethod()
+    fitted = FittedMixture
+    located_by = ("labels",)
+    prior_parameters = ("weight_concentration_prior_type", "weight_concentration_prior")
+    label = "component"
+
+    def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
+        """The reading of a table, or of blocks of one, with the labels of its rows where some are known."""
+        reading, labels = self._table(estimator, X, sample_weight, columns), where.get("labels")
+        if labels is None:
+            return reading
+        owner = type(estimator).__name__
+        if reading.are_in_blocks:
+            raise ValueError(f"'labels' of {owner} need rows in memory; X comes in blocks.")
+        n_rows = len(reading.unit_hashes) if reading.is_weighted is None else len(reading.is_weighted)
+        rows = None if reading.is_weighted is None else np.flatnonzero(reading.is_weighted)
+        metadata = {**reading.given["metadata"], "labels": labels}
+        known = read_labels(labels, n_rows, rows, owner)
+        return replace(reading, labels=known, given={**reading.given, "metadata": metadata})
+
+    def _table(self, estimator, X, sample_weight, columns: ColumnGroups | None) -> TableReading:
+        owner = type(estimator).__name__
+        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
+        if not isinstance(X, np.ndarray) and is_dask(X):
+            X = blocks_of(X)
+        if isinstance(X, Blocks):
+            tables, names = WeightedTables(X, sample_weight, owner), {}
+            if columns is None:
+                options = self.reading_options(estimator)
+                columns = ColumnGroups.learned_from_blocks(tables.tables, self.emission(estimator), owner, **options)
+                names = next(iter(tables.tables)).names_of_fit()
+            return TableReading.of_blocks(columns, tables, names=names, given=given)
+        table = read_table(X, owner)
+        if columns is not None:
+            check_names(table, estimator)
+        table, weight, is_weighted = weighted_rows(table, sample_weight)
+        if columns is not None:
+            return TableReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
+        columns, values = self.learned_columns(estimator, table)
+        return TableReading(columns, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
+
+    def check(self, estimator, X) -> None:
+        """Refuse parameters that contradict each other, or rows that are not in memory."""
+        self.check_numbers_of_factors(estimator, X)
+        if not isinstance(estimator.emission, str):  # a name stands for its defaults, which have no lags
+            refuse_lags(type(estimator).__name__, estimator.emission)
+        owner, method, concentration = type(estimator).__name__, estimator.method, estimator.weight_concentration_prior
+        is_auto, has_named_init = estimator.n_components == "auto", isinstance(estimator.init, str)
+        if method != "vb" and (is_auto or isinstance(concentration, str)):
+            choice = "n_components='auto'" if is_auto else f"weight_concentration_prior={OPTIMIZED!r}"
+            raise ValueError(f"{choice} of {owner} needs method='vb', whose bound decides. Got method={method!r}.")
+        if is_auto and not has_named_init:
+            raise ValueError(f"n_components='auto' of {owner} makes its own starts. Got responsibilities in 'init'.")
+        if is_auto and np.ndim(concentration):
+            raise ValueError(
+                f"n_components='auto' of {owner} needs one number as 'weight_concentration_prior'. Got "
+                f"{concentration!r}."
+            )
+        is_hierarchical = has_named_init and estimator.init == "hierarchical"
+        if (has_named_init and not is_auto and not is_hierarchical) or not come_in_blocks(X):
+            return
+        if not has_named_init:
+            raise ValueError(f"The 'init' parameter of {owner} must be a name where X comes in blocks. Got an array.")
+        choice = "n_components='auto'" if is_auto else "init='hierarchical'"
+        raise ValueError(f"{choice} of {owner} needs rows in memory; X comes in blocks. Try it on some of the blocks.")
+
+    def model(self, estimator, reading: TableReading) -> Mixture:
+        """The mixture of `n_components`; of one, or of one for each label, where their number is to be found."""
+        n_components, labels = 1 if estimator.n_components == "auto" else estimator.n_components, reading.labels
+        if labels is not None:
+            labels.check(estimator.n_components, type(estimator).__name__, self.label)
+            if estimator.init == "hierarchical":
+                raise ValueError(
+                    f"init='hierarchical' of {type(estimator).__name__} joins rows whatever their labels. Take "
+                    "init='auto' where 'labels' are given."
+                )
+            n_components = max(n_components, len(labels.names))
+        return self.model_of(estimator, reading, reading.emission(), n_components)
+
+    def weights(self, estimator, n_components: int) -> Weights:
+        """The prior of the weights."""
+        kind, concentration = estimator.weight_concentration_prior_type, estimator.weight_concentration_prior
+        return resolve_weights(kind, concentration, n_components, owner=type(estimator).__name__)
+
+    def model_of(self, estimator, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
+        """The mixture of some number of components of an emission."""
+        check_size(emission, n_components, n_starts_of(estimator), estimator.max_memory, type(estimator).__name__)
+        weights = self.weights(estimator, n_components)
+        return Mixture(emission, weights, resolve_emission_prior(reading.groups, emission, n_components))
+
+    def best_fit(self, estimator, model, data, reading, run) -> tuple[Mixture, FitPlan, Fit, dict]:
+        """The best fit, of the best number of components where it is to be chosen."""
+        if getattr(estimator, "n_components", 1) != "auto":
+            return super().best_fit(estimator, model, data, reading, run)
+        starts = LabelStarts(estimator.init, estimator.n_init, run.seed, starts_of)
+        search = self.search(estimator, run)
+        plan = FitPlan(self.method, run.seed, starts, search.limits, explore=True)
+        make = partial(self.model_of, estimator, reading)
+        model, plan, fit, moves = Growth(make, model.emission, replace(search, plan=lambda other: plan), run.seed).run()
+        return model, plan, fit, {"moves_": moves}
+
+    def learns_prior(self, estimator) -> bool:
+        """Whether the concentration of the weights is learned."""
+        return isinstance(estimator.weight_concentration_prior, str)
+
+    def starts(self, estimator, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> Any:
+        """Starts by the name of `init`, or statistics (n_cells, 1) of responsibilities given."""
+        if isinstance(estimator.init, str):
+            n_starts = estimator.n_init if model.n_components > 1 else 1  # with one component all are the same
+            return LabelStarts(estimator.init, n_starts, seed, starts_of)
+        n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
+        given = responsibilities_of(estimator.init, n_rows, model.n_components, type(estimator).__name__)
+        given = given if reading.is_weighted is None else given[reading.is_weighted]
+        given = with_known_labels(given.T, None if reading.labels is None else reading.labels.codes).T
+        ((*_, order),) = reading.arranged(model)
+        return model.statistics_of(given if order is None else given[order], data)[:, None]
+
+    def start_from(self, last: FittedMixture, model: Mixture, data, reading: TableReading) -> np.ndarray:
+        """Statistics under the responsibilities of the last solution."""
+        return model.statistics_of(
+            (part for values, *_ in reading.arranged(model) for part in last.e_step(values)), data
+        )
+
+    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> LabelStarts:
+        """As many starts around rows that lie apart."""
+        return LabelStarts("k-means++", plan.n_starts, seed, starts_of)
+
+    def attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+        """Components, their weights and expected rows."""
+        return {
+            **super().attributes(fitted),
+            "n_components_": fitted.model.n_components,
+            "weights_": fitted.weights,
+            "counts_": fitted.counts,
+        }
+
+    def drawn_like(self, like: TableReading, model: Mixture, point, rng: np.random.Generator):
+        """Rows with the covariates of a reading."""
+        ((values, _),) = like.blocks
+        given = like.groups.as_emission_takes(values)
+        return self.fitted.drawn_at(model, point, len(values[0]), rng, given)[0]
+
+
+def rows_of_question(estimator, X) -> tuple[Any, list[np.ndarray]]:
+    """The fit, and the values of a table that it is asked about, by group of columns."""
+    check_is_fitted(estimator)
+    table = read_table(X, type(estimator).__name__)
+    check_names(table, estimator)
+    fitted = estimator._fitted_
+    return fitted, fitted.groups.values(table)
+
+
+def impute_rows(X, fitted: Any, values: list[np.ndarray]) -> Any:
+    """X with missing cells filled by predictive means, or most probable categories, given their rows."""
+    emission, groups = fitted.emission, fitted.groups
+    table = emission.prepare(groups.as_emission_takes(values))
+    imputed = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
+    return filled(X, groups.missing(values), groups.columns_of(imputed))
+
+
+def sample_rows(estimator, n_samples, random_state, given=None) -> tuple[Any, np.ndarray]:
+    """Rows drawn from the predictive distribution of a new row, and the components behind them."""
+    check_is_fitted(estimator)
+    check_count("n_samples", "sample", n_samples)
+    fitted = estimator._fitted_
+    fitted.groups.check_covariates("sample", given)
+    if given is not None:
+        _, given = rows_of_question(estimator, given)
+        if n_samples not in (1, len(given[0])):
+            raise ValueError(
+                f"'given' has {len(given[0])} rows, and 'n_samples' is {n_samples}. Leave 'n_samples' out."
+            )
+        n_samples = len(given[0])
+    numbers = int(n_samples) * (2 * len(fitted.groups.names) + 2)
+    check_memory(
+        f"{n_samples:.3g} rows drawn", numbers, "fewer at a time", estimator.max_memory, type(estimator).__name__
+    )
+    drawn, components = fitted.sample(int(n_samples), generator_of(estimator, random_state), given)
+    return as_fit_saw(estimator, fitted.groups.columns_of(fitted.groups.as_list(drawn))), components
+
+
+def resolve_weights(kind: str, concentration, n_components: int, owner: str) -> Weights:
+    """The prior of the weights that `weight_concentration_prior_type` and `weight_concentration_prior` stand for."""
+    name = "weight_concentration_prior"
+    base = concentration is None or (isinstance(concentration, str) and concentration == OPTIMIZED)
+    given = positive(owner, name, 1.0 if base else concentration)
+    if kind == "dirichlet_process":
+        if given.ndim:
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be a number for sticks broken in turn. Got "
+                f"{show(concentration)} instead."
+            )
+        return StickBreaking(n_components, float(given))
+    if given.ndim and given.shape != (n_components,):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be a number or have one for each of the {n_components} "
+            f"components. Got an array of shape {given.shape}."
+        )
+    return FiniteWeights(np.broadcast_to(given, n_components).copy())

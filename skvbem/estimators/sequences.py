@@ -1,0 +1,294 @@
+"""Estimators of sequences: tables with `sequence_id` or `lengths`, or lists of tables, in place of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem._arguments import check_count, check_level
+from skvbem._compat import output_of
+from skvbem.estimators.base import VBEstimator
+from skvbem.fitting.fit import read
+from skvbem.fitting.kind import kind_of
+from skvbem.reading.base import checked_weights
+from skvbem.reading.names import check_names
+from skvbem.reading.output import as_fit_saw
+from skvbem.reading.rows import SequenceReading
+from skvbem.reading.sequences import Sequences, refuse_lengths_as_y, sequence_weights
+from skvbem.reading.tables import Table, show
+
+
+def read_steps(
+    estimator,
+    sequences: Sequences,
+    given: Any,
+    sample_weight,
+    columns: Any,
+    learned_columns: Callable[[Table], tuple],
+    make: Callable[..., Any] = SequenceReading,
+) -> Any:
+    """The reading of sequences, from their table and where they are; `given` is X as the user gave it."""
+    if columns is not None:
+        check_names(sequences.table, estimator)
+    table, lengths, weight, order, place = _weighted_sequences(sequences, sample_weight)
+    names = {}
+    if columns is None:
+        columns, values = learned_columns(table)
+        names = table.names_of_fit()
+    else:
+        values = columns.values(table)
+    if (np.diff(place) != 1).any():
+        values = [each[place] for each in values]
+    values = columns.with_lags(values, lengths)
+    told = {"X": given, "metadata": {"sample_weight": sample_weight}}
+    return make(columns, values, lengths, weight, sequences, order, names=names, given=told)
+
+
+def _weighted_sequences(
+    sequences: Sequences, sample_weight
+) -> tuple[Table, np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
+    """Rows of the sequences of weight > 0: table, lengths, weights, and places in the user's table and in this."""
+    weight = weights_of_sequences(sample_weight, sequences)
+    order = np.arange(sequences.n_rows) if sequences.order is None else sequences.order
+    if weight is None or weight.all():
+        return sequences.table, sequences.lengths, weight, order, order
+    is_weighted = weight > 0
+    order = order[np.repeat(is_weighted, sequences.lengths)]
+    stays = np.zeros(sequences.n_rows, dtype=bool)
+    stays[order] = True
+    place = (np.cumsum(stays) - 1)[order]
+    return sequences.table.rows(stays), sequences.lengths[is_weighted], weight[is_weighted], order, place
+
+
+def weights_of_sequences(sample_weight, sequences: Sequences) -> np.ndarray | None:
+    """The checked weight of each sequence; None where each counts once."""
+    n_rows, n_sequences = sequences.n_rows, len(sequences.lengths)
+    shape = np.asarray(sample_weight, dtype=object).shape
+    if not sequences.are_listed and shape == (n_sequences,) != (n_rows,):
+        raise ValueError(
+            f"'sample_weight' has {n_sequences} weights, one for each sequence. X is a table of {n_rows} rows: "
+            "give a weight for each row, the same for all rows of a sequence, as by np.repeat(sample_weight, "
+            "lengths); or give X as a list of sequences, which takes one weight for each."
+        )
+    n = n_sequences if sequences.are_listed else n_rows
+    return sequence_weights(checked_weights(sample_weight, n), sequences)
+
+
+def check_steps(lengths) -> np.ndarray:
+    """Lengths of sequences to draw, as an array of them."""
+    steps = np.atleast_1d(np.asarray(lengths))
+    if steps.ndim != 1 or steps.dtype.kind not in "iu" or (steps < 1).any() or not len(steps):
+        raise ValueError(
+            f"The 'lengths' parameter of sample must be an int >= 1, or such ints. Got {show(lengths)} instead."
+        )
+    return steps
+
+
+def check_forecast(X, n_steps, level) -> None:
+    """Refuse a number of steps in the place of X, and steps and levels that are none."""
+    if isinstance(X, Integral):
+        raise TypeError(
+            "The first argument of forecast is X, the sequences to go on from. Name the number of steps: "
+            f"forecast(X, n_steps={X!r})."
+        )
+    check_count("n_steps", "forecast", n_steps)
+    check_level("forecast", level)
+
+
+def drawn_sequences(estimator, columns: Sequence[np.ndarray], lengths: np.ndarray) -> list:
+    """Columns of drawn steps as sequences, each in the container of those that were fitted."""
+    ends = np.cumsum(lengths)
+    return [as_fit_saw(estimator, [each[end - n : end] for each in columns]) for n, end in zip(lengths, ends)]
+
+
+def steps_of_question(estimator, X, **where) -> tuple[Any, Any, Any]:
+    """The fit, sequences that it is asked about as read, and these as the model takes them."""
+    check_is_fitted(estimator)
+    fitted = estimator._fitted_
+    reading = read(estimator, X, columns=fitted.columns, **where)
+    return fitted, reading, kind_of(estimator).compiled(estimator, fitted.model, reading, 1)
+
+
+def check_output(estimator, sequences: Sequences) -> None:
+    """Refuse to make one table of a list."""
+    if sequences.are_listed and output_of("transform", estimator) != "default":
+        raise ValueError(
+            f"set_output lets 'transform' of {type(estimator).__name__} return one table, but X is a list of "
+            "sequences. Give rows with 'sequence_id', or take set_output(transform='default') for a list of arrays."
+        )
+
+
+class SequenceEstimator(VBEstimator):
+    """An estimator of sequences: its methods take `sequence_id` or `lengths` beside X."""
+
+    def fit_predict(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+        """Fit, then return what `predict` says of the same sequences.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+        y : None
+            Ignored.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows,), or list of these
+        """
+        self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
+        return self.predict(X, sequence_id=sequence_id, lengths=lengths)
+
+    def fit_transform(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+        """Fit, then return what `transform` says of the same sequences.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+        y : None
+            Ignored.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components), or list of these
+        """
+        self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
+        return self.transform(X, sequence_id=sequence_id, lengths=lengths)
+
+    def transform(self, X, sequence_id=None, lengths=None):
+        """Probabilities of the states of each step given its whole sequence, as `predict_proba`.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+        sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components), or list of these
+        """
+        sequences = self._kind.located(self, X, sequence_id=sequence_id, lengths=lengths)
+        check_output(self, sequences)
+        return self.predict_proba(sequences)
+
+    def score(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+        """Log predictive probability (density) of all sequences over their number of time steps, nats a step.
+
+        The mean, as of scikit-learn's mixtures, so that folds of other lengths compare. (hmmlearn's is the total: the
+        sum of `score_samples`.)
+
+        Parameters
+        ----------
+        X : list of tables, or table
+        y : None
+            Ignored.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        sequences = self._kind.located(self, X, sequence_id=sequence_id, lengths=lengths)
+        return self._score(sequences, y, sample_weight)
+
+    def _score(self, sequences: Sequences, y, sample_weight) -> float:
+        refuse_lengths_as_y(y, sequences, "score")
+        scores = self.score_samples(sequences)
+        weights = weights_of_sequences(sample_weight, sequences)
+        weights = np.ones(len(scores)) if weights is None else weights
+        is_weighted = weights > 0  # a sequence that counts for nothing may be impossible
+        return float(weights[is_weighted] @ scores[is_weighted] / (weights @ sequences.lengths))
+
+    def log_evidence(
+        self,
+        X=None,
+        *,
+        sample_weight=None,
+        sequence_id=None,
+        lengths=None,
+        kind="lower_bound",
+        random_state=None,
+        **options,
+    ):
+        """Log marginal likelihood of the sequences this estimator was fitted to, by one of many approximations.
+
+        Values are total nats with every constant, more is better: they compare across structures, numbers of states and
+        estimator classes. :doc:`/user_guide/scores` says when to use which, :doc:`/user_guide/sequences` which there
+        are for sequences.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+            The data of the fit, sequences in any order. May be left out for ``kind="lower_bound"``.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+        kind : str or Score, default="lower_bound"
+            Name of a score in `skvbem.evidence.SCORES`, such as "ais", "bic" or "importance".
+        random_state : int, RandomState instance or None, default=None
+            Seed of scores that draw; by default it follows from the seed of the fit.
+        **options
+            Options of the score, and what else locates rows: `inputs` and `output_inputs` where `fit` takes them.
+
+        Returns
+        -------
+        Evidence
+            With `value` and, where it is random, `standard_error`, in nats.
+
+        Raises
+        ------
+        ValueError
+            If X is not the data of the fit, or the estimator was updated by `partial_fit`.
+        TypeError
+            If the score has no such option.
+        TooLargeError
+            If ``kind="exact"`` has more paths to sum than its option `max_terms` allows.
+        """
+        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths}
+        where |= {name: options.pop(name) for name in self._kind.located_by if name in options}
+        return self._log_evidence(X, where, kind, random_state, options)
+
+    def bic(self, X, sample_weight=None, sequence_id=None, lengths=None, **where):
+        """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n, n time steps: LOWER is better.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+            The data of the fit.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+        **where
+            `inputs` and `output_inputs`, where `fit` takes them.
+
+        Returns
+        -------
+        float
+        """
+        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths, **where}
+        return super().bic(X, **where)
+
+    def aic(self, X, sample_weight=None, sequence_id=None, lengths=None, **where):
+        """Akaike's information criterion as scikit-learn has it, -2 ln L + 2 d: LOWER is better. No evidence.
+
+        Parameters
+        ----------
+        X : list of tables, or table
+            The data of the fit.
+        sample_weight, sequence_id, lengths : array-like, default=None
+            As in `fit`.
+        **where
+            `inputs` and `output_inputs`, where `fit` takes them.
+
+        Returns
+        -------
+        float
+        """
+        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths, **where}
+        return super().aic(X, **where)

@@ -1,0 +1,169 @@
+"""A fit on its data, as scores of the evidence and samplers of the posterior take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.validation import check_is_fitted
+
+from skvbem._compat import IterationReport, warn
+from skvbem.errors import EvidenceWarning
+from skvbem.evidence import Evidence, Score, score_of
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.fitted.base import Fitted, FittedRun
+from skvbem.fitting.fit import FIXED_BY_FIRST_BATCH, published, read, seed_of, solve
+from skvbem.fitting.kind import kind_of
+from skvbem.reading.base import Reading
+from skvbem.uncertainty.draws import FitAtHand
+from skvbem.vbem import posteriors
+
+
+def evaluate(estimator, reading: Reading) -> Evaluation:
+    """The fit of an estimator to a reading, as scores take it; it is not published, and nothing is warned of."""
+    estimator._validate_params()
+    kind_of(estimator).check(estimator, reading)
+    solved = solve(estimator, read(estimator, reading), IterationReport(None, None))
+    return evaluation_of(estimator, solved.fitted, solved.run, solved.data, None)
+
+
+def evaluation(estimator, X, sample_weight=None, random_state=None, **where) -> Evaluation:
+    """The fit at hand on its data, as scores take it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    X : as `fit` takes it, or reading
+        The data of the fit.
+    sample_weight : array-like, default=None
+        As in `fit`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of scores that draw; by default it follows from that of the fit.
+    **where
+        As in `fit`.
+
+    Raises
+    ------
+    ValueError
+        If these are other data, or the estimator was updated by `partial_fit`.
+    """
+    check_is_fitted(estimator)
+    reading, run = read_again(estimator, X, sample_weight, **where), run_of(estimator)
+    fitted = estimator._fitted_.known_from(reading)
+    kind = kind_of(estimator)
+    data = kind.compiled(estimator, fitted.model, reading, run.plan.n_starts)
+    return evaluation_of(estimator, fitted, run, kind.settled(data, run.fit), random_state)
+
+
+def run_of(estimator) -> FittedRun:
+    """The run that made the fit at hand; a ValueError if there is none."""
+    estimator._fitted_.check_was_found("A score, bootstrap or posterior", type(estimator).__name__)
+    if not hasattr(estimator, "_run_"):
+        raise ValueError(
+            f"Scores of the evidence need one fit to all data; this {type(estimator).__name__} was updated by "
+            "partial_fit. Its 'batch_lower_bound_' bounds the last batch given the past. Fit all data for a score."
+        )
+    return estimator._run_
+
+
+def read_again(estimator, X, sample_weight=None, **where) -> Reading:
+    """The data of the fit as they were read then; a ValueError if these are other data."""
+    fitted, owner = estimator._fitted_, type(estimator).__name__
+    reading = read(estimator, X, None, sample_weight, columns=fitted.columns, **where)
+    if reading.fingerprint == run_of(estimator).fingerprint:
+        return reading
+    hint = ""
+    if getattr(fitted, "names", ()) and where.get("labels") is None:
+        hint = f" This fit knew labels of rows: give {owner} the same 'labels' again, beside X."
+    raise ValueError(
+        f"The evidence and the posterior of this {owner} belong to the data of its fit. X (or sample_weight) is other "
+        "data, as the test folds of a cross-validation are. Fit X for its evidence or posterior, or use score_samples "
+        f"for the log predictive probability of new rows.{hint}"
+    )
+
+
+def simulated(estimator, X, sample_weight=None, random_state=None, **where) -> tuple[Evaluation, np.ndarray]:
+    """A VB fit to data simulated like X from parameters drawn from the prior, and ln of these, (n_cells,)."""
+    check_is_fitted(estimator)
+    kind, fitted, run = kind_of(estimator), replace(estimator._fitted_, form=posteriors.VB), run_of(estimator)
+    like = read(estimator, X, None, sample_weight, columns=fitted.columns, **where)
+    if like.are_in_blocks:
+        raise TypeError("Data can be simulated only like rows in memory; X comes in blocks. Give one block.")
+    if not like.has_whole_weights:
+        raise ValueError("Data can be simulated only like rows, or sequences, of whole-number weights.")
+    like = like.one_by_one()
+    seed = run.plan.seed if random_state is None else seed_of(estimator, random_state)
+    rng = np.random.default_rng([*seed, 2**31])
+    point = fitted.model.prior.sample(rng)
+    reading = like.refilled(kind.drawn_like(like, fitted.model, point, rng))
+    data = kind.compiled(estimator, fitted.model, reading, run.plan.n_starts)
+    plan = replace(run.plan, starts=kind.new_starts(run.plan, seed))
+    fit = plan.run(fitted.model, data, fitted.form)
+    fitted = replace(fitted, statistics=fit.statistics)
+    made = evaluation_of(estimator, fitted, FittedRun(fit, plan), kind.settled(data, fit), random_state)
+    return made, fitted.model.prior.natural(point)
+
+
+def evaluation_of(estimator, fitted: Fitted, run: FittedRun, data, random_state) -> Evaluation:
+    """A fitted model on its data, as scores take it."""
+    from skvbem.models import capabilities_of  # the registry imports every model, and a fit needs one
+
+    model, form, n_threads = fitted.model, fitted.form, effective_n_jobs(estimator.n_jobs)
+    return Evaluation(
+        model,
+        capabilities_of(model),
+        data,
+        lambda other, fit: run.plan.refit(model, data, other, fit, n_threads),
+        run.fit,
+        "map_probability" if form == posteriors.MAP_IN_PROBABILITIES else form.name,
+        data.total_weight,
+        kind_of(estimator).hidden(fitted),
+        run.plan.seed if random_state is None else seed_of(estimator, random_state),
+        n_threads,
+        run.note,
+        estimator.max_memory,
+        type(estimator).__name__,
+        lambda fit: run.plan.run_optima(model, data, fit, n_threads),
+    )
+
+
+def fit_at_hand(estimator, X, sample_weight=None, random_state=None, **where) -> FitAtHand:
+    """The fit as the functions of `skvbem.uncertainty` take it; X is read when they need it."""
+    check_is_fitted(estimator)
+    run, fitted = getattr(estimator, "_run_", None), estimator._fitted_
+    if isinstance(X, Reading):
+        fitted = fitted.known_from(X)
+    evaluate = None if X is None else partial(evaluation, estimator, X, sample_weight, random_state, **where)
+    return FitAtHand(fitted, run, evaluate, type(estimator).__name__, partial(at_draw, estimator))
+
+
+def at_draw(estimator, natural: np.ndarray) -> Any:
+    """An estimator with the parameters of a draw, natural parameters (n_cells,), in place of those of the fit."""
+    other = copy(estimator)
+    names = {name: value for name, value in vars(estimator).items() if name in FIXED_BY_FIRST_BATCH}
+    attributes = kind_of(estimator).attributes(estimator._fitted_.at(natural))
+    other.__dict__ = published(estimator, names | attributes)
+    return other
+
+
+def score_options(estimator, options: Mapping) -> dict[str, Any]:
+    """Options of a score, tables of nodes among them as the points (n_cells,) that scores know."""
+    kind, fitted, owner = kind_of(estimator), estimator._fitted_, type(estimator).__name__
+    return {
+        name: np.exp(kind.log_point(fitted, value, owner)) if isinstance(value, Mapping) else value
+        for name, value in options.items()
+    }
+
+
+def scored(estimator, evaluation: Evaluation, kind: str | Score, options: Mapping) -> Evidence:
+    """The evidence of a fit on its data by a score, whose reservations are warned of."""
+    evidence = score_of(evaluation, kind, score_options(estimator, options))
+    for doubt in evidence.doubts:
+        warn(doubt, EvidenceWarning)
+    return evidence

@@ -1,0 +1,245 @@
+"""The one path of a fit: X is read, a model is made and started, the best fit is found, its attributes are gathered.
+
+Every function takes an estimator: its parameters, and the `Kind` that says what is particular to its models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from skvbem._compat import IterationReport, warn
+from skvbem.fitted.base import FittedRun, Solved
+from skvbem.fitting.kind import kind_of
+from skvbem.fitting.progress import CycleLine
+from skvbem.fitting.restarts import Restarts
+from skvbem.reading.base import Reading
+from skvbem.vbem import posteriors
+from skvbem.vbem.fit import Fit, FitPlan, PriorStart
+
+#: Attributes that the first batch fixes.
+FIXED_BY_FIRST_BATCH = ("n_features_in_", "feature_names_in_", "_frames_of_")
+#: Name of the attribute that holds the objective of each method.
+OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
+# Attributes of a fit that tell of its data and of the way to it, besides priors.
+_OF_DATA = frozenset({"batch_lower_bound_", "converged_", "counts_", "latent_states_", "lower_bounds_", "moves_"})
+_OF_DATA |= {"n_iter_", "n_samples_", "restarts_", *OBJECTIVES.values()}
+_FORMS = {"vb": posteriors.VB, "map": posteriors.MAP, "ml": posteriors.ML}
+
+
+def objective_name(form: str, is_exact: bool) -> str:
+    """Name of the attribute that holds the objective of a form, or a bound of it where q(x) is not exact."""
+    return OBJECTIVES[form] if is_exact or form == "vb" else f"{OBJECTIVES[form]}bound_"
+
+
+def form_of(estimator) -> posteriors.Form:
+    """The form of q(theta) that `method` and `map_basis` name."""
+    if estimator.method == "map" and getattr(estimator, "map_basis", "natural") == "probability":
+        return posteriors.MAP_IN_PROBABILITIES
+    return _FORMS[estimator.method]
+
+
+def seed_of(estimator, random_state) -> tuple[int, ...]:
+    """Seed that a random_state stands for, drawn once if it is None or a generator."""
+    try:
+        if not isinstance(random_state, Integral):
+            return tuple(check_random_state(random_state).randint(0, 2**31 - 1, size=4).tolist())
+        seed = int(random_state)
+        np.random.SeedSequence(seed)
+        return (seed,)
+    except ValueError:
+        raise ValueError(
+            f"The 'random_state' parameter of {type(estimator).__name__} must be an int in the range [0, 4294967295], "
+            f"a numpy.random.RandomState or None. Got {random_state!r} instead."
+        ) from None
+
+
+def generator_of(estimator, random_state=None) -> np.random.Generator:
+    """Random numbers of a random_state; of the estimator's own, where none is given."""
+    return np.random.default_rng(seed_of(estimator, estimator.random_state if random_state is None else random_state))
+
+
+def read(estimator, X, y=None, sample_weight=None, *, columns=None, **where) -> Reading:
+    """X as an estimator reads it, which `fit` and every function of this room take in place of X and its weights.
+
+    So one reading serves several fits, of estimators whose `reading_parameters` are alike. A reading is returned as it
+    is. `columns` are those of an earlier fit; by default they are learned from X. `where` finds the rows, as
+    `sequence_id` and `lengths` of sequences do.
+
+    Raises
+    ------
+    ValueError
+        If X is not what it should be.
+    TypeError
+        If the estimator takes no such argument beside X.
+    """
+    if isinstance(X, Reading):
+        return X.kept()
+    kind = kind_of(estimator)
+    unknown = sorted(where.keys() - set(kind.located_by))
+    if unknown:
+        raise TypeError(f"{type(estimator).__name__} takes no {unknown[0]!r} beside X.")
+    reading = kind.read(estimator, X, sample_weight, columns, where)
+    kind.check_y(y, reading)
+    return reading
+
+
+def n_starts_of(estimator) -> int:
+    """Number of starts of a fit."""
+    return estimator.n_init if isinstance(estimator.init, str) else 1
+
+
+def limits_of(estimator) -> dict[str, Any]:
+    """Limits of a run, as `FitPlan` takes them."""
+    return {"tol": estimator.tol, "max_iter": estimator.max_iter, "accelerate": estimator.acceleration}
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A fit under way: plans of models of one reading, and how their runs are watched.
+
+    Parameters
+    ----------
+    estimator : estimator
+    reading : Reading
+    data : object
+        Rows as the models take them.
+    report : IterationReport
+    """
+
+    estimator: Any
+    reading: Reading
+    data: Any
+    report: IterationReport
+    form: posteriors.Form = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "form", form_of(self.estimator))
+
+    @cached_property
+    def seed(self) -> tuple[int, ...]:
+        """Seed of the fit, drawn once."""
+        return seed_of(self.estimator, self.estimator.random_state)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keywords of a run: what it calls after every cycle, and its number of threads."""
+        estimator, report = self.estimator, self.report
+        objective = OBJECTIVES[estimator.method][:-1]
+        name = type(estimator).__name__
+        stop = CycleLine(name, objective, report) if estimator.verbose else lambda *cycle: report()
+        return {"stop": stop, "n_threads": effective_n_jobs(estimator.n_jobs)}
+
+    def plan(self, model) -> FitPlan:
+        """Starts and limits of a model's fit; with `warm_start` from the last solution, if it is of such a model."""
+        estimator, reading, data = self.estimator, self.reading, self.data
+        kind, limits = kind_of(estimator), limits_of(estimator)
+        last = getattr(estimator, "_fitted_", None) if estimator.warm_start else None
+        if last is not None and last.continues(reading.columns, model):
+            start = kind.start_from(last, model.with_known_hyperparameters(), data, reading)
+            if model.prior.hyperprior is not None and self.form.prior_share:
+                natural = last.natural_of_q
+                is_alike = len(natural) == model.n_cells  # else its components had covariances of another type
+                start = start + model.prior.hyperparameters(natural) if is_alike else model.started(start)
+            return FitPlan(kind.method, self.seed, start[:, None], limits)
+        # maximum likelihood has no prior: neither have its starts
+        of_starts = model if self.form.prior_share else model.with_known_hyperparameters()
+        starts = kind.starts(estimator, of_starts, data, reading, self.seed)
+        annealing = kind.inverse_temperatures(estimator)
+        explore = isinstance(estimator.init, str) and estimator.init == "auto" and not annealing
+        return FitPlan(kind.method, self.seed, starts, limits, annealing, explore)
+
+
+def solve(estimator, reading: Any, report: IterationReport, *, warns: bool = False) -> Solved:
+    """The best fit to a reading, nothing published; warnings of its data only where asked for."""
+    kind = kind_of(estimator)
+    model = kind.model(estimator, reading)
+    data = kind.compiled(estimator, model, reading, n_starts_of(estimator))
+    if warns:
+        kind.warn_of_data(estimator, reading, model, data)
+    run = Run(estimator, reading, data, report)
+    model, plan, fit, state = kind.best_fit(estimator, model, data, reading, run)
+    note = ""
+    if kind.learns_prior(estimator):
+        fit, model = plan.learned_prior(model, data, fit, stopped=lambda: report.stopped, **run.options)
+        note = "given the optimized prior"
+    shown = kind.presentation(estimator, reading)
+    fitted = kind.fitted(reading.columns, model, run.form, fit.statistics, plan.seed, **shown)
+    return Solved(fitted, kind.settled(data, fit), FittedRun(fit, plan, note), state)
+
+
+def state_of_fit(estimator, reading: Reading, solved: Solved) -> dict[str, Any]:
+    """All attributes that a fit publishes."""
+    kind, fit, fitted, data = kind_of(estimator), solved.run.fit, solved.fitted, solved.data
+    prior = kind.prior_in_words(estimator, reading.columns)
+    return {
+        **reading.names,
+        objective_name(fitted.form.name, fit.state is None): fit.objective,
+        "lower_bounds_": np.array(fit.trace),
+        "n_iter_": fit.n_iter,
+        "converged_": fit.converged,
+        "restarts_": Restarts.of(fit),
+        **kind.attributes(fitted),
+        **solved.state,
+        **kind.data_attributes(fitted, reading, data, None),
+        "_run_": solved.run.of(reading, prior),
+        "n_samples_": data.total_weight,
+    }
+
+
+def state_of_batch(estimator, X, sample_weight, where: Mapping[str, Any]) -> tuple[dict[str, Any], IterationReport]:
+    """Attributes after one more batch, whose prior is the posterior of the fit [Beal (2.114)]; and its report."""
+    kind, before = kind_of(estimator), estimator._fitted_
+    before.check_was_found("partial_fit", type(estimator).__name__)
+    if not before.form.density:
+        raise ValueError(
+            f"partial_fit continues a fit by method='vb'; this {type(estimator).__name__} was fitted by "
+            f"method={before.form.name!r}. Fit it again."
+        )
+    reading = read(estimator, X, None, sample_weight, columns=before.columns, **where)
+    report = IterationReport(estimator, **reading.given)
+    model = before.model.updated(before.statistics)
+    data = kind.compiled(estimator, model, reading, 1)
+    plan = FitPlan(kind.method, (), PriorStart(), limits_of(estimator))
+    fit = plan.run(model, data, before.form, **Run(estimator, reading, data, report).options)
+    warn_unless_converged(estimator, fit, report)
+    fitted = replace(before, statistics=before.statistics + fit.statistics)
+    earlier = vars(estimator)
+    state = {
+        **{name: value for name, value in earlier.items() if name in FIXED_BY_FIRST_BATCH},
+        "batch_lower_bound_": fit.objective,
+        "n_iter_": fit.n_iter,
+        "converged_": fit.converged,
+        "n_samples_": estimator.n_samples_ + data.total_weight,
+        **kind.attributes(fitted),
+        **kind.data_attributes(fitted, reading, data, earlier),
+    }
+    return state, report
+
+
+def warn_unless_converged(estimator, fit: Fit, report: IterationReport) -> None:
+    """Warn of a fit that took all steps it was allowed."""
+    if not (fit.converged or report.stopped):
+        warn(
+            f"The best start of {type(estimator).__name__} did not converge in {estimator.max_iter} steps "
+            f"(tol={estimator.tol:g} nats). Raise 'max_iter', or 'tol' if the last digits do not matter.",
+            ConvergenceWarning,
+        )
+
+
+def published(estimator, state: Mapping[str, Any]) -> dict[str, Any]:
+    """The `__dict__` of an estimator after a fit: its parameters, and nothing of an earlier fit."""
+    return {**{name: value for name, value in vars(estimator).items() if not name.endswith("_")}, **state}
+
+
+def is_of_data(name: str) -> bool:
+    """Whether an attribute tells of data or a prior, of which parameters that are given have none."""
+    return name in _OF_DATA or name.endswith("_prior_")
