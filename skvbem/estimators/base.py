@@ -28,7 +28,7 @@ from skvbem._version import __version__ as VERSION
 from skvbem.errors import check_memory
 from skvbem.estimators.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.evidence import Evidence, get_score
-from skvbem.fitting.evaluation import evaluation, fit_at_hand, read_again, run_of, scored
+from skvbem.fitting.evaluation import evaluation_of, fit_at_hand, read_again, run_of, scored
 from skvbem.fitting.fit import (
     is_of_data,
     published,
@@ -288,7 +288,7 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
         check_is_fitted(self)
         get_score(kind)  # an unknown name is refused before X is read
         if X is not None:
-            return scored(self, evaluation(self, X, random_state=random_state, **where), kind, options)
+            return scored(self, evaluation_of(self, X, random_state=random_state, **where), kind, options)
         run, method = run_of(self), self._fitted_.form.name
         if kind not in ("lower_bound", get_score("lower_bound")) or options or method != "vb":
             raise ValueError(

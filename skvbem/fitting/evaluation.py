@@ -29,10 +29,10 @@ def evaluate(estimator, reading: Reading) -> Evaluation:
     estimator._validate_params()
     kind_of(estimator).check(estimator, reading)
     solved = solve(estimator, read(estimator, reading), IterationReport(None, None))
-    return evaluation_of(estimator, solved.fitted, solved.run, solved.data, None)
+    return _assembled(estimator, solved.fitted, solved.run, solved.data, None)
 
 
-def evaluation(estimator, X, sample_weight=None, random_state=None, **where) -> Evaluation:
+def evaluation_of(estimator, X, sample_weight=None, random_state=None, **where) -> Evaluation:
     """The fit at hand on its data, as scores take it.
 
     Parameters
@@ -58,7 +58,7 @@ def evaluation(estimator, X, sample_weight=None, random_state=None, **where) -> 
     fitted = estimator._fitted_.known_from(reading)
     kind = kind_of(estimator)
     data = kind.compiled(estimator, fitted.model, reading, run.plan.n_starts)
-    return evaluation_of(estimator, fitted, run, kind.settled(data, run.fit), random_state)
+    return _assembled(estimator, fitted, run, kind.settled(data, run.fit), random_state)
 
 
 def run_of(estimator) -> FittedRun:
@@ -106,11 +106,11 @@ def simulated(estimator, X, sample_weight=None, random_state=None, **where) -> t
     plan = replace(run.plan, starts=kind.new_starts(run.plan, seed))
     fit = plan.run(fitted.model, data, fitted.form)
     fitted = replace(fitted, statistics=fit.statistics)
-    made = evaluation_of(estimator, fitted, FittedRun(fit, plan), kind.settled(data, fit), random_state)
+    made = _assembled(estimator, fitted, FittedRun(fit, plan), kind.settled(data, fit), random_state)
     return made, fitted.model.prior.natural(point)
 
 
-def evaluation_of(estimator, fitted: Fitted, run: FittedRun, data, random_state) -> Evaluation:
+def _assembled(estimator, fitted: Fitted, run: FittedRun, data, random_state) -> Evaluation:
     """A fitted model on its data, as scores take it."""
     from skvbem.models import capabilities_of  # the registry imports every model, and a fit needs one
 
@@ -139,7 +139,7 @@ def fit_at_hand(estimator, X, sample_weight=None, random_state=None, **where) ->
     run, fitted = getattr(estimator, "_run_", None), estimator._fitted_
     if isinstance(X, Reading):
         fitted = fitted.known_from(X)
-    evaluate = None if X is None else partial(evaluation, estimator, X, sample_weight, random_state, **where)
+    evaluate = None if X is None else partial(evaluation_of, estimator, X, sample_weight, random_state, **where)
     return FitAtHand(fitted, run, evaluate, type(estimator).__name__, partial(at_draw, estimator))
 
 

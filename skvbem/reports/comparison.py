@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._names import shown
 from skvbem._tabular import data_frame, html_table, text_table
 from skvbem.evidence import Evidence, Score, get_score
-from skvbem.fitting.evaluation import evaluation
+from skvbem.fitting.evaluation import evaluation_of
 
 # Columns after the name: title, format of a number.
 _COLUMNS = {
@@ -163,7 +163,7 @@ def _row(fit, X, evidence, random_state, given: Mapping) -> tuple[dict[str, Any]
             why.append(str(error))
             return None
 
-    evaluation(fit, X, **given)  # other data than those of the fit are refused, not remarked on
+    evaluation_of(fit, X, **given)  # other data than those of the fit are refused, not remarked on
     bound, likelihood = scored("lower_bound"), scored("bic")
     row["lower_bound"] = None if bound is None else bound.value
     if likelihood is not None:

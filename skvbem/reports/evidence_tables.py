@@ -15,7 +15,7 @@ from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.certify import Certificate
 from skvbem.evidence.certify import certify_evidence as certify
 from skvbem.evidence.registry import LIBRARY_SCORES, SCORES, get_score, register_score, score_of
-from skvbem.fitting.evaluation import evaluation, score_options, simulated
+from skvbem.fitting.evaluation import evaluation_of, score_options, simulated
 from skvbem.fitting.kind import kind_of
 
 #: Scores of a table that names none: every deterministic one, and annealed importance sampling.
@@ -166,7 +166,7 @@ def evidence_table(
             f"{{'ais': {{'n_chains': 64}}}}. Got {options!r}."
         )
     scores = [get_score(kind) for kind in kinds]
-    fits = evaluation(estimator, X, sample_weight, random_state)
+    fits = evaluation_of(estimator, X, sample_weight, random_state)
     evidences, seconds, remarks = {}, {}, {}
     for score in scores:
         began = time.perf_counter()
@@ -289,7 +289,7 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
     if tables is None:
         fits, log_point = simulated(estimator, X, sample_weight, random_state)
     else:
-        fits = evaluation(estimator, X, sample_weight, random_state)
+        fits = evaluation_of(estimator, X, sample_weight, random_state)
         log_point = kind_of(estimator).log_point(estimator.fitted, tables, type(estimator).__name__)
     certificate = certify(fits, log_point, **options)
     for doubt in certificate.lower.doubts:

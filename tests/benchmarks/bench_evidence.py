@@ -18,6 +18,7 @@ import pandas as pd
 
 from skvbem import VBDiscreteDAG
 from skvbem.evidence import get_score
+from skvbem.fitting.evaluation import evaluation_of
 
 OBSERVED = ("y0", "y1", "y2", "y3")
 LATENTS = {"h0": 2, "h1": 2}
@@ -56,7 +57,7 @@ def fit(structure, X):
 def published(n=480, n_chains=1):
     X = rows(n)
     models = [fit(structure, X) for structure in structures()]
-    evaluations = [model.evaluation(X, None, 0) for model in models]
+    evaluations = [evaluation_of(model, X, None, 0) for model in models]
     began = time.perf_counter()
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda each: get_score("ais_metropolis")(each, n_chains=n_chains, n_steps=16384), evaluations))
@@ -74,7 +75,7 @@ def anchored(n=480):
         began = time.perf_counter()
         model = fit(structure, X)
         fitted = time.perf_counter() - began
-        evaluation = model.evaluation(X, None, 0)
+        evaluation = evaluation_of(model, X, None, 0)
         for asked, options in ASKED.items():
             began = time.perf_counter()
             evidence = get_score("ais")(evaluation, **options)

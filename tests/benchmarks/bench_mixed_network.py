@@ -17,6 +17,8 @@ from timing import interleave, timed_on_processor
 
 from skvbem import VBMixture, VBNetwork
 from skvbem.emissions import Categorical, Gaussian, Poisson
+from skvbem.fitting.evaluation import evaluate
+from skvbem.fitting.fit import read
 from skvbem.models.mixed_network.model import MixedNetworkAscent
 from skvbem.models.mixed_network.starts import random_starts
 from skvbem.models.mixture.model import MixtureAscent
@@ -47,7 +49,7 @@ def bench(n, missing, n_lanes=10):
     """Seconds of a step of both."""
     options = {"emission": GROUPS, "n_init": 1, "init": "random", "tol": 10.0, "random_state": 0}
     estimators = VBNetwork(latents=3, **options), VBMixture(3, weight_concentration_prior=1.0, **options)
-    network, mixture = (each.evaluate(each.read(rows(n, missing))) for each in estimators)
+    network, mixture = (evaluate(each, read(each, rows(n, missing))) for each in estimators)
     starts = random_starts(network.model, network.data, n_lanes, np.random.default_rng(0))
     of_mixture = [statistics_of_mixture(network.model, GROUPS, lane) for lane in starts.T]
     ascents = {

@@ -20,6 +20,7 @@ from skvbem.emissions.factor.hidden import HiddenFactors
 from skvbem.emissions.factor.second_moments import corners_of
 from skvbem.errors import EvidenceWarning
 from skvbem.evidence.aliasing import alias_correction
+from skvbem.fitting.evaluation import evaluation_of
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.testing import check_emission
@@ -469,7 +470,7 @@ def test_nothing_of_rows_with_factors_is_certain(share, rng):
     Y[rng.random(Y.shape) < share] = np.nan
     for emission in (FactorGaussian(1), FactorGaussian(1, relevance="fixed")):
         model = VBMixture(1, emission=emission, random_state=0).fit(Y)
-        evaluation = model.evaluation(Y, random_state=0)
+        evaluation = evaluation_of(model, Y, random_state=0)
         certain = evaluation.capability("points").certain_statistics(evaluation.data, rng)
         assert not certain[evaluation.model.first_emission_cell :].any()
 
@@ -479,7 +480,7 @@ def test_aliases_are_the_signs_and_the_orders_of_factors(rng):
     Y = rng.normal(size=(40, 4))
     for k, q, expected in [(1, 1, 2), (1, 2, 8), (2, 1, 2 * 4), (2, 2, 2 * 64)]:
         model = VBMixture(k, emission=FactorGaussian(q), n_init=1, random_state=0).fit(Y)
-        assert alias_correction(model.evaluation(Y)) == approx(np.log(expected))
+        assert alias_correction(evaluation_of(model, Y)) == approx(np.log(expected))
 
 
 # Laws of bounds -------------------------------------------------------------------------------------------------------
@@ -543,7 +544,7 @@ def test_predictive_densities_integrate_to_one_and_lie_above_their_bound(rng):
     axis = np.linspace(-15.0, 15.0, 161)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     assert np.exp(model.score_samples(grid)).sum() * (axis[1] - axis[0]) ** 2 == approx(1.0, abs=0.01)
-    evaluation = model.evaluation(X)
+    evaluation = evaluation_of(model, X)
     emission, posterior = evaluation.model.emission, evaluation.model.prior + evaluation.fit("vb").statistics
     block = emission.prepare(X)
     bound = emission.expected_log_likelihood(block, posterior.blocks[1].expected_natural())[:, 0]

@@ -16,6 +16,7 @@ from skvbem.datasets import load_carcinoma
 from skvbem.emissions import Gaussian, Poisson
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, certify_evidence, get_score, score_of
+from skvbem.fitting.evaluation import simulated
 from skvbem.models import capabilities_of
 from skvbem.models.mixture.marginals import responsibilities as responsibilities_of
 
@@ -104,7 +105,7 @@ def test_exact_lies_between_the_sides_of_a_certificate():
     X = np.random.default_rng(0).normal(size=(9, 2)) * [1.0, 3.0]
     model = VBMixture(2, emission=Gaussian("diag", **KNOWN), random_state=0).fit(X)
     certificate = certify_evidence(model, X, n_chains=32, n_steps=128, random_state=2)
-    evaluation, _ = model.simulated(X, None, 2)
+    evaluation, _ = simulated(model, X, None, 2)
     exact = get_score("exact")(evaluation).value
     lower, upper = certificate.lower, certificate.upper
     assert lower.value - 5 * lower.standard_error <= exact <= upper.value + 5 * upper.standard_error

@@ -17,6 +17,7 @@ from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_carcinoma
 from skvbem.emissions import EMISSIONS, register_emission
 from skvbem.evidence import SCORES, evidence_table, get_score, scorer
+from skvbem.fitting.evaluation import evaluation_of
 from skvbem.models import MODELS, RegisteredModel
 from skvbem.search.strategies import STRATEGIES
 from skvbem.testing import check_emission, check_model, check_score
@@ -303,7 +304,7 @@ def test_what_is_no_score_or_capability_is_refused_by_name():
         check_score(lambda evaluation: 0.0)
     model = VBMixture(2, random_state=0).fit([[0.0], [1.0], [2.0]])
     with pytest.raises(TypeError, match=r"'foo' is no capability of models\. There are points, "):
-        model.evaluation(np.array([[0.0], [1.0], [2.0]])).capability("foo")
+        evaluation_of(model, np.array([[0.0], [1.0], [2.0]])).capability("foo")
 
 
 def test_a_score_keeps_the_laws_of_scores():

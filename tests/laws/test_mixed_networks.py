@@ -7,6 +7,8 @@ from laws.mixed_networks import STRUCTURES, MixedNetworkCase
 
 from skvbem import VBMixture, VBNetwork, datasets
 from skvbem.emissions import Categorical, Gaussian, Poisson
+from skvbem.fitting.evaluation import evaluate
+from skvbem.fitting.fit import read
 from skvbem.models.mixed_network.model import MixedNetworkAscent
 from skvbem.models.mixed_network.starts import random_starts
 from skvbem.models.mixture.model import MixtureAscent
@@ -56,7 +58,7 @@ def test_one_latent_root_is_a_mixture_of_independent_groups(name):
         VBNetwork(latents=3, **options),
         VBMixture(3, weight_concentration_prior=1.0, **options),
     )
-    of_network, of_mixture = (each.evaluate(each.read(data.data, **weight)) for each in estimators)
+    of_network, of_mixture = (evaluate(each, read(each, data.data, **weight)) for each in estimators)
     (start,) = random_starts(of_network.model, of_network.data, 1, np.random.default_rng(0)).T
     ascents = (
         (MixedNetworkAscent(of_network.model, of_network.data, FORMS["vb"]), start),

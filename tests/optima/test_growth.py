@@ -12,6 +12,8 @@ from scipy import optimize
 
 from skvbem import VBMixture, datasets
 from skvbem.emissions import Gaussian
+from skvbem.fitting.fit import read
+from skvbem.fitting.kind import kind_of
 from skvbem.models.mixture.components import Components
 from skvbem.models.mixture.starts import _joined, starts_of
 from skvbem.optima.factor_numbers import Search, State
@@ -276,8 +278,8 @@ def compiled():
 
     def make(values, emission, n_components):
         estimator = VBMixture(n_components, emission=emission)
-        reading = estimator.read(values)
-        model = estimator._model(reading).with_known_hyperparameters()
+        reading = read(estimator, values)
+        model = kind_of(estimator).model(estimator, reading).with_known_hyperparameters()
         return model, reading.compiled(model)
 
     return make
@@ -313,7 +315,7 @@ def test_joined_starts_where_rows_are_many_or_few(rng):
 
 def growth_of(estimator, reading, limits, **options):
     """A search for the number of components of a reading."""
-    emission, model_of = reading.emission(), partial(estimator._model_with, reading)
+    emission, model_of = reading.emission(), partial(kind_of(estimator).model_of, estimator, reading)
     starts = LabelStarts("k-means++", 2, (0,), starts_of)
     plan = FitPlan(MixtureMethod(), (0,), starts, limits, explore=True)
     search = Search(MixtureMethod(), reading.compiled(model_of(emission, 1)), lambda model: plan, limits, **options)
@@ -331,9 +333,9 @@ def growth(rng):
         estimator = VBMixture(6, emission=UNIT, init=shares, max_iter=2, tol=1e9, acceleration=False)
         run = estimator.fit(X)._run_
         limits = {"tol": 1e-5, "max_iter": 1000}
-        reading = estimator.read(X)
+        reading = read(estimator, X)
         search = growth_of(estimator, reading, limits)
-        model = estimator._model_with(reading, search.emission, 6)
+        model = kind_of(estimator).model_of(estimator, reading, search.emission, 6)
         return search, State(model, run.fit.statistics, run.fit.objective, "")
 
     return make
@@ -397,7 +399,7 @@ def test_a_search_that_is_stopped_ends_with_a_fit(rng):
     stop = Stop()
     X = clumps(rng, 4)
     estimator = VBMixture()
-    reading = estimator.read(X)
+    reading = read(estimator, X)
     limits = {"tol": 1e-5, "max_iter": 1000}
     search = growth_of(estimator, reading, limits, stop=stop, stopped=lambda: stop.calls > 3)
     _, _, fit, moves = search.run()

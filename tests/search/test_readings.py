@@ -9,6 +9,8 @@ from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.datasets import make_bipartite
 from skvbem.errors import SearchWarning
 from skvbem.evidence import scorer
+from skvbem.fitting.evaluation import evaluate
+from skvbem.fitting.fit import read
 from skvbem.reading.tables import Table, read_table
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
@@ -151,9 +153,9 @@ def test_fractions_of_weights_are_those_of_the_fit_whoever_counted_equal_rows(rn
 def test_one_reading_serves_several_fits():
     """Nor does a fit take from the others what it gives up to save memory."""
     for estimator, X, _ in CASES.values():
-        reading = estimator.read(X)
+        reading = read(estimator, X)
         fits = [estimator.fit(reading).lower_bound_ for _ in range(2)]
         assert fits == [estimator.fit(X).lower_bound_] * 2
-        evaluation = estimator.evaluate(reading)
+        evaluation = evaluate(estimator, reading)
         assert evaluation.fit("vb").objective == fits[0]
         assert scorer("bic")(estimator, reading) == estimator.log_evidence(X, kind="bic").value

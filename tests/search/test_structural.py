@@ -7,6 +7,8 @@ from search.problems import make_problem
 
 from skvbem import BipartiteSpace, CardinalityGrid, DAGSpace, LatentClassSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.evidence import get_score, scorer
+from skvbem.fitting.evaluation import evaluate
+from skvbem.fitting.kind import kind_of
 from skvbem.search.execution.jobs import EvidenceJob
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
@@ -47,7 +49,8 @@ def problem_of(space, X, *, scoring="lower_bound", prior=None, seed=0, **options
 
 def prior_of(fitter, place):
     """The prior of families under which a place has its scores."""
-    return fitter._estimator(place.setting).network(fitter._reading)
+    estimator = fitter._estimator(place.setting)
+    return kind_of(estimator).network(estimator, fitter._reading)
 
 
 def data_for(space, **options):
@@ -131,7 +134,7 @@ def test_neighbors_are_bounded_and_fits_only_raise_the_bound(kind, prior, missin
         for place in bounded[:: max(1, len(bounded) // 4)]:
             log_prior = fitter.problem.log_priors([place.setting])[0]
             fitted = fitter.fitted(place.setting, place.scores.completed)
-            evaluation = fitter._estimator(place.setting).evaluate(fitter.problem.job.readings.common)
+            evaluation = evaluate(fitter._estimator(place.setting), fitter.problem.job.readings.common)
             exact = get_score("exact")(evaluation, max_terms=10**7).value
             assert place.bound <= fitted.value + 1e-9 <= exact + log_prior + 1e-8
             n_raised += fitted.value > place.bound + 1e-6

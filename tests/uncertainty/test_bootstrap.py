@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ from skvbem import VBHMM, VBDiscreteDAG, VBMixture, blocks_of
 from skvbem.data import resampled
 from skvbem.emissions import Gaussian
 from skvbem.estimators import BootstrapDraws
+from skvbem.fitting.evaluation import evaluation_of
+from skvbem.fitting.fit import read
+from skvbem.fitting.kind import kind_of
 from skvbem.uncertainty.bootstrap import Replication, bootstrap_draws, starts_of
 
 approx = pytest.approx
@@ -74,7 +78,7 @@ def test_fractions_stay_with_their_rows():
 def test_sequences_are_drawn_whole():
     X = np.arange(24.0)[:, None]
     model = VBHMM(1, emission=Gaussian("diag"), n_init=1, random_state=0).fit(X, lengths=[4, 6, 3, 11])
-    reading = model.read(X, lengths=[4, 6, 3, 11])
+    reading = read(model, X, lengths=[4, 6, 3, 11])
     firsts, lengths = [0, 4, 10, 13], [4, 6, 3, 11]
     for seed in range(20):
         drawn = reading.resampled(np.random.default_rng(seed))
@@ -89,7 +93,7 @@ def test_sequences_are_drawn_whole():
 
 def test_a_draw_is_the_fit_to_its_data(answers, classes):
     draws = classes.bootstrap(answers, 3)
-    reading = classes.read(answers, columns=classes.fitted.columns)
+    reading = read(classes, answers, columns=classes.fitted.columns)
     start = {node: np.clip(table.values, 0.02, None) for node, table in classes.tables_.items()}
     start = {node: table / table.sum(axis=-1, keepdims=True) for node, table in start.items()}
     for k in range(3):
@@ -121,15 +125,15 @@ def test_errors_are_about_those_of_the_observed_information(answers, classes, ki
 
 
 def test_missing_cells_stay_where_they_are(answers, classes):
-    reading = classes.read(answers, columns=classes.fitted.columns).in_order().one_by_one()
+    reading = read(classes, answers, columns=classes.fitted.columns).in_order().one_by_one()
     seen = []
 
     def compiled(model, reading, n_starts):
         seen.append(reading.rows.codes.copy())
-        return classes._compiled(model, reading, n_starts)
+        return kind_of(classes).compiled(classes, model, reading, n_starts)
 
     plan = replace(classes._run_.plan, starts=starts_of(classes.fitted), explore=False)
-    Replication(classes.fitted, reading, plan, compiled, classes._drawn_like).estimates([(1,), (2,)])
+    Replication(classes.fitted, reading, plan, compiled, kind_of(classes).drawn_like).estimates([(1,), (2,)])
     one, other = seen
     assert ((one < 0) == (reading.rows.codes < 0)).all()
     assert (one != other).any()
@@ -186,8 +190,8 @@ def test_labels_are_those_of_the_fit():
     rng = np.random.default_rng(3)
     X = np.concatenate([rng.normal(size=(40, 1)), rng.normal(4.0, 1.0, size=(30, 1))])
     model = VBMixture(2, n_init=2, random_state=0).fit(X)
-    swapping = Swapping(model.fitted, model.read(X), model._run_.plan, model._compiled, None)
-    draws = bootstrap_draws(swapping, model.evaluation(X), (0,), 6, None)
+    swapping = Swapping(model.fitted, read(model, X), model._run_.plan, partial(kind_of(model).compiled, model), None)
+    draws = bootstrap_draws(swapping, evaluation_of(model, X), (0,), 6, None)
     for name, value in (("means", model.means_), ("covariances", model.covariances_)):
         assert draws.parameters["gaussian"][name] == approx(np.tile(value, (6, *[1] * value.ndim)))
 
@@ -207,9 +211,9 @@ def test_rows_in_another_order_and_jobs_make_no_difference(answers, classes, kin
 
 
 def test_other_processes_make_the_same_draws(answers, classes):
-    reading = classes.read(answers, columns=classes.fitted.columns)
+    reading = read(classes, answers, columns=classes.fitted.columns)
     plan = replace(classes._run_.plan, starts=starts_of(classes.fitted), explore=False)
-    here = Replication(classes.fitted, reading, plan, classes._compiled, None)
+    here = Replication(classes.fitted, reading, plan, partial(kind_of(classes).compiled, classes), None)
     there = pickle.loads(pickle.dumps(here))
     assert np.array_equal(here.estimates([(4,)])[0][0], there.estimates([(4,)])[0][0])
 

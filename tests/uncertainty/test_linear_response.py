@@ -15,6 +15,7 @@ from skvbem.emissions import FactorGaussian, Gaussian, Poisson
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.families import Dirichlet, Gamma, Product
 from skvbem.families.hierarchical import Hierarchical
+from skvbem.fitting.evaluation import evaluation_of
 from skvbem.uncertainty.linear_response import (
     LinearResponse,
     LinearResponses,
@@ -102,7 +103,7 @@ def test_no_likelihood_tells_turns(kind, rng):
     model = kind(2, emission=groups, n_init=1, max_iter=2, tol=0, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        evaluation = model.fit(X).evaluation(X)
+        evaluation = evaluation_of(model.fit(X), X)
     model, natural = evaluation.model, (evaluation.model.prior + evaluation.fit("vb").statistics).expected_natural()
     turns = model.turns(natural)
     assert turns.shape[1] == 2 * (3 + 1)
@@ -140,7 +141,7 @@ def test_hidden_hyperparameters_take_part(kind, rng):
     if kind == "gaussian":
         X = rng.normal(4.0 * group[:, None], 1.0, size=(60, 2))
     estimator = (VBHMM if kind == "chain" else VBMixture)(2, emission=learned, random_state=0, tol=1e-9).fit(X)
-    evaluation = estimator.evaluation(X)
+    evaluation = evaluation_of(estimator, X)
     response = check_against_moved_priors(evaluation.model, evaluation.data, evaluation.fit("vb").statistics, rng)
     known = evaluation.model.prior.given_hyperparameters(evaluation.model.prior.hyperparameters(
         response.posterior.expected_natural()))  # fmt: skip
@@ -170,7 +171,7 @@ def test_the_covariance_of_logarithms_is_that_of_trigamma_functions(rng):
 def test_where_nothing_is_hidden_linear_response_is_the_posterior(rng):
     X = rng.poisson(3, size=(30, 1))
     model = VBMixture(1, emission="poisson", random_state=0).fit(X)
-    evaluation = model.evaluation(X)
+    evaluation = evaluation_of(model, X)
     response = LinearResponse.of(evaluation.model, evaluation.data, evaluation.fit("vb").statistics)
     assert response.covariance == approx(response.covariance_under_q, rel=1e-9)
     rates = response.posterior.blocks[1]
@@ -185,7 +186,7 @@ def test_draws_have_the_covariance_of_a_function_of_the_parameters(rng):
     group = rng.random(200) < 0.4
     X = (rng.random((200, 4)) < np.where(group, 0.85, 0.2)[:, None]).astype(int)
     model = VBMixture(2, emission="bernoulli", random_state=0, tol=1e-9).fit(X)
-    evaluation = model.evaluation(X)
+    evaluation = evaluation_of(model, X)
     response = LinearResponse.of(evaluation.model, evaluation.data, evaluation.fit("vb").statistics)
     natural = response.draws(40_000, np.random.default_rng(0))
     contrast = np.zeros(len(natural))
@@ -200,7 +201,7 @@ def test_a_saddle_is_refused(rng):
     group = rng.integers(0, 2, size=200)
     X = (rng.random((200, 4)) < np.where(group, 0.95, 0.05)[:, None]).astype(int)
     model = VBMixture(2, emission="bernoulli", n_init=2, random_state=0).fit(X)
-    evaluation = model.evaluation(X)
+    evaluation = evaluation_of(model, X)
     even = evaluation.model.expect(np.zeros((evaluation.model.n_cells, 1)), evaluation.data).statistics[:, 0]
     with pytest.raises(ValueError, match="needs a fit at a maximum of the lower bound"):
         LinearResponse.of(evaluation.model, evaluation.data, even)
@@ -213,7 +214,7 @@ def test_it_says_how_far_the_evidence_is_above_the_bound(seed):
     group = rng.random(2000) < 0.4
     X = (rng.random((2000, 4)) < np.where(group, 0.8, 0.3)[:, None]).astype(int)
     model = VBDiscreteDAG(latents=2, random_state=0, tol=1e-8).fit(X)
-    evaluation = model.evaluation(X)
+    evaluation = evaluation_of(model, X)
     response = LinearResponse.of(evaluation.model, evaluation.data, evaluation.fit("vb").statistics)
     sampled = model.log_evidence(X, kind="auto", error=0.01)
     assert model.lower_bound_ + response.above_the_bound + np.log(2) == approx(float(sampled), abs=0.04)
@@ -236,7 +237,7 @@ def test_optima_have_their_shares_of_the_posterior(seed):
     for method in ("draws", "linear_response"):
         weights = model.sample_posterior(X, 2000, method=method).parameters["tables"]["h0"]
         drawn[method] = np.mean(weights.min(axis=1) < 0.005)
-    evaluation = model.evaluation(X)
+    evaluation = evaluation_of(model, X)
     bounds = bounds_of(evaluation.model, evaluation.data, evaluation.ended_optima())
     assert 1 / np.exp(bounds - bounds[0]).sum() > 0.5
     assert drawn["linear_response"] == approx(drawn["draws"], abs=0.06)
@@ -245,7 +246,7 @@ def test_optima_have_their_shares_of_the_posterior(seed):
 def test_draws_of_other_optima_have_the_labels_of_the_fit(monkeypatch):
     """However the classes of another optimum are called."""
     X, model = fitted_by("classes, K = 3", 45)
-    evaluation = model.evaluation(X)
+    evaluation = evaluation_of(model, X)
     best, other = evaluation.ended_optima()[:, :2].T
     drawn = []
     for cells in evaluation.capabilities.relabelings.listed_relabelings(evaluation.hidden, 6):
@@ -263,7 +264,7 @@ def test_draws_of_other_optima_have_the_labels_of_the_fit(monkeypatch):
 def test_other_optima_that_are_saddles_are_passed_over(rng):
     group = rng.integers(0, 2, size=200)
     X = (rng.random((200, 4)) < np.where(group, 0.95, 0.05)[:, None]).astype(int)
-    evaluation = VBMixture(2, emission="bernoulli", n_init=2, random_state=0).fit(X).evaluation(X)
+    evaluation = evaluation_of(VBMixture(2, emission="bernoulli", n_init=2, random_state=0).fit(X), X)
     model, data = evaluation.model, evaluation.data
     even = model.expect(np.zeros((model.n_cells, 1)), data).statistics
     points = np.column_stack([evaluation.fit("vb").statistics, even])
@@ -279,7 +280,7 @@ def test_draws_have_the_labels_that_the_fit_published():
     """States of this chain, of which one optimum is kept, changed their places after the fit."""
     X = datasets.load_earthquakes().data
     model = VBHMM(3, emission="poisson", random_state=0).fit(X)
-    evaluation = model.evaluation(X)
+    evaluation = evaluation_of(model, X)
     assert evaluation.ended_optima().shape[1] == 1
     rates = model.sample_posterior(X, 2000, method="linear_response").parameters["poisson"]["rates"]
     assert np.median(rates, axis=0) == approx(model.parameters_["poisson"]["rates"], rel=0.05)

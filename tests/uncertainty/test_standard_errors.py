@@ -9,6 +9,7 @@ from skvbem import VBHMM, VBDiscreteDAG, VBMixture, blocks_of
 from skvbem.emissions import Gaussian
 from skvbem.errors import TooLargeError
 from skvbem.estimators import StandardErrors
+from skvbem.fitting.evaluation import at_draw
 
 pd = pytest.importorskip("pandas")
 approx = pytest.approx
@@ -206,7 +207,7 @@ def test_hidden_hyperparameters_are_integrated_out():
 
     def log_posterior(free):
         point = prior.from_unconstrained(free)
-        at = model._at(prior.natural(point))
+        at = at_draw(model, prior.natural(point))
         return at.score_samples(X).sum() + float(prior.log_density_as_prior(point))
 
     def parameters(free):

@@ -6,6 +6,7 @@ import pytest
 from skvbem import VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_coleman_panel
 from skvbem.emissions import Gaussian
+from skvbem.fitting.evaluation import evaluation_of
 from skvbem.vbem.contenders import ALONE, Contender, Proposals
 from skvbem.vbem.driver import Race, run
 from skvbem.vbem.exploration import Explorer
@@ -141,8 +142,8 @@ def test_no_optimum_is_kept_twice(seed):
     X = load_coleman_panel(as_frame=True).data
     edges = [("member", "A"), ("member", "C"), ("attitude", "B"), ("attitude", "D"), ("member", "attitude")]
     model = VBDiscreteDAG(edges, latents={"member": 2, "attitude": 2}, random_state=seed).fit(X)
-    optima = model.evaluation(X).ended_optima()
-    ascent = model._run_.plan.method.ascent(model._fitted_.model, model.evaluation(X).data, VB, 1)
+    optima = evaluation_of(model, X).ended_optima()
+    ascent = model._run_.plan.method.ascent(model._fitted_.model, evaluation_of(model, X).data, VB, 1)
     ends = run(ascent, optima, tol=1e-8, max_iter=5000).objective
     assert np.all(np.diff(ends) < -0.01)
     assert ends[0] == approx(model.lower_bound_, abs=1e-3)

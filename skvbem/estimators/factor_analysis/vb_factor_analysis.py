@@ -19,7 +19,7 @@ from skvbem.estimators.mixture.kind import impute_rows, rows_of_question, sample
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.factor_analysis import FittedFactorAnalysis
 from skvbem.fitted.rotations import ROTATIONS
-from skvbem.fitting.evaluation import evaluation, read_again, scored
+from skvbem.fitting.evaluation import evaluation_of, read_again, scored
 from skvbem.fitting.fit import generator_of
 from skvbem.reading.rows import TableReading
 from skvbem.reports.fit_indices import FitIndices, fit_indices, saturated_model
@@ -515,7 +515,7 @@ class VBFactorAnalysis(VBEstimator):
         """
         check_is_fitted(self)
         reading = self._in_memory("fit_indices", X, sample_weight)
-        fits = evaluation(self, reading)
+        fits = evaluation_of(self, reading)
         most_likely, bic = self._most_likely(fits), scored(self, fits, "bic", {})
         return fit_indices(
             reading,

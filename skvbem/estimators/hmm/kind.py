@@ -21,7 +21,7 @@ from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.models.labels.seeding import with_known_labels
-from skvbem.models.sequences.data import HMMData
+from skvbem.models.sequences import HMMData
 from skvbem.optima.hmm import HMMMethod
 from skvbem.optima.labels import LabelStarts
 from skvbem.reading.column_groups import ColumnGroups

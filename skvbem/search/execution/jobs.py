@@ -20,8 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import cross_validate
 
 from skvbem.evidence import Evidence, EvidenceScorer, score_of
-from skvbem.fitting.evaluation import evaluate
-from skvbem.fitting.evaluation import evaluation as evaluation_at_hand
+from skvbem.fitting.evaluation import evaluate, evaluation_of
 from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
 from skvbem.search._candidates import candidate, candidate_to_look_at
@@ -299,7 +298,7 @@ class AllRowsJob(Job):
         fitted = time.perf_counter()
         evaluation = None
         if self.readings is not None and any(isinstance(each, EvidenceScorer) for each in self.scorers.values()):
-            evaluation = evaluation_at_hand(estimator, self.readings.of(estimator))
+            evaluation = evaluation_of(estimator, self.readings.of(estimator))
         scores = {
             name: score_of(evaluation, each.kind, each.options)
             if evaluation is not None and isinstance(each, EvidenceScorer)

@@ -24,6 +24,8 @@ from skvbem import VBHMM, StructureSearchCV, VBMixture
 from skvbem.datasets import load_earthquakes, load_fetal_lamb
 from skvbem.emissions import Categorical, Gaussian
 from skvbem.evidence import certify_evidence, evidence_table
+from skvbem.fitting.evaluation import at_draw
+from skvbem.fitting.fit import read
 
 approx = pytest.approx
 DATA = Path(__file__).parents[2] / "data"
@@ -493,7 +495,7 @@ def test_forecasts_average_over_draws_of_the_parameters(counted_chain):
     fit, X = counted_chain
     draws = fit.sample_posterior(X, 30, method="linear_response")
     ahead = fit.forecast(X, n_steps=2, level=0.9, draws=draws)
-    each = [fit._at(natural) for natural in draws.natural.T]
+    each = [at_draw(fit, natural) for natural in draws.natural.T]
     of_draws = [(one.forecast(X, n_steps=2), one.parameters_["poisson"]["rates"][:, 0]) for one in each]
     assert ahead.state_probabilities == approx(np.mean([one.state_probabilities for one, _ in of_draws], axis=0))
     expected = np.array([one.expected["x0"] for one, _ in of_draws])
@@ -521,7 +523,7 @@ def drawn_from(fit):
 
 def set_point(fit):
     """The estimator at its published parameters, which it takes for known."""
-    return fit._at(fit.fitted.natural("mean"))
+    return at_draw(fit, fit.fitted.natural("mean"))
 
 
 def test_forecasts_refuse_draws_of_another_model(counted_chain):
@@ -863,7 +865,7 @@ def test_a_warm_start_is_the_e_step_of_the_last_fit(rng):
     with pytest.warns(ConvergenceWarning):
         last.fit(codes)
     fitted = last._fitted_
-    rows = last.read(codes)
+    rows = read(last, codes)
     data = rows.compiled(fitted.model)
     natural = fitted.posterior.expected_natural()[:, None]
     expected = fitted.model.expect(natural, data).statistics[:, 0]

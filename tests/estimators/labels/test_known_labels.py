@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBMixture, blocks_of, load, save
 from skvbem.emissions import FactorGaussian, Gaussian
+from skvbem.fitting.evaluation import evaluation_of, simulated
 from skvbem.graphs.dag import DAG
 
 EXACTLY = {"random_state": 0, "tol": 1e-10}
@@ -176,7 +177,7 @@ def test_states_are_fixed_in_the_forward_backward_pass():
     """ln Z and posteriors of states at a point, by maximum likelihood, against all paths through the known states."""
     rows, known = np.array([[0, 1, 2, 0, 2, 1, 1]]).T, np.array([-1, 1, -1, -1, 0, -1, 2])
     hmm = VBHMM(3, emission="categorical", method="ml", random_state=0, max_iter=3, tol=1e3).fit(rows, labels=known)
-    evaluation = hmm.evaluation(rows, labels=known)
+    evaluation = evaluation_of(hmm, rows, labels=known)
     natural = evaluation.model.prior.natural(hmm.fitted.point)
     first, pairs, tables = hmm.startprob_, hmm.transmat_, hmm.parameters_["categorical"]["probabilities"][:, 0]
     total, states = 0.0, np.zeros((7, 3))
@@ -333,7 +334,7 @@ def test_scores_draws_and_reports_need_the_labels_again(blobs, model, tmp_path):
     np.testing.assert_allclose(means, model.means_, atol=0.5)
     assert "a" in str(model.summary(rows, labels=names, method="linear_response"))
     with pytest.raises(ValueError, match="bootstrap of kind='nonparametric' keeps rows and labels together"):
-        model.simulated(rows, labels=names)
+        simulated(model, rows, labels=names)
     save(model, tmp_path / "model.fit")
     loaded = [pickle.loads(pickle.dumps(model)), load(tmp_path / "model.fit")]
     for again in loaded:

@@ -12,6 +12,8 @@ from sklearn.base import clone
 from skvbem import Blocks, VBDiscreteDAG, VBMixture, blocks_of
 from skvbem.blocks import is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Gaussian
+from skvbem.fitting.fit import read
+from skvbem.fitting.kind import kind_of
 from skvbem.models.mixture.model import MixtureAscent
 from skvbem.vbem.posteriors import VB
 
@@ -106,7 +108,7 @@ def test_one_weight_decides_whether_all_are_whole(rng):
             given = weight.copy()
             given[at] = value
             model = mixture("diag").fit(blocks, sample_weight=given)
-            rows = model.read(blocks, None, given, columns=model.fitted.columns)
+            rows = read(model, blocks, None, given, columns=model.fitted.columns)
             assert rows.compiled(model._fitted_.model).has_whole_weights == whole
 
 
@@ -117,7 +119,7 @@ def test_many_rows_of_which_starts_choose_some(rng):
     whole, in_blocks = clone(model).fit(X), clone(model).fit(blocks_of(cut(X, [10, 4000, 4100])))
     starts = [
         fit._run_.plan.starts(
-            MixtureAscent(fit._fitted_.model, fit._compiled(fit._fitted_.model, fit.read(data), 2), VB)
+            MixtureAscent(fit._fitted_.model, kind_of(fit).compiled(fit, fit._fitted_.model, read(fit, data), 2), VB)
         )
         for fit, data in ((whole, X), (in_blocks, blocks_of(cut(X, [10, 4000, 4100]))))
     ]

@@ -5,6 +5,8 @@ import pytest
 
 from skvbem import DAG, VBDiscreteDAG
 from skvbem.datasets import load_zoo
+from skvbem.fitting.fit import read
+from skvbem.fitting.kind import kind_of
 from skvbem.models import DiscreteDAG
 from skvbem.models.network.moves import StatesSharedOut
 
@@ -118,5 +120,5 @@ def test_what_a_row_leaves_hidden_at_times_is_no_latent():
     """Moves change what no row observes: a missing cell does not make a column a latent."""
     X = [[0, 1, None], [1, 1, 0], [0, 0, 1], [1, None, 0]] * 5
     model = VBDiscreteDAG(latents=3, random_state=0).fit(X)
-    reading = model.read(X)
-    assert model._compiled(model._fitted_.model, reading, 1).latents == (0,)
+    reading = read(model, X)
+    assert kind_of(model).compiled(model, model._fitted_.model, reading, 1).latents == (0,)
