@@ -135,6 +135,7 @@ __getattr__, __dir__ = names_on_demand(
         "evidence",
         "families",
         "fitted",
+        "fitting",
         "formats",
         "graphs",
         "models",

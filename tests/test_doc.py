@@ -151,7 +151,7 @@ def test_names_in_running_text_become_links(monkeypatch):
         assert code_links.meaning_of(text, meant) == "skvbem.VBMixture"
     assert code_links.meaning_of("VBMixture.predict", meant) == "skvbem.VBMixture.predict"
     assert code_links.meaning_of("VBMixture.lower_bound_", meant) == "skvbem.VBMixture"
-    for text in ("certify_evidence", "skvbem.evidence.user_functions.certify_evidence"):
+    for text in ("certify_evidence", "skvbem.reports.evidence_tables.certify_evidence"):
         assert code_links.meaning_of(text, meant) == "skvbem.evidence.certify_evidence"
     for text in ("skvbem.evidence.certify.certify_evidence", "skvbem.evidence.exact.exact"):  # by their whole names
         assert code_links.meaning_of(text, meant) == text

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skvbem.fitting.kind import kind_of
+from skvbem.fitting.evaluation import fit_at_hand
+from skvbem.uncertainty.intervals import default_draws
 from skvbem._names import did_you_mean
 
 
@@ -114,5 +117,6 @@ def intervals_to_draw(estimator, X, draws, level: float | None) -> DrawnInterval
         return None
     if draws is None:
         is_density = estimator.fitted.form.density
-        draws = estimator.draws_that_suit(X) if is_density else estimator.standard_errors(X)
+        fallback = kind_of(estimator).intervals_without_draws
+        draws = default_draws(fit_at_hand(estimator, X), fallback) if is_density else estimator.standard_errors(X)
     return DrawnIntervals(draws.intervals(level), level, draws.method)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skvbem.fitting.fit import read
 from skvbem.plotting.choice import column_positions, shown_components
 from skvbem.plotting.display import MIXTURES, Display, check_drawable, check_share
 from skvbem.plotting.labels import INK, percent, plain_axes, series
@@ -104,7 +105,8 @@ class ComponentsDisplay(Display):
         """
         check_drawable(estimator, MIXTURES, cls.__name__)
         check_share("mass", mass, cls.__name__)
-        fitted, values = estimator.asked(X)
+        fitted = estimator.fitted
+        ((values, _),) = read(estimator, X, columns=fitted.columns).blocks
         at, pair = _two_measurements(cls.__name__, features, fitted.groups)
         group = fitted.groups.groups[at]
         pair_at = [group.names.index(name) for name in pair]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
+from skvbem.fitting.fit import read
 from skvbem.plotting.choice import intervals_to_draw
 from skvbem.plotting.display import FACTORS, SYSTEMS, Display, Panels, check_drawable, check_share
 from skvbem.plotting.labels import INK, QUIET, add_scale, ink_on, plain_axes, series, write_names
@@ -320,7 +321,8 @@ class ScoresDisplay(Display):
                 f"{factors!r} instead."
             )
         check_share("mass", mass, cls.__name__)
-        fitted, values = estimator.asked(X)
+        fitted = estimator.fitted
+        ((values, _),) = read(estimator, X, columns=fitted.columns).blocks
         scores, covariances = fitted.scores(values)
         names = [f"factor {k}" for k in pair]
         return cls(scores[:, pair], covariances[:, pair][:, :, pair], names, labels=labels, mass=mass).plot(ax=ax)

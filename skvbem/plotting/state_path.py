@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skvbem.fitting.fit import read
 from skvbem.plotting.choice import states_in_order
 from skvbem.plotting.display import CHAINS, Panels, check_drawable
 from skvbem.plotting.labels import FAINT, INK, QUIET, plain_axes, shortened, state_color
@@ -133,7 +134,8 @@ class StatePathDisplay(Panels):
         owner = cls.__name__
         check_drawable(estimator, CHAINS, owner)
         states = states_in_order(estimator, order, owner)
-        fitted, reading, _ = estimator.asked(X, sequence_id, lengths)
+        fitted = estimator.fitted
+        reading = read(estimator, X, columns=fitted.columns, sequence_id=sequence_id, lengths=lengths)
         sequences = reading.sequences
         check_is_sequence(sequence, sequences, owner)
         time_label = None if times is None else getattr(times, "name", None)
@@ -141,7 +143,7 @@ class StatePathDisplay(Panels):
             times = times_of_sequence(times, sequences, sequence, owner)
         one = sequences.only(sequence)
         path, state_probs = estimator.predict(one), estimator.predict_proba(one)
-        tracks = tracks_of(fitted, estimator.read(one, columns=fitted.columns).values, path, features, owner)
+        tracks = tracks_of(fitted, read(estimator, one, columns=fitted.columns).values, path, features, owner)
         ordered_by = order if isinstance(order, str) else None
         return cls(
             path, state_probs, tracks, states=states, times=times, time_label=time_label, ordered_by=ordered_by

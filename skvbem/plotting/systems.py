@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skvbem.fitting.fit import read
+from skvbem.fitting.kind import kind_of
 from skvbem.plotting.display import SYSTEMS, Display, Panels, check_drawable, check_share
 from skvbem.plotting.labels import FAINT, INK, QUIET, label_at_right, plain_axes, series, shortened
 from skvbem.plotting.tracks import check_is_sequence, columns_to_draw, edges_of, positions_of, times_of_sequence
@@ -155,7 +157,7 @@ class ForecastDisplay(Panels):
             check_share("level", level, owner)
         fitted = estimator.fitted
         where = {"sequence_id": sequence_id, "lengths": lengths, "inputs": inputs, "output_inputs": output_inputs}
-        sequences = estimator.read(X, columns=fitted.columns, **where).sequences
+        sequences = read(estimator, X, columns=fitted.columns, **where).sequences
         check_is_sequence(sequence, sequences, owner)
         time_label = None if times is None else getattr(times, "name", None)
         if times is not None:
@@ -164,7 +166,8 @@ class ForecastDisplay(Panels):
         future = {"future_inputs": future_inputs, "future_output_inputs": future_output_inputs}
         forecasts = [estimator.forecast(one, n_steps, level=level, **future) for level in sorted(levels)]
         _, variance = estimator.impute(one, return_variance=True)
-        _, reading, data = estimator.asked(one)
+        reading = read(estimator, one, columns=fitted.columns)
+        data = kind_of(estimator).compiled(estimator, fitted.model, reading, 1)
         states = fitted.smoothed(data, fitted.natural("mean"))
         expected = fitted.matrices.output(states.mean, reading.output_inputs)
         names = fitted.names

@@ -14,6 +14,7 @@ from skvbem import VBDiscreteDAG, VBMixture
 from skvbem.datasets import load_carcinoma
 from skvbem.errors import TooLargeError
 from skvbem.evidence import get_score
+from skvbem.fitting.evaluation import fit_at_hand
 from skvbem.testing.capabilities import deviations, evaluations
 
 N_RUNS = 60
@@ -46,7 +47,7 @@ def test_where_the_first_row_leaves_few_more_particles_see_it():
     """Still without bias: of 256 particles less than one in twenty is left by the first row, in every run."""
     X, model = measured_far_from_the_prior()
     exact = model.log_evidence(X, kind="importance_gibbs", n_draws=16_384).value
-    evaluation, score = model.evaluation(X), get_score("smc_data")
+    evaluation, score = fit_at_hand(model, X).evaluation, get_score("smc_data")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = [
@@ -87,7 +88,7 @@ def test_memory_is_planned():
     """What is refused is refused with the estimate, which what is held comes near to; populations grow no further."""
     X = load_carcinoma().data
     model = VBDiscreteDAG(latents=2, random_state=0).fit(X)
-    evaluation = model.evaluation(X)
+    evaluation = fit_at_hand(model, X).evaluation
     evaluation.max_memory = 8 * (6 * evaluation.model.n_cells + 16) * 300 + 16 * 118
     with pytest.raises(TooLargeError, match="'smc_data' with 301 particles on data that count 118 would take"):
         get_score("smc_data")(evaluation, n_particles=301)

@@ -16,7 +16,7 @@ from skvbem.datasets import load_carcinoma
 from skvbem.emissions import Gaussian, Poisson
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, certify_evidence, get_score, score_of
-from skvbem.fitting.evaluation import simulated
+from skvbem.fitting.evaluation import evaluation_of, simulated
 from skvbem.models import capabilities_of
 from skvbem.models.mixture.marginals import responsibilities as responsibilities_of
 
@@ -323,7 +323,7 @@ def test_an_empty_component_casts_doubt_or_costs_what_its_prior_says(rng):
     """Nothing but the prior holds an empty component: no crash, and a maximum in all directions."""
     X = rng.normal(size=(60, 2))
     found = VBMixture(4, emission=Gaussian(**KNOWN), random_state=0).fit(X)
-    value = score_of(found.evaluation(X), "laplace", {})
+    value = score_of(evaluation_of(found, X), "laplace", {})
     assert np.isfinite(value.value)
     assert value.details["variant"] == "full" or value.doubts
 

@@ -19,7 +19,7 @@ from skvbem.estimators.mixture.kind import impute_rows, rows_of_question, sample
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.factor_analysis import FittedFactorAnalysis
 from skvbem.fitted.rotations import ROTATIONS
-from skvbem.fitting.evaluation import evaluation_of, read_again, scored
+from skvbem.fitting.evaluation import evaluation_of, fit_at_hand, read_again, scored
 from skvbem.fitting.fit import generator_of
 from skvbem.reading.rows import TableReading
 from skvbem.reports.fit_indices import FitIndices, fit_indices, saturated_model
@@ -468,7 +468,7 @@ class VBFactorAnalysis(VBEstimator):
         check_is_fitted(self)
         check_level("loadings_interval", level)
         check_method("loadings_interval", method)
-        self._at_hand(X).check_is_density("loadings_interval")
+        fit_at_hand(self, X).check_is_density("loadings_interval")
         check_count("n_draws", "loadings_interval", n_draws)
         if method == "vb":
             natural = drawn_from_q(self._fitted_, int(n_draws), generator_of(self, random_state))

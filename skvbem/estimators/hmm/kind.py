@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions import Emission
-from skvbem.emissions.specifications.base import floats, positive
+from skvbem.emissions.specification import floats, positive
 from skvbem.estimators.labels import LabelKind, check_size, resolve_emission_prior, responsibilities_of
 from skvbem.estimators.sequences import read_steps
 from skvbem.fitted.hmm import FittedHMM

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._arguments import check_count
 from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.emissions import Emission
-from skvbem.emissions.specifications.base import positive
+from skvbem.emissions.specification import positive
 from skvbem.errors import check_memory
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import LabelKind, check_size, come_in_blocks, resolve_emission_prior, responsibilities_of
