@@ -55,6 +55,7 @@ __all__ = [
     "StrOptions",
     "SuggestingMixin",
     "check_feature_names_in",
+    "check_parameters",
     "check_sample_weight",
     "fit_context",
     "has_shared_memory",
@@ -164,6 +165,11 @@ class SuggestingMixin:
             if not hint:
                 raise
             raise InvalidParameterError(f"{error}{hint}") from None
+
+
+def check_parameters(estimator) -> None:
+    """Refuse parameters of an estimator that break its constraints."""
+    estimator._validate_params()
 
 
 #: The constraint on `n_jobs`: workers, or counted from all of them backwards.

@@ -173,7 +173,7 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
     @fit_context(prefer_skip_nested_validation=True)
     def _partial_fit(self, X, sample_weight, **where) -> Self:
         """Take one more batch; the first one is fitted."""
-        if not hasattr(self, "_fitted_"):
+        if "_fitted_" not in vars(self):
             self._fit(X, None, sample_weight, **where)
             self.batch_lower_bound_ = self.lower_bound_
             return self

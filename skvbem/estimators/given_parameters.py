@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._compat import check_parameters
 from skvbem._names import did_you_mean
 from skvbem.emissions import Emission
-from skvbem.fitting.fit import is_of_data, published
+from skvbem.fitting.fit import attributes_of, is_of_data, published
 from skvbem.fitting.kind import kind_of
 from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.emission_groups import EmissionReader, is_list_of_emissions
@@ -108,12 +109,12 @@ def fit_of_parameters(estimator, parameters, columns, point_of_labels: Callable[
     point_of_labels : callable of model
         Points of the first blocks of its prior, those of the labels.
     """
-    estimator._validate_params()
+    check_parameters(estimator)
     kind, given = kind_of(estimator), given_emission(estimator, parameters, columns, estimator.n_components)
     model = kind.model_of(estimator, given.reading, given.emission, estimator.n_components)
     point = (*point_of_labels(model), given.point)
     fitted = kind.fitted(given.reading.columns, model, ML, np.zeros(model.n_cells), given=point)
-    state = {**given.reading.names, **kind.attributes(fitted)}
+    state = {**given.reading.names, **attributes_of(estimator, fitted)}
     estimator.__dict__ = published(estimator, {name: each for name, each in state.items() if not is_of_data(name)})
     return estimator
 

@@ -134,11 +134,10 @@ class LabelKind(Kind):
         """Names of the labels that were given."""
         return {} if reading.labels is None else {"names": tuple(reading.labels.names)}
 
-    def attributes(self, fitted: FittedEmissions) -> dict[str, Any]:
+    def attributes(self, fitted: Any) -> dict[str, Any]:
         """The columns, and their parameters given the label."""
         groups = fitted.groups.groups
         state: dict[str, Any] = {
-            "_fitted_": fitted.of_rows(),
             "parameters_": {group.name: each for group, each in zip(groups, fitted.parameters())},
             "groups_": {group.name: list(group.names) for group in groups},
             "categories_": {
@@ -152,7 +151,7 @@ class LabelKind(Kind):
         named = {"component_names_": fitted.component_names} if fitted.names else {}
         return state | named | fitted.hyperparameters()
 
-    def data_attributes(self, fitted: FittedEmissions, reading, data, before: Mapping | None) -> dict[str, Any]:
+    def data_attributes(self, fitted: Any, reading, data, before: Mapping | None) -> dict[str, Any]:
         """Use of the labels: in use, empty, duplicates."""
         natural, _ = fitted.form.of(fitted.model.prior, fitted.statistics[:, None])
         model, rows = of_rows_alone(fitted.model, data)

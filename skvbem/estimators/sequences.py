@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_count, check_level
 from skvbem._compat import output_of
@@ -107,8 +106,7 @@ def drawn_sequences(estimator, columns: Sequence[np.ndarray], lengths: np.ndarra
 
 def steps_of_question(estimator, X, **where) -> tuple[Any, Any, Any]:
     """The fit, sequences that it is asked about as read, and these as the model takes them."""
-    check_is_fitted(estimator)
-    fitted = estimator._fitted_
+    fitted = estimator.fitted
     reading = read(estimator, X, columns=fitted.columns, **where)
     return fitted, reading, kind_of(estimator).compiled(estimator, fitted.model, reading, 1)
 

@@ -54,6 +54,10 @@ class Fitted:
     def continues(self, columns, model) -> bool:
         """Whether statistics of a fit of another model to columns so read mean the same."""
 
+    def for_new_rows(self) -> Self:
+        """The fit as it answers about rows of which nothing is known beside X."""
+        return self
+
     def known_from(self, reading: Any) -> Self:
         """The fit with what its data say of their hidden variables, such as known labels; without any as it is."""
         return self

@@ -60,8 +60,8 @@ class FittedEmissions(Fitted):
         """The emission of the groups."""
         return self.model.emission
 
-    def of_rows(self) -> Self:
-        """The fit as it is asked about rows whose labels are not known."""
+    def for_new_rows(self) -> Self:
+        """The fit as it answers about rows whose labels are not known."""
         emission, _ = without_labels(self.emission, [])
         return replace(self, model=self.model.with_emission(emission))
 

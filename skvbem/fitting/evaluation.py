@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import IterationReport, warn
+from skvbem._compat import IterationReport, check_parameters, warn
 from skvbem.errors import EvidenceWarning
 from skvbem.evidence import Evidence, Score, score_of
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.base import Fitted, FittedRun
-from skvbem.fitting.fit import FIXED_BY_FIRST_BATCH, published, read, seed_of, solve
+from skvbem.fitting.fit import FIXED_BY_FIRST_BATCH, attributes_of, published, read, seed_of, solve
 from skvbem.fitting.kind import kind_of
 from skvbem.reading.base import Reading
 from skvbem.uncertainty.draws import FitAtHand
@@ -26,7 +25,7 @@ from skvbem.vbem import posteriors
 
 def evaluate(estimator, reading: Reading) -> Evaluation:
     """The fit of an estimator to a reading, as scores take it; it is not published, and nothing is warned of."""
-    estimator._validate_params()
+    check_parameters(estimator)
     kind_of(estimator).check(estimator, reading)
     solved = solve(estimator, read(estimator, reading), IterationReport(None, None))
     return _assembled(estimator, solved.fitted, solved.run, solved.data, None)
@@ -53,9 +52,8 @@ def evaluation_of(estimator, X, sample_weight=None, random_state=None, **where) 
     ValueError
         If these are other data, or the estimator was updated by `partial_fit`.
     """
-    check_is_fitted(estimator)
     reading, run = read_again(estimator, X, sample_weight, **where), run_of(estimator)
-    fitted = estimator._fitted_.known_from(reading)
+    fitted = estimator.fitted.known_from(reading)
     kind = kind_of(estimator)
     data = kind.compiled(estimator, fitted.model, reading, run.plan.n_starts)
     return _assembled(estimator, fitted, run, kind.settled(data, run.fit), random_state)
@@ -63,18 +61,24 @@ def evaluation_of(estimator, X, sample_weight=None, random_state=None, **where) 
 
 def run_of(estimator) -> FittedRun:
     """The run that made the fit at hand; a ValueError if there is none."""
-    estimator._fitted_.check_was_found("A score, bootstrap or posterior", type(estimator).__name__)
-    if not hasattr(estimator, "_run_"):
+    estimator.fitted.check_was_found("A score, bootstrap or posterior", type(estimator).__name__)
+    run = last_run(estimator)
+    if run is None:
         raise ValueError(
             f"Scores of the evidence need one fit to all data; this {type(estimator).__name__} was updated by "
             "partial_fit. Its 'batch_lower_bound_' bounds the last batch given the past. Fit all data for a score."
         )
-    return estimator._run_
+    return run
+
+
+def last_run(estimator) -> FittedRun | None:
+    """The run that made the fit at hand; None where batches came after it."""
+    return vars(estimator).get("_run_")
 
 
 def read_again(estimator, X, sample_weight=None, **where) -> Reading:
     """The data of the fit as they were read then; a ValueError if these are other data."""
-    fitted, owner = estimator._fitted_, type(estimator).__name__
+    fitted, owner = estimator.fitted, type(estimator).__name__
     reading = read(estimator, X, None, sample_weight, columns=fitted.columns, **where)
     if reading.fingerprint == run_of(estimator).fingerprint:
         return reading
@@ -90,8 +94,7 @@ def read_again(estimator, X, sample_weight=None, **where) -> Reading:
 
 def simulated(estimator, X, sample_weight=None, random_state=None, **where) -> tuple[Evaluation, np.ndarray]:
     """A VB fit to data simulated like X from parameters drawn from the prior, and ln of these, (n_cells,)."""
-    check_is_fitted(estimator)
-    kind, fitted, run = kind_of(estimator), replace(estimator._fitted_, form=posteriors.VB), run_of(estimator)
+    kind, fitted, run = kind_of(estimator), replace(estimator.fitted, form=posteriors.VB), run_of(estimator)
     like = read(estimator, X, None, sample_weight, columns=fitted.columns, **where)
     if like.are_in_blocks:
         raise TypeError("Data can be simulated only like rows in memory; X comes in blocks. Give one block.")
@@ -135,8 +138,7 @@ def _assembled(estimator, fitted: Fitted, run: FittedRun, data, random_state) ->
 
 def fit_at_hand(estimator, X, sample_weight=None, random_state=None, **where) -> FitAtHand:
     """The fit as the functions of `skvbem.uncertainty` take it; X is read when they need it."""
-    check_is_fitted(estimator)
-    run, fitted = getattr(estimator, "_run_", None), estimator._fitted_
+    run, fitted = last_run(estimator), estimator.fitted
     if isinstance(X, Reading):
         fitted = fitted.known_from(X)
     evaluate = None if X is None else partial(evaluation_of, estimator, X, sample_weight, random_state, **where)
@@ -147,14 +149,13 @@ def at_draw(estimator, natural: np.ndarray) -> Any:
     """An estimator with the parameters of a draw, natural parameters (n_cells,), in place of those of the fit."""
     other = copy(estimator)
     names = {name: value for name, value in vars(estimator).items() if name in FIXED_BY_FIRST_BATCH}
-    attributes = kind_of(estimator).attributes(estimator._fitted_.at(natural))
-    other.__dict__ = published(estimator, names | attributes)
+    other.__dict__ = published(estimator, names | attributes_of(estimator, estimator.fitted.at(natural)))
     return other
 
 
 def score_options(estimator, options: Mapping) -> dict[str, Any]:
     """Options of a score, tables of nodes among them as the points (n_cells,) that scores know."""
-    kind, fitted, owner = kind_of(estimator), estimator._fitted_, type(estimator).__name__
+    kind, fitted, owner = kind_of(estimator), estimator.fitted, type(estimator).__name__
     return {
         name: np.exp(kind.log_point(fitted, value, owner)) if isinstance(value, Mapping) else value
         for name, value in options.items()

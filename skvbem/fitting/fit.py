@@ -142,7 +142,7 @@ class Run:
         """Starts and limits of a model's fit; with `warm_start` from the last solution, if it is of such a model."""
         estimator, reading, data = self.estimator, self.reading, self.data
         kind, limits = kind_of(estimator), limits_of(estimator)
-        last = getattr(estimator, "_fitted_", None) if estimator.warm_start else None
+        last = vars(estimator).get("_fitted_") if estimator.warm_start else None
         if last is not None and last.continues(reading.columns, model):
             start = kind.start_from(last, model.with_known_hyperparameters(), data, reading)
             if model.prior.hyperprior is not None and self.form.prior_share:
@@ -176,6 +176,11 @@ def solve(estimator, reading: Any, report: IterationReport, *, warns: bool = Fal
     return Solved(fitted, kind.settled(data, fit), FittedRun(fit, plan, note), state)
 
 
+def attributes_of(estimator, fitted: Any) -> dict[str, Any]:
+    """The fit as the estimator keeps it, and the published attributes of its model."""
+    return {"_fitted_": fitted.for_new_rows(), **kind_of(estimator).attributes(fitted)}
+
+
 def state_of_fit(estimator, reading: Reading, solved: Solved) -> dict[str, Any]:
     """All attributes that a fit publishes."""
     kind, fit, fitted, data = kind_of(estimator), solved.run.fit, solved.fitted, solved.data
@@ -187,7 +192,7 @@ def state_of_fit(estimator, reading: Reading, solved: Solved) -> dict[str, Any]:
         "n_iter_": fit.n_iter,
         "converged_": fit.converged,
         "restarts_": Restarts.of(fit),
-        **kind.attributes(fitted),
+        **attributes_of(estimator, fitted),
         **solved.state,
         **kind.data_attributes(fitted, reading, data, None),
         "_run_": solved.run.of(reading, prior),
@@ -197,7 +202,7 @@ def state_of_fit(estimator, reading: Reading, solved: Solved) -> dict[str, Any]:
 
 def state_of_batch(estimator, X, sample_weight, where: Mapping[str, Any]) -> tuple[dict[str, Any], IterationReport]:
     """Attributes after one more batch, whose prior is the posterior of the fit [Beal (2.114)]; and its report."""
-    kind, before = kind_of(estimator), estimator._fitted_
+    kind, before = kind_of(estimator), estimator.fitted
     before.check_was_found("partial_fit", type(estimator).__name__)
     if not before.form.density:
         raise ValueError(
@@ -219,7 +224,7 @@ def state_of_batch(estimator, X, sample_weight, where: Mapping[str, Any]) -> tup
         "n_iter_": fit.n_iter,
         "converged_": fit.converged,
         "n_samples_": estimator.n_samples_ + data.total_weight,
-        **kind.attributes(fitted),
+        **attributes_of(estimator, fitted),
         **kind.data_attributes(fitted, reading, data, earlier),
     }
     return state, report

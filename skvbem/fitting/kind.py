@@ -147,10 +147,10 @@ class Kind(ABC):
         raise TypeError(f"Scores of {owner} take no parameters. Leave 'tables' out.")
 
 
-class Estimator(Protocol):
-    """The side of an estimator that the path of a fit sees, beside its parameters."""
+class HasKind(Protocol):
+    """An estimator of this library, as the path of a fit knows it beside its parameters."""
 
-    _kind: Kind
+    _kind: ClassVar[Kind]
 
 
 def find_kind(estimator: Any) -> Kind | None:
@@ -158,6 +158,6 @@ def find_kind(estimator: Any) -> Kind | None:
     return getattr(type(estimator), "_kind", None)
 
 
-def kind_of(estimator: Any) -> Kind:
-    """The kind of models that an estimator fits."""
+def kind_of(estimator: HasKind | Any) -> Any:
+    """The kind of models that an estimator fits, a `Kind`."""
     return estimator._kind

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skvbem.fitting.kind import kind_of
-from skvbem.fitting.evaluation import fit_at_hand
-from skvbem.uncertainty.intervals import default_draws
 from skvbem._names import did_you_mean
+from skvbem.fitting.evaluation import fit_at_hand
+from skvbem.fitting.kind import kind_of
+from skvbem.uncertainty.intervals import default_draws
 
 
 def shown_components(counts: np.ndarray) -> list[int]:

@@ -7,7 +7,6 @@ from itertools import combinations
 from math import log, prod
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from skvbem._tabular import named_values
 from skvbem.fitted.under_fit import Cells, UnderFit
@@ -92,8 +91,7 @@ class GoodnessOfFit:
 
 def goodness_of_fit(estimator, X, sample_weight=None, **where) -> GoodnessOfFit:
     """Fit indices of a fitted estimator on some data; see its method of this name."""
-    check_is_fitted(estimator)
-    fitted, kind = estimator._fitted_, kind_of(estimator)
+    fitted, kind = estimator.fitted, kind_of(estimator)
     reading = read(estimator, X, None, sample_weight, columns=fitted.columns, **where)
     if reading.are_in_blocks:
         raise TypeError("goodness_of_fit needs rows in memory; X comes in blocks. Give it one block.")

@@ -10,6 +10,7 @@ from typing import Any
 from skvbem._tabular import WIDTH, data_frame, html_table, text_table
 from skvbem.fitted.latent_states import LatentStates
 from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitting.evaluation import last_run
 from skvbem.fitting.fit import objective_name
 from skvbem.fitting.kind import kind_of
 from skvbem.uncertainty.intervals import ReportedIntervals
@@ -155,7 +156,7 @@ _METHODS = {"vb": "variational Bayes", "map": "the posterior mode (MAP)", "ml": 
 
 def summary(estimator, intervals: ReportedIntervals, level: float) -> Summary:
     """The report of a fitted estimator, with intervals of some mass."""
-    fitted, kind = estimator._fitted_, kind_of(estimator)
+    fitted, kind = estimator.fitted, kind_of(estimator)
     is_given = fitted.given is not None
     return Summary(
         f"{type(estimator).__name__}: {kind.title(fitted)}",
@@ -170,13 +171,13 @@ def summary(estimator, intervals: ReportedIntervals, level: float) -> Summary:
 
 def _facts(estimator) -> dict[str, Any]:
     """Data, prior, objective and steps of a fit, by name."""
-    fitted, run = estimator._fitted_, getattr(estimator, "_run_", None)
+    fitted, run = estimator.fitted, last_run(estimator)
     n_free, n = estimator.n_free_parameters_, getattr(estimator, "n_samples_", 0)
     if fitted.given is not None:
         return {"parameters": "given, and not fitted", "free parameters": n_free}
     form = fitted.form
     facts: dict[str, Any] = {"fitted by": _METHODS[form.name] + " in probabilities" * bool(form.lowered_by)}
-    if run is None:
+    if run is None or run.extent is None:
         facts["data"] = f"rows of total weight {n:g}, in batches"
         facts["lower bound of the last batch"] = estimator.batch_lower_bound_
     else:
@@ -197,8 +198,8 @@ def _reservations(estimator) -> list[str]:
     reasons, n_free = [], estimator.n_free_parameters_
     if not estimator.converged_:
         reasons.append("The fit has not converged: raise 'max_iter'.")
-    if hasattr(estimator, "_run_"):
+    if last_run(estimator) is not None:
         reasons += estimator.restarts_.doubts()
     if n_free > estimator.n_samples_:
         reasons.append(f"There are more free parameters ({n_free:,}) than rows.")
-    return [*reasons, *kind_of(estimator).reservations(estimator._fitted_)]
+    return [*reasons, *kind_of(estimator).reservations(estimator.fitted)]

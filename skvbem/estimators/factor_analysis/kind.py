@@ -73,11 +73,11 @@ class FactorKind(MixtureKind):
         """Starts from principal components, and from loadings drawn."""
         return FactorStarts(estimator.init, estimator.n_init, seed)
 
-    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> FactorStarts:
+    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> Any:
         """As many starts, the first from principal components."""
         return FactorStarts("auto", plan.n_starts, seed)
 
-    def start_from(self, last: FittedFactorAnalysis, model: Mixture, data, reading: TableReading) -> np.ndarray:
+    def start_from(self, last: Any, model: Mixture, data, reading: TableReading) -> np.ndarray:
         """Statistics under the loadings of the last solution."""
         point = point_of(cast(FactorAnalyzer, model.emission), last.emission.parameters(last.point[-1]))
         return statistics_at(model, model.prior.blocks[-1].natural(point)[:, None], data)[:, 0]
@@ -99,7 +99,7 @@ class FactorKind(MixtureKind):
         """Columns without noise."""
         return [_heywood(fitted.near_floor)] if fitted.near_floor else []
 
-    def attributes(self, fitted: FittedFactorAnalysis) -> dict[str, Any]:
+    def attributes(self, fitted: Any) -> dict[str, Any]:
         """Factors, loadings, noise."""
         parameters_found, correlations = fitted.as_found, fitted.correlations
         (parameters,) = fitted.named_parameters(fitted.point).values()

@@ -108,15 +108,15 @@ class HMMKind(LabelKind):
         labels = None if reading.labels is None else reading.labels.codes
         return model.statistics_of(with_known_labels(given[reading.order].T, labels).T, data)[:, None]
 
-    def start_from(self, last: FittedHMM, model: HMM, data: HMMData, reading: SequenceReading) -> np.ndarray:
+    def start_from(self, last: Any, model: HMM, data: HMMData, reading: SequenceReading) -> np.ndarray:
         """Statistics under the last solution."""
         return last.start_of(reading, model, data)
 
-    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> LabelStarts:
+    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> Any:
         """As many starts around rows that lie apart."""
         return LabelStarts("k-means++", plan.n_starts, seed, seeded_starts)
 
-    def attributes(self, fitted: FittedHMM) -> dict[str, Any]:
+    def attributes(self, fitted: Any) -> dict[str, Any]:
         """States, transitions and expected steps."""
         return {
             **super().attributes(fitted),

@@ -159,7 +159,6 @@ class LDSKind(Kind):
             prior = prior.given_hyperparameters(prior.hyperparameters(natural[:, 0]))
         transition, loading = (np.diagonal(np.linalg.inv(block.covariance[0])).copy() for block in prior.blocks[:2])
         return {
-            "_fitted_": fitted,
             **{f"{name}_": value for name, value in matrices._asdict().items()},
             "standardized_loadings_": fitted.standardized_loadings,
             "transition_precision_": transition,

@@ -145,7 +145,6 @@ class MixedNetworkKind(Kind):
         """Structure, latents, categories, tables and parameters."""
         groups = fitted.groups.groups
         return {
-            "_fitted_": fitted,
             "structure_": fitted.model.dag,
             "latent_names_": fitted.latents,
             "parameters_": fitted.named_parameters(fitted.point),

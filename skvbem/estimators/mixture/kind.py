@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_count
 from skvbem.blocks import Blocks, blocks_of, is_dask
@@ -45,8 +44,8 @@ class MixtureKind(LabelKind):
 
     method = MixtureMethod()
     fitted = FittedMixture
-    located_by = ("labels",)
-    prior_parameters = ("weight_concentration_prior_type", "weight_concentration_prior")
+    located_by: ClassVar[tuple[str, ...]] = ("labels",)
+    prior_parameters: ClassVar[tuple[str, ...]] = ("weight_concentration_prior_type", "weight_concentration_prior")
     label = "component"
 
     def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
@@ -160,17 +159,17 @@ class MixtureKind(LabelKind):
         ((*_, order),) = reading.arranged(model)
         return model.statistics_of(given if order is None else given[order], data)[:, None]
 
-    def start_from(self, last: FittedMixture, model: Mixture, data, reading: TableReading) -> np.ndarray:
+    def start_from(self, last: Any, model: Mixture, data, reading: TableReading) -> np.ndarray:
         """Statistics under the responsibilities of the last solution."""
         return model.statistics_of(
             (part for values, *_ in reading.arranged(model) for part in last.e_step(values)), data
         )
 
-    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> LabelStarts:
+    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> Any:
         """As many starts around rows that lie apart."""
         return LabelStarts("k-means++", plan.n_starts, seed, starts_of)
 
-    def attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+    def attributes(self, fitted: Any) -> dict[str, Any]:
         """Components, their weights and expected rows."""
         return {
             **super().attributes(fitted),
@@ -188,10 +187,9 @@ class MixtureKind(LabelKind):
 
 def rows_of_question(estimator, X) -> tuple[Any, list[np.ndarray]]:
     """The fit, and the values of a table that it is asked about, by group of columns."""
-    check_is_fitted(estimator)
     table = read_table(X, type(estimator).__name__)
     check_names(table, estimator)
-    fitted = estimator._fitted_
+    fitted = estimator.fitted
     return fitted, fitted.groups.values(table)
 
 
@@ -205,9 +203,8 @@ def impute_rows(X, fitted: Any, values: list[np.ndarray]) -> Any:
 
 def sample_rows(estimator, n_samples, random_state, given=None) -> tuple[Any, np.ndarray]:
     """Rows drawn from the predictive distribution of a new row, and the components behind them."""
-    check_is_fitted(estimator)
     check_count("n_samples", "sample", n_samples)
-    fitted = estimator._fitted_
+    fitted = estimator.fitted
     fitted.groups.check_covariates("sample", given)
     if given is not None:
         _, given = rows_of_question(estimator, given)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from skvbem._compat import warn
+from skvbem._compat import IterationReport, check_parameters, warn
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
 from skvbem.errors import DataWarning
@@ -108,12 +108,12 @@ class NetworkKind(Kind):
 
         The fit starts from rows completed otherwise, where there are any.
         """
-        estimator._validate_params()
+        check_parameters(estimator)
         check_exact(estimator)
         if estimator.ties:
             raise ValueError(f"A {type(estimator).__name__} with ties has no q(x) that bounds other structures.")
         model, kept = self.model(estimator, reading), reading.kept()
-        plan = replace(Run(estimator, reading, None, None).plan(model), inverse_temperatures=())
+        plan = replace(Run(estimator, reading, None, IterationReport(None, None)).plan(model), inverse_temperatures=())
         if start is not None:
             starts = self.method.statistics_to_start_from(start.statistics(model))[:, None]
             plan = replace(plan, starts=starts, explore=False)
@@ -178,7 +178,6 @@ class NetworkKind(Kind):
     def attributes(self, fitted: FittedNetwork) -> dict[str, Any]:
         """Structure, latents, categories and tables."""
         return {
-            "_fitted_": fitted,
             "structure_": fitted.model.dag,
             "latent_names_": fitted.latents,
             "categories_": fitted.encoder.categories_,

@@ -396,7 +396,7 @@ def _points_of_fits(job: Any, graphs: Graphs, settings: Sequence[Mapping], n: in
     fits = []
     for setting in settings:
         estimator: Any = job.candidate_of(setting)
-        evaluation = evaluate(estimator, job.readings.of(estimator))
+        evaluation: Any = evaluate(estimator, job.readings.of(estimator))
         fits.append((evaluation.model, evaluation.ended_optima()))
     columns = []
     for k in range(n):
