@@ -12,7 +12,7 @@ import numpy as np
 from skvbem._compat import StrOptions, warn
 from skvbem.blocks import Blocks, is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
-from skvbem.emissions.base import parts_of
+from skvbem.emissions.base import counts_factors, from_outside, parts_of
 from skvbem.emissions.outside import check_cells, check_shapes
 from skvbem.errors import DataWarning, TooLargeError
 from skvbem.families import Product
@@ -98,14 +98,14 @@ class LabelKind(Kind):
     def compiled(self, estimator, model, reading: Any, n_starts: int) -> Any:
         """Rows as the model takes them; an emission from outside the library is checked on the first of them."""
         data = reading.compiled(model)
-        if model.emission.is_from_outside:
+        if from_outside(model.emission):
             first = next(iter(data.chunks()))
             check_shapes(model.emission, first.table, model.prior.blocks[-1], model.n_components)
         return data
 
     def best_fit(self, estimator, model, data, reading, run) -> tuple[Any, FitPlan, Fit, dict]:
         """The best fit, of the best numbers of factors where these are to be chosen."""
-        if not model.emission.counts_factors:
+        if not counts_factors(model.emission):
             return super().best_fit(estimator, model, data, reading, run)
         make = partial(self.model_of, estimator, reading, n_components=model.n_components)
         model, plan, fit, moves = FactorNumbers(make, self.search(estimator, run)).run(model.emission)
@@ -280,7 +280,7 @@ def resolve_emission_prior(groups: ColumnGroups, emission: Emission, n_component
         prior = emission.default_prior(n_components, options=options)  # type: ignore[call-arg]
     of_groups = prior.blocks if isinstance(prior, Product) and len(options) > 1 else (prior,)
     for group, part, of_group in zip(groups.groups, parts, of_groups):
-        if part.is_from_outside:
+        if from_outside(part):
             check_cells(part, of_group, n_components)
         _check_prior(of_group, group.specification)
     return prior

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from skvbem._compat import warn
+from skvbem.emissions.base import counts_factors
 from skvbem.errors import DataWarning, StructureError
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import resolve_emission_prior
@@ -97,7 +98,7 @@ class MixedNetworkKind(Kind):
         of_tables.check_size()
         emissions, priors = {}, {}
         for group, emission in reading.emissions(dag):
-            if emission.counts_factors:
+            if counts_factors(emission):
                 raise ValueError(
                     f"n_factors='auto' of node {group.name!r} is a search that {owner} does not make. Give "
                     "FactorGaussian a number of factors, and compare bounds."
