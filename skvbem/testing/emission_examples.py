@@ -38,7 +38,8 @@ class EmissionExample:
     cells : callable, optional
         Takes a row and the number of a column, and returns the values of a missing cell; None for any float.
     conjugate : bool
-        Whether rows have statistics that are their own, as with missing cells they may not.
+        Whether rows have statistics that are their own: as with missing cells, or with more hidden in a row than its
+        component, they may not.
     for_data : callable, optional
         Takes rows, or `Blocks`, and weights, and returns the emission with its units of measure.
     options : mapping
@@ -118,19 +119,33 @@ def example_of(
 
         made = for_data(values)
         options = specification.prior_options(made, [f"x{k}" for k in range(values.shape[1])])
+    conjugate = made.is_conjugate(made.prepare(values))
     return EmissionExample(
-        made, values, n_components, log_density, cells, True, for_data, options, specification, refused
+        made, values, n_components, log_density, cells, conjugate, for_data, options, specification, refused
     )
 
 
 def with_gaps(example: EmissionExample, rng: np.random.Generator) -> EmissionExample:
-    """The example with a third of the cells missing; the first row whole, the second without any cell."""
-    values = example.values.copy()
-    gone = rng.random(values.shape) < 1 / 3
+    """The example with a third of the cells missing, or of the rows where these are whole or not at all.
+
+    The first row is whole, the second without any cell.
+    """
+    gone = rng.random(example.values.shape) < 1 / 3
     gone[0], gone[1:2] = False, True
-    values[gone] = missing_mark(values)
+    values = _without(example.values, gone)
+    try:
+        if example.for_data is not None:
+            example.for_data(values)
+    except ValueError:  # such as counts that share a total
+        values = _without(example.values, np.broadcast_to(gone[:, :1], gone.shape))
     conjugate = example.emission.is_conjugate(example.emission.prepare(values))
     return replace(example, values=values, conjugate=conjugate)
+
+
+def _without(values: np.ndarray, gone: np.ndarray) -> np.ndarray:
+    values = values.copy()
+    values[gone] = missing_mark(values)
+    return values
 
 
 # --- rows of data -----------------------------------------------------------------------------------------------------
