@@ -66,7 +66,8 @@ class ModelAscent(Generic[_Model]):
 
         With them the posterior at these statistics, if it is known, and ln Z of both, nats.
         """
-        expectation = self.model.expect(natural, self.data, self.n_threads)
+        parts = getattr(self.data, "parts", (self.data,))
+        expectation = self.model.e_step(natural, self.data, self.n_threads).over(parts)
         of_rows, log_normalizer = expectation.statistics, expectation.log_normalizer
         if self.hyperprior is None and expectation.expansion is None:
             return of_rows, None, log_normalizer

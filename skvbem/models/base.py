@@ -13,13 +13,15 @@ not here (families, forms, convergence, restarts, scores) no model needs to know
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from math import exp, floor, log
 from typing import Any, Protocol, Self
 
 import numpy as np
+
+from skvbem.blocks import map_reduce
 
 # Of each term of a sum, what rounding may add to it.
 _ROUNDING = 8 * np.finfo(float).eps
@@ -45,6 +47,81 @@ class Expectation:
     log_normalizer: np.ndarray
     is_exact: bool = True
     expansion: Any = None
+
+    def __add__(self, other: Expectation) -> Expectation:
+        """The outcome for the rows of both, in the coordinates of hidden variables that both have."""
+        log_normalizer = self.log_normalizer + other.log_normalizer
+        return Expectation(self.statistics + other.statistics, log_normalizer, self.is_exact and other.is_exact)
+
+
+@dataclass(frozen=True, eq=False)
+class EStep:
+    """The E step of a model at natural parameters as a value, which pickles: it goes to where rows are.
+
+    Called with compiled rows, a part of the data, it returns their sums, which `skvbem.blocks.map_reduce` adds. A model
+    whose sums are more than expectations has an E step of its own.
+
+    Parameters
+    ----------
+    model : LatentModel
+    natural : ndarray of shape (n_cells, n_lanes)
+    n_threads : int, default=1
+        Threads among which the rows of a part may be shared; the result does not depend on it.
+    """
+
+    model: LatentModel
+    natural: np.ndarray
+    n_threads: int = 1
+
+    def __call__(self, part: Any) -> Any:
+        """The sums of compiled rows."""
+        return self.model.expect(self.natural, part, self.n_threads)
+
+    def finished(self, sums: Any) -> Expectation:
+        """The outcome of the E step from the sums of all parts."""
+        return sums
+
+    def over(self, parts: Any) -> Expectation:
+        """The outcome of the E step for all rows, `Blocks` or a sequence of compiled parts."""
+        return self.finished(map_reduce(self, parts))
+
+
+@dataclass(frozen=True, eq=False)
+class DataInParts:
+    """Rows that were compiled part by part, perhaps elsewhere: what a fit asks of rows in one piece, of several.
+
+    Parameters
+    ----------
+    table : Table or None
+        Without rows; what an emission must know of all.
+    parts : Blocks or sequence
+        Compiled rows, the same whenever they are iterated.
+    n_rows : int
+    total_weight : float
+        The n of every score.
+    has_whole_weights : bool
+    """
+
+    table: Any
+    parts: Any
+    n_rows: int
+    total_weight: float
+    has_whole_weights: bool = True
+
+    #: Scores cannot look at rows one by one.
+    rows_are_in_memory = False
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def chunks(self) -> Iterator[Any]:
+        """The rows, for a pass over all of them, as many at a time as are in memory."""
+        return iter(self.parts)
+
+    def blocks(self, size: int) -> Iterator[tuple[Any, np.ndarray]]:
+        """Tables of at most so many rows, and the weights of these."""
+        for part in self.parts:
+            yield from part.blocks(size)
 
 
 class Expansion(Protocol):
@@ -112,6 +189,13 @@ class LatentModel(ABC):
             Threads among which rows may be shared; the result does not depend on it.
         """
 
+    def e_step(self, natural: np.ndarray, data: Any, n_threads: int = 1) -> EStep:
+        """The E step at natural parameters (n_cells, n_lanes) as a value: sums of a part, and the outcome of all.
+
+        The data say what must be known of all rows, and no more.
+        """
+        return EStep(self, natural, n_threads)
+
     @abstractmethod
     def magnitude(self, data: Any) -> float:
         """Size of the terms whose sum is the log normalizer, nats: the scale of its rounding."""
@@ -126,6 +210,12 @@ class LatentModel(ABC):
         natural, _ = form.of(self.prior, statistics)
         with np.errstate(over="ignore", invalid="ignore"):
             return _ROUNDING * np.abs(statistics * natural).sum(axis=0)
+
+    def started(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics of rows (n_cells, ...) with those of hidden hyperparameters at their prior means: a start."""
+        if self.prior.hyperprior is None:
+            return statistics
+        return statistics + self.prior.hyperprior.prior_statistics.reshape(-1, *(1 for _ in statistics.shape[1:]))
 
     def turns(self, natural: np.ndarray) -> np.ndarray:
         """Directions in which turns of continuous hidden variables move natural parameters (n_cells,); none here.

@@ -143,6 +143,11 @@ class HMMData:
     def __len__(self) -> int:
         return len(self.table)
 
+    @property
+    def parts(self) -> tuple[Self]:
+        """The sequences as parts that are summed over: one."""
+        return (self,)
+
     def chunks(self) -> Iterator[Self]:
         """The rows, for a pass over all of them: one chunk."""
         yield self

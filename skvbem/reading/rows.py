@@ -14,7 +14,7 @@ from skvbem.blocks import Blocks
 from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
 from skvbem.emissions import Emission
 from skvbem.emissions.known_labels import PartlyLabeled
-from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
+from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.reading.base import Extent, Reading
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import RowLabels
@@ -85,7 +85,7 @@ class TableReading(Reading):
         emission = self.columns.emission(values, weight)
         return emission if self.labels is None else self.labels.known_by(emission)
 
-    def compiled(self, model: Mixture) -> MixtureData | MixtureBlocks:
+    def compiled(self, model: Mixture) -> MixtureData | DataInParts:
         """The rows as a mixture takes them."""
         if not self.are_in_blocks:
             return next(self._segments(model))
@@ -95,7 +95,7 @@ class TableReading(Reading):
             n_rows += len(values[0])
             total_weight += float(len(values[0]) if weight is None else weight.sum())
             whole = whole and (weight is None or bool((weight == np.floor(weight)).all()))
-        return MixtureBlocks(survey, Blocks(lambda: self._segments(model, survey)), n_rows, total_weight, whole)
+        return DataInParts(survey, Blocks(lambda: self._segments(model, survey)), n_rows, total_weight, whole)
 
     def arranged(self, model: Mixture, survey: Any = None) -> Iterator[tuple]:
         """Of each block, in the order of rows that costs least: values, weight, table, and that order or None."""

@@ -12,21 +12,23 @@ Statistics are flat: those of the initial distribution, of the transitions, of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
+from skvbem.blocks import map_reduce, sections
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, start_natural
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
-from skvbem.models.base import Expectation
+from skvbem.models.base import DataInParts, EStep, Expectation
 from skvbem.models.hmm.forward_backward import ForwardBackward
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.labels.distinct_rows import DistinctRows, HashedRows
-from skvbem.models.labels.model import EmissionAscent, LabelModel, symmetric_divergences
-from skvbem.models.partial_sums import summed
+from skvbem.models.labels.model import EmissionAscent, LabelModel, divergence_sums, symmetric_divergences
 from skvbem.models.sequences import HMMData, Segment, segments
 
 # Rows times states times restarts below which threads cost more than they bring.
@@ -123,29 +125,13 @@ class HMM(LabelModel):
         weight = np.ascontiguousarray(weight)
         return HMMData(table, starts, ends, weight, float(weight @ lengths), whole, row_hashes)
 
-    def expect(self, natural: np.ndarray, data: HMMData, n_threads: int = 1) -> Expectation:
+    def e_step(self, natural: np.ndarray, data: HMMData | DataInParts, n_threads: int = 1) -> HMMEStep:
+        """The E step at natural parameters (n_cells, n_lanes) as a value: sums of a part, and the outcome of all."""
+        return HMMEStep(self, natural, n_threads, data.table)
+
+    def expect(self, natural: np.ndarray, data: HMMData | DataInParts, n_threads: int = 1) -> Expectation:
         """The E step [Beal §3.4] under natural parameters (n_cells, n_lanes) that need not be normalized."""
-        n_lanes = natural.shape[1]
-        step = self.step(natural, data)
-
-        def sums(part: Sequence[list[Segment]]) -> tuple:
-            total, passes = step.zeros(), self.forward_backward(natural, data, step)
-            first = part[0][0].sequences.start if part else 0
-            weight = data.weight[first : part[-1][0].sequences.stop] if part else np.empty(0)
-            log_z = np.zeros((n_lanes, len(weight)))
-            for pieces in part:
-                sequences = slice(pieces[0].sequences.start - first, pieces[0].sequences.stop - first)
-                of_sequences = np.zeros((n_lanes, sequences.stop - sequences.start))
-                for piece, smoothed in passes.smoothed(pieces, weight[sequences], of_sequences):
-                    step.add(data.table[piece.rows], smoothed.swapaxes(-1, -2), total)
-                log_z[:, sequences] = of_sequences
-            return total, (weight * np.where(weight > 0, log_z, 0.0)).sum(axis=1), passes.first_counts, passes.counts
-
-        worth = len(data) * self.n_components * n_lanes > _WORTH_THREADS
-        units = data.segments(*self.segment_rows(n_lanes))
-        total, log_z, first, pairs = summed(sums, units, n_threads if worth else 1)
-        statistics = self.joined_statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes))
-        return Expectation(statistics, log_z, expansion=step.expansion(total))
+        return self.e_step(natural, data, n_threads).over(data.parts)
 
     def log_normalizers_of_sequences(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """ln Z of each sequence, nats, (n_sequences,), weights left aside, at natural parameters (n_cells,).
@@ -322,8 +308,9 @@ class HMM(LabelModel):
         natural : ndarray of shape (n_cells,)
         data : HMMData
         """
-        n, passes = self.n_components, self.forward_backward(natural[:, None], data)
-        divergences = symmetric_divergences(n, self.smoothed_blocks(passes, data))
+        n, divergences = self.n_components, np.zeros((1, 1))
+        if n > 1:
+            divergences = symmetric_divergences(*map_reduce(partial(self._divergence_sums, natural), data.parts))
         transition = softmax(self.log_chain(natural[:, None])[1][0], axis=1)
         for a in range(n):
             for b in range(a):
@@ -333,6 +320,10 @@ class HMM(LabelModel):
                 away = float(((both[0] - both[1]) * (logs[0] - logs[1])).sum())
                 divergences[a, b], divergences[b, a] = divergences[a, b] + away, divergences[b, a] + away
         return divergences
+
+    def _divergence_sums(self, natural: np.ndarray, part: HMMData) -> tuple[np.ndarray, np.ndarray]:
+        passes = self.forward_backward(natural[:, None], part)
+        return divergence_sums(self.n_components, self.smoothed_blocks(passes, part))
 
     def smoothed_blocks(self, passes: ForwardBackward, data: HMMData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Posteriors of states times weights, and log likelihoods of rows, (n_states, n_rows), of blocks of rows."""
@@ -367,6 +358,61 @@ class HMM(LabelModel):
         """Rows that are passed over at once, and rows of a segment, for which log likelihoods are found."""
         of_emission = self.emission.block_rows(self.n_components, n_lanes)
         return self.emission.block_rows(self.n_components, n_lanes + _PER_STATE), of_emission
+
+
+@dataclass(frozen=True, eq=False)
+class HMMEStep(EStep):
+    """The E step of a hidden Markov model at natural parameters, for parts of whole sequences.
+
+    Sums are those of the emission, of ln Z, of first states, and of transitions.
+
+    Parameters
+    ----------
+    model : HMM
+    natural : ndarray of shape (n_cells, n_lanes)
+    n_threads : int
+    table : Table
+        What the emission must know of all rows.
+    """
+
+    model: HMM
+    table: Any = None
+
+    @cached_property
+    def step(self) -> Step:
+        """The emission at the natural parameters."""
+        return self.model.step(self.natural, self)
+
+    def __call__(self, part: HMMData) -> tuple:
+        """The sums of compiled sequences, sections of which threads share."""
+        n_lanes = self.natural.shape[1]
+        worth = len(part) * self.model.n_components * n_lanes > _WORTH_THREADS
+        units = sections(part.segments(*self.model.segment_rows(n_lanes)))
+        return map_reduce(partial(self._section_sums, part), units, self.n_threads if worth else 1)
+
+    def _section_sums(self, part: HMMData, units: Sequence[list[Segment]]) -> tuple:
+        step, n_lanes = self.step, self.natural.shape[1]
+        total, passes = step.zeros(), self.model.forward_backward(self.natural, part, step)
+        first = units[0][0].sequences.start if units else 0
+        weight = part.weight[first : units[-1][0].sequences.stop] if units else np.empty(0)
+        log_z = np.zeros((n_lanes, len(weight)))
+        for pieces in units:
+            sequences = slice(pieces[0].sequences.start - first, pieces[0].sequences.stop - first)
+            of_sequences = np.zeros((n_lanes, sequences.stop - sequences.start))
+            for piece, smoothed in passes.smoothed(pieces, weight[sequences], of_sequences):
+                step.add(part.table[piece.rows], smoothed.swapaxes(-1, -2), total)
+            log_z[:, sequences] = of_sequences
+        return total, (weight * np.where(weight > 0, log_z, 0.0)).sum(axis=1), passes.first_counts, passes.counts
+
+    def finished(self, sums: tuple) -> Expectation:
+        """The outcome of the E step from the sums of all parts."""
+        total, log_z, first, pairs = sums
+        of_emission = self.step.statistics(total).reshape(-1, len(log_z))
+        statistics = self.model.joined_statistics(first, pairs, of_emission)
+        return Expectation(statistics, log_z, expansion=self.step.expansion(total))
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.model, self.natural, self.n_threads, self.table[:0])
 
 
 class HMMAscent(EmissionAscent[HMM]):

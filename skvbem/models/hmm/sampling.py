@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from skvbem.blocks import map_reduce
 from skvbem.capabilities import Relabelings
 from skvbem.emissions.base import exchangeability_classes, n_symmetries
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -17,9 +19,13 @@ from skvbem.models.sequences import HMMData
 
 def log_z(model: HMM, natural: np.ndarray, data: HMMData) -> np.ndarray:
     """ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,)."""
-    passes, total = model.forward_backward(natural, data), np.zeros(natural.shape[1])
-    for pieces in data.segments(*model.segment_rows(natural.shape[1])):
-        weight = data.weight[pieces[0].sequences]
+    return map_reduce(partial(_log_z_of, model, natural), data.parts)
+
+
+def _log_z_of(model: HMM, natural: np.ndarray, part: HMMData) -> np.ndarray:
+    passes, total = model.forward_backward(natural, part), np.zeros(natural.shape[1])
+    for pieces in part.segments(*model.segment_rows(natural.shape[1])):
+        weight = part.weight[pieces[0].sequences]
         total += (weight * np.where(weight > 0, passes.forward(pieces)[0], 0.0)).sum(axis=1)
     return total
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from skvbem.blocks import map_reduce
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, n_redundant_parameters, rotation_tangents
 from skvbem.emissions.known_labels import without_labels
@@ -24,11 +25,8 @@ from skvbem.models.labels.distinct_rows import DistinctRows
 _LOWEST = -1e30
 
 
-def symmetric_divergences(n: int, blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    r"""How unlike rows find n components, (n, n), nats a row, 0 on the diagonal; NaN for components without any.
-
-    :math:`\langle\ln p_a - \ln p_b\rangle_a + \langle\ln p_b - \ln p_a\rangle_b`, averages over the rows as far as they
-    belong to a, and to b.
+def divergence_sums(n: int, blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Sums (n, n) and (n,) over rows from which `symmetric_divergences` follow.
 
     Parameters
     ----------
@@ -36,12 +34,19 @@ def symmetric_divergences(n: int, blocks: Iterable[tuple[np.ndarray, np.ndarray]
     blocks : iterable of pairs of ndarray of shape (n, n_rows)
         Responsibilities of components for blocks of rows, and log likelihoods of these, nats.
     """
-    if n == 1:  # no pass over the rows
-        return np.zeros((1, 1))
     total, counts = np.zeros((n, n)), np.zeros(n)
     for responsibilities, logs in blocks:
         counts += responsibilities.sum(axis=-1)
         total += responsibilities @ np.where(np.isfinite(logs), logs, _LOWEST).T
+    return total, counts
+
+
+def symmetric_divergences(total: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    r"""Symmetric divergences of n components, (n, n), nats a row, 0 on the diagonal; NaN for components without rows.
+
+    :math:`\langle\ln p_a - \ln p_b\rangle_a + \langle\ln p_b - \ln p_a\rangle_b`, averages over the rows as far as they
+    belong to a, and to b.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / counts[:, None]
     diagonal = np.diagonal(mean)
@@ -59,6 +64,11 @@ class LabeledRows(Protocol):
     @property
     def total_weight(self) -> float:
         """The sum of the weights of rows: the n of every score."""
+        ...
+
+    @property
+    def parts(self) -> Any:
+        """The rows in parts that are summed over, `Blocks` or a sequence; one if they are in memory."""
         ...
 
     def __len__(self) -> int: ...
@@ -121,8 +131,8 @@ class LabelModel(LatentModel):
         of_emission = rotation_tangents(self.emission, np.ascontiguousarray(self.prior.split(natural)[-1]))
         return np.pad(of_emission, ((self.first_emission_cell, 0), (0, 0)))
 
-    def step(self, natural: np.ndarray, data: LabeledRows) -> Step:
-        """The emission at natural parameters (n_cells, n_lanes), or (n_cells,) of one lane."""
+    def step(self, natural: np.ndarray, data: Any) -> Step:
+        """The emission at natural parameters (n_cells, n_lanes), or (n_cells,) of one lane, for rows with a `table`."""
         return self.emission.step(np.ascontiguousarray(self.prior.split(natural)[-1]), data.table)
 
     def cells_of_components(self) -> list[np.ndarray]:
@@ -131,16 +141,13 @@ class LabelModel(LatentModel):
         first = self.n_cells - len(component)
         return [first + np.flatnonzero((component == k) | (component == -1)) for k in range(self.n_components)]
 
-    def started(self, statistics: np.ndarray) -> np.ndarray:
-        """Statistics of rows (n_cells, ...) with those of hidden hyperparameters at their prior means: a start."""
-        if self.prior.hyperprior is None:
-            return statistics
-        return statistics + self.prior.hyperprior.prior_statistics.reshape(-1, *(1 for _ in statistics.shape[1:]))
-
     def magnitude(self, data: LabeledRows) -> float:
         """Size of the terms whose sum is the log normalizer, nats."""
-        blocks = data.blocks(self.emission.block_rows(self.n_components))
-        return data.total_weight + sum(self.emission.size_of_terms(*block) for block in blocks)
+        return data.total_weight + map_reduce(self._size_of_terms, data.parts)
+
+    def _size_of_terms(self, part: Any) -> float:
+        blocks = part.blocks(self.emission.block_rows(self.n_components))
+        return sum(self.emission.size_of_terms(*block) for block in blocks)
 
     @abstractmethod
     def statistics_of(self, responsibilities: np.ndarray | Iterable[np.ndarray], data: Any) -> np.ndarray:

@@ -205,6 +205,11 @@ class LDSData:
         return shape, np.array(first, dtype=np.int64)
 
     @property
+    def parts(self) -> tuple[LDSData]:
+        """The sequences as parts that are summed over: one."""
+        return (self,)
+
+    @property
     def units(self) -> list[LDSData]:
         """Neighboring sequences together, what threads share; the same for any number of threads."""
         if not self._units:

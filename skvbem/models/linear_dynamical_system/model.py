@@ -17,20 +17,22 @@ distribution is learned, too (`first_states`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 
 from skvbem._numerics import pack_symmetric, unpack_symmetric
+from skvbem.blocks import map_reduce, sections
 from skvbem.capabilities import OF_KNOWN_HYPERPARAMETERS
 from skvbem.families import NormalWishart, Product, Regression
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.hierarchical import regression_of, with_hidden_rates, with_learned_precisions
 from skvbem.families.regression import rotation_tangent
 from skvbem.models.ascent import ModelAscent
-from skvbem.models.base import Expectation, LatentModel
+from skvbem.models.base import DataInParts, EStep, Expectation, LatentModel
 from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.first_states import FirstStates
@@ -43,7 +45,6 @@ from skvbem.models.linear_dynamical_system.smoother import (
     products,
 )
 from skvbem.models.linear_dynamical_system.state_map import BasisMoments, StateBasis, StateMoments
-from skvbem.models.partial_sums import summed
 
 # Rows times states times starts below which threads cost more than they bring.
 _WORTH_THREADS = 2**16
@@ -232,29 +233,13 @@ class LinearDynamicalSystem(LatentModel):
         output_inputs = np.zeros((n, 0)) if output_inputs is None else np.asarray(output_inputs, dtype=float)
         return LDSData.of((values - self.origin) / self.unit, lengths, inputs, output_inputs, weight)
 
-    def expect(self, natural: np.ndarray, data: LDSData, n_threads: int = 1) -> Expectation:
+    def e_step(self, natural: np.ndarray, data: LDSData | DataInParts, n_threads: int = 1) -> LDSEStep:
+        """The E step at natural parameters (n_cells, n_lanes) as a value: sums of a part, and the outcome of all."""
+        return LDSEStep(self, natural, n_threads)
+
+    def expect(self, natural: np.ndarray, data: LDSData | DataInParts, n_threads: int = 1) -> Expectation:
         """The E step under natural parameters (n_cells, n_lanes) that need not be normalized."""
-        of_lanes = [(self.potentials(lane), self.first_states(lane)) for lane in natural.T]
-
-        def sums(units: Sequence[LDSData]) -> tuple:
-            parts = [[self._of_unit(*of_lane, unit) for of_lane in of_lanes] for unit in units]
-            statistics, moments, log_z = ([np.stack([lane[i] for lane in unit]) for unit in parts] for i in range(3))
-            return sum(statistics[1:], statistics[0]), sum(moments[1:], moments[0]), sum(log_z[1:], log_z[0])
-
-        worth = len(data) * self.n_states * natural.shape[1] > _WORTH_THREADS
-        statistics, moments, log_z = summed(sums, data.units, n_threads if worth else 1)
-        expansion = StateMoments((self.n_states, self.n_inputs, self.n_output_inputs), moments)
-        return Expectation(np.ascontiguousarray(statistics.T), log_z, expansion=expansion)
-
-    def _of_unit(
-        self, potentials: Potentials, first: FirstStates, data: LDSData
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Statistics, moments of states, and ln Z of some sequences, for one lane."""
-        smoother = Smoother(potentials, first, data)
-        expected = smoother.expected()
-        log_z = smoother.log_normalizers(expected)
-        statistics, moments = self._statistics(data, expected.regressors, expected.covariances)
-        return statistics, moments, data.weight @ np.where(data.weight > 0, log_z, 0.0)
+        return self.e_step(natural, data, n_threads).over(data.parts)
 
     def potentials(self, natural: np.ndarray) -> Potentials:
         """What states are asked for by natural parameters (n_cells,), or (n_cells, n_lanes)."""
@@ -312,9 +297,11 @@ class LinearDynamicalSystem(LatentModel):
         if covariances is None:
             nothing = np.zeros((self.n_states,) * 2)
             covariances = Covariances(*(nothing,) * 4, np.zeros((len(data.patterns), *nothing.shape)))
-        return self._statistics(data, np.concatenate([x, data.output_inputs], axis=1), covariances)
+        return self.statistics_and_moments(data, np.concatenate([x, data.output_inputs], axis=1), covariances)
 
-    def _statistics(self, data: LDSData, r: np.ndarray, covariances: Covariances) -> tuple[np.ndarray, np.ndarray]:
+    def statistics_and_moments(
+        self, data: LDSData, r: np.ndarray, covariances: Covariances
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Statistics and moments at means of regressors r (n_rows, k + n_output_inputs)."""
         k, d, begins = self.n_states, r.shape[1], data.first_rows
         sums = [self._products(data, r, rows) for rows in data.chunks or [slice(0, 0)]]
@@ -419,14 +406,11 @@ class LinearDynamicalSystem(LatentModel):
         )
         return self.started(self.statistics(data, x, spread)[0])
 
-    def started(self, statistics: np.ndarray) -> np.ndarray:
-        """Statistics (n_cells, ...) with those of hidden hyperparameters at their prior means: a start."""
-        if self.prior.hyperprior is None:
-            return statistics
-        return statistics + self.prior.hyperprior.prior_statistics.reshape(-1, *(1 for _ in statistics.shape[1:]))
-
-    def magnitude(self, data: LDSData) -> float:
+    def magnitude(self, data: LDSData | DataInParts) -> float:
         """Size of the terms whose sum is the log normalizer, nats."""
+        return map_reduce(self._magnitude_of, data.parts)
+
+    def _magnitude_of(self, data: LDSData) -> float:
         return float(data.total_weight + data.counts.sum() * (1 + np.abs(np.log(self.unit)).max()) + data.squares.sum())
 
 
@@ -452,6 +436,44 @@ def identifiable_dimension(
     m = max(k - p, 0)
     of_first = k + k * (k + 1) // 2 if learns_first else 0
     return k * (k + 1) // 2 + p * k + p - m * (m + 1) // 2 + k * n_inputs + p * n_output_inputs + of_first
+
+
+@dataclass(frozen=True, eq=False)
+class LDSEStep(EStep):
+    """The E step of a linear dynamical system; sums are statistics, moments of states, and ln Z."""
+
+    model: LinearDynamicalSystem
+
+    @cached_property
+    def lanes(self) -> list[tuple[Potentials, FirstStates]]:
+        """What states, and first ones, are asked for in each lane."""
+        return [(self.model.potentials(lane), self.model.first_states(lane)) for lane in self.natural.T]
+
+    def __call__(self, part: LDSData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The sums of compiled sequences, sections of which threads share."""
+        worth = len(part) * self.model.n_states * self.natural.shape[1] > _WORTH_THREADS
+        return map_reduce(self._section_sums, sections(part.units), self.n_threads if worth else 1)
+
+    def _section_sums(self, units: Sequence[LDSData]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        parts = [[self._of_unit(*lane, unit) for lane in self.lanes] for unit in units]
+        statistics, moments, log_z = ([np.stack([lane[i] for lane in unit]) for unit in parts] for i in range(3))
+        return sum(statistics[1:], statistics[0]), sum(moments[1:], moments[0]), sum(log_z[1:], log_z[0])
+
+    def _of_unit(
+        self, potentials: Potentials, first: FirstStates, data: LDSData
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Statistics, moments of states, and ln Z of some sequences, for one lane."""
+        smoother = Smoother(potentials, first, data)
+        expected = smoother.expected()
+        log_z = smoother.log_normalizers(expected)
+        statistics, moments = self.model.statistics_and_moments(data, expected.regressors, expected.covariances)
+        return statistics, moments, data.weight @ np.where(data.weight > 0, log_z, 0.0)
+
+    def finished(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Expectation:
+        """The outcome of the E step from the sums of all parts."""
+        (statistics, moments, log_z), model = sums, self.model
+        expansion = StateMoments((model.n_states, model.n_inputs, model.n_output_inputs), moments)
+        return Expectation(np.ascontiguousarray(statistics.T), log_z, expansion=expansion)
 
 
 class LDSAscent(ModelAscent[LinearDynamicalSystem]):

@@ -212,6 +212,11 @@ class MixedData:
         return len(self.source)
 
     @property
+    def parts(self) -> tuple[MixedData]:
+        """The rows as parts that are summed over: one."""
+        return (self,)
+
+    @property
     def latents(self) -> tuple[int, ...]:
         """The nodes without a column of data."""
         return self.program.latents

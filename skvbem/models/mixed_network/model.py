@@ -19,28 +19,28 @@ Statistics are flat: those of the tables first, then those of each emission.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from skvbem._kernels._workspace import Workspace
 from skvbem._numerics import times_log
+from skvbem.blocks import added, map_reduce
 from skvbem.emissions.base import Emission, Step, n_redundant_parameters, n_symmetries, rotation_tangents, start_natural
 from skvbem.families import Dirichlet, Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs.dag import DAG
 from skvbem.models.ascent import ModelAscent
-from skvbem.models.base import Expectation, LatentModel
+from skvbem.models.base import DataInParts, EStep, Expectation, LatentModel
 from skvbem.models.mixed_network.data import FactorRows, KnownRows, MixedData, MixedRows
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Plan
-from skvbem.models.partial_sums import added
 
 # Multiplications in a step below which threads cost more than they bring.
 _WORTH_THREADS = 2**22
@@ -261,13 +261,17 @@ class MixedNetwork(LatentModel):
         of_emissions = zip(self.emissions, naturals, data.surveys)
         return [emission.step(np.ascontiguousarray(of_it), survey) for emission, of_it, survey in of_emissions]
 
-    def expect(self, natural: np.ndarray, data: MixedData, n_threads: int = 1) -> Expectation:
+    def e_step(self, natural: np.ndarray, data: MixedData | DataInParts, n_threads: int = 1) -> MixedEStep:
+        """The E step at natural parameters (n_cells, n_lanes) as a value: sums of a part, and the outcome of all."""
+        return MixedEStep(self, natural, n_threads)
+
+    def expect(self, natural: np.ndarray, data: MixedData | DataInParts, n_threads: int = 1) -> Expectation:
         """The E step [Beal (2.60)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
-        return Expectation(*self._pass(natural, data, n_threads=n_threads))
+        return self.e_step(natural, data, n_threads).over(data.parts)
 
     def completed(self, natural: np.ndarray, data: MixedData, rng: ParallelGenerator) -> tuple[np.ndarray, np.ndarray]:
         """ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes)."""
-        return self._pass(natural, data, rng=rng)[::-1]
+        return self.sums(natural, data, rng=rng)[::-1]
 
     def statistics_of(self, tables: np.ndarray, data: MixedData, factors: RowFactors) -> np.ndarray:
         """Expected statistics (n_cells, n_lanes) where factors take the places of what emissions say of rows: a start.
@@ -284,11 +288,9 @@ class MixedNetwork(LatentModel):
             start_natural(each, block)[:, None].repeat(n_lanes, axis=1)
             for each, block in zip(self.emissions, self.prior.blocks[1:])
         )
-        statistics, _ = self._pass(np.concatenate([tables, *naturals]), data, factors)
-        hyperprior = self.prior.hyperprior
-        return statistics if hyperprior is None else statistics + hyperprior.prior_statistics[:, None]
+        return self.started(self.sums(np.concatenate([tables, *naturals]), data, factors)[0])
 
-    def _pass(
+    def sums(
         self,
         natural: np.ndarray,
         data: MixedData,
@@ -304,15 +306,10 @@ class MixedNetwork(LatentModel):
         workspace = Workspace(contraction, n_lanes)
         workspace.given(of_tables)
         run = _Blocks(self, data, workspace, steps, factors, rng)
-        if n_threads > 1 and rng is None and data.program.work * n_lanes > _WORTH_THREADS:
-            with ThreadPoolExecutor(n_threads) as pool:
-                sums = list(pool.map(run, range(contraction.n_blocks)))
-        else:
-            sums = [run(block) for block in range(contraction.n_blocks)]
-        totals = [step.zeros() for step in steps]
-        for of_block in sums:
-            for k, total in of_block.items():
-                (totals[k],) = added((totals[k],), (total,))
+        worth = rng is None and data.program.work * n_lanes > _WORTH_THREADS
+        blocks = range(contraction.n_blocks)
+        sums = map_reduce(run, blocks, n_threads if worth else 1) if blocks else {}
+        totals = [sums[k] if k in sums else step.zeros() for k, step in enumerate(steps)]
         counts, log_z = np.empty(of_tables.shape), np.empty(n_lanes)
         workspace.collect(counts, log_z)
         certain = [np.zeros(of_it.shape) for of_it in of_emissions]
@@ -323,7 +320,7 @@ class MixedNetwork(LatentModel):
                 log_z += known.log_base + times_log(known.statistics[:, None], of_emissions[k]).sum(axis=0)
                 continue
             total, of_known = self._of_known(known, steps[k], n_lanes, rng)
-            (totals[k],) = added((totals[k],), (total,))
+            totals[k] = added(totals[k], total)
             log_z += of_known
         of_emissions = [
             step.statistics(total).reshape(-1, n_lanes) + of_known
@@ -331,9 +328,9 @@ class MixedNetwork(LatentModel):
         ]
         return np.concatenate([counts, *of_emissions]), log_z
 
-    def magnitude(self, data: MixedData) -> float:
+    def magnitude(self, data: MixedData | DataInParts) -> float:
         """Size of the terms whose sum is the log normalizer, nats: one for each node with a table and row, and more."""
-        return data.total_weight * self.layout.n_tables + data.size_of_terms
+        return data.total_weight * self.layout.n_tables + map_reduce(attrgetter("size_of_terms"), data.parts)
 
     def turns(self, natural: np.ndarray) -> np.ndarray:
         """Directions in which turns of what emissions hide move natural parameters, (n_cells, n_turns)."""
@@ -405,6 +402,21 @@ class _Blocks:
 
 # Lanes that blocks are cut for where states are drawn: so sums are the same for any number of lanes.
 _LANES_OF_DRAWS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class MixedEStep(EStep):
+    """The E step of a mixed network at natural parameters; sums are statistics and ln Z."""
+
+    model: MixedNetwork
+
+    def __call__(self, part: MixedData) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of compiled rows, blocks of contexts of which threads share."""
+        return self.model.sums(self.natural, part, n_threads=self.n_threads)
+
+    def finished(self, sums: tuple[np.ndarray, np.ndarray]) -> Expectation:
+        """The outcome of the E step from the sums of all parts."""
+        return Expectation(*sums)
 
 
 class MixedNetworkAscent(ModelAscent[MixedNetwork]):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skvbem._kernels import _mixture
+from skvbem.blocks import map_reduce
 from skvbem.capabilities import Capabilities, Relabelings
 from skvbem.emissions.base import exchangeability_classes, n_redundant_parameters, n_symmetries
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -18,18 +19,13 @@ from skvbem.models.labels.gibbs import GibbsSampler, RowPortions, rows_of_block
 from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixture.marginals import MixtureMarginals, latent_entropy, score_covariance
-from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
+from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
 
-def log_z(model: Mixture, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> np.ndarray:
+def log_z(model: Mixture, natural: np.ndarray, data: MixtureData | DataInParts) -> np.ndarray:
     """ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,)."""
-    log_weights, step = model.log_weights(natural), model.step(natural, data)
-    total = np.zeros(natural.shape[1])
-    for block, weight in data.blocks(model.emission.block_rows(model.n_components, natural.shape[1])):
-        joint = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
-        _mixture.responsibilities(log_weights, np.ascontiguousarray(weight), joint, total)
-    return total
+    return map_reduce(model.e_step(natural, data).log_normalizers, data.parts)
 
 
 def completed(

@@ -17,15 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.special import xlogy
 
 from skvbem._kernels import _mixture
+from skvbem.blocks import map_reduce
 from skvbem.capabilities import CountBlock, RowMarginals, ScoreCovariance
 from skvbem.families import Dirichlet
-from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
+from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.models.relabelings import coordinate_blocks
 
 
@@ -40,12 +42,15 @@ def responsibilities(model: Mixture, natural: np.ndarray, data: MixtureData) -> 
         yield rows, q[0].T
 
 
-def latent_entropy(model: Mixture, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> float:
+def latent_entropy(model: Mixture, natural: np.ndarray, data: MixtureData | DataInParts) -> float:
     """Entropy of the components under q(x) at natural parameters (n_cells,), nats."""
+    return map_reduce(partial(_entropy_of, model, natural), data.parts)
+
+
+def _entropy_of(model: Mixture, natural: np.ndarray, part: MixtureData) -> float:
     total = 0.0
-    for chunk in data.chunks():
-        for rows, q in responsibilities(model, natural, chunk):
-            total -= float(chunk.weight[rows] @ xlogy(q, q).sum(axis=1))
+    for rows, q in responsibilities(model, natural, part):
+        total -= float(part.weight[rows] @ xlogy(q, q).sum(axis=1))
     return total
 
 

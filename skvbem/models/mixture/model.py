@@ -12,22 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
 from scipy.special import softmax
 
 from skvbem._kernels import _mixture
+from skvbem.blocks import map_reduce, sections
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, condensed, relabeled, start_natural
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
-from skvbem.models.base import Expectation
+from skvbem.models.base import DataInParts, EStep, Expectation
 from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows
-from skvbem.models.labels.model import EmissionAscent, LabelModel, symmetric_divergences
+from skvbem.models.labels.model import EmissionAscent, LabelModel, divergence_sums, symmetric_divergences
 from skvbem.models.mixture.weights import Weights
-from skvbem.models.partial_sums import added, sums_of_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +89,11 @@ class MixtureData:
         rows = np.repeat(np.arange(len(self)), self.weight.astype(np.int64))
         return replace(self, table=self.table[rows], weight=np.ones(len(rows)))
 
+    @property
+    def parts(self) -> tuple[MixtureData]:
+        """The rows as parts that are summed over: one."""
+        return (self,)
+
     def chunks(self) -> Iterator[MixtureData]:
         """The rows, for a pass over all of them: one chunk."""
         yield self
@@ -97,43 +102,6 @@ class MixtureData:
         """Tables of at most so many rows, and the weights of these."""
         for at in range(0, len(self), size):
             yield self.table[at : at + size], self.weight[at : at + size]
-
-
-@dataclass(frozen=True, eq=False)
-class MixtureBlocks:
-    """Rows of which one chunk at a time is in memory.
-
-    Parameters
-    ----------
-    table : Table
-        Without rows; what the emission must know of all.
-    source : iterable of MixtureData
-        The chunks, the same whenever it is iterated.
-    n_rows : int
-    total_weight : float
-    has_whole_weights : bool
-    """
-
-    table: Any
-    source: Iterable[MixtureData]
-    n_rows: int
-    total_weight: float
-    has_whole_weights: bool = True
-
-    #: Scores cannot look at rows one by one.
-    rows_are_in_memory = False
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    def chunks(self) -> Iterator[MixtureData]:
-        """The rows, for a pass over all of them."""
-        return iter(self.source)
-
-    def blocks(self, size: int) -> Iterator[tuple[Any, np.ndarray]]:
-        """Tables of at most so many rows, and the weights of these."""
-        for chunk in self.chunks():
-            yield from chunk.blocks(size)
 
 
 # Rows times components times restarts below which threads cost more than they bring.
@@ -185,43 +153,13 @@ class Mixture(LabelModel):
         whole = weight is None or bool((given == np.floor(given)).all())
         return MixtureData(table, effective, float(given.sum()), whole, row_hashes)
 
-    def expect(self, natural: np.ndarray, data: MixtureData | MixtureBlocks, n_threads: int = 1) -> Expectation:
+    def e_step(self, natural: np.ndarray, data: MixtureData | DataInParts, n_threads: int = 1) -> MixtureEStep:
+        """The E step at natural parameters (n_cells, n_lanes) as a value: sums of a part, and the outcome of all."""
+        return MixtureEStep(self, natural, n_threads, data.table)
+
+    def expect(self, natural: np.ndarray, data: MixtureData | DataInParts, n_threads: int = 1) -> Expectation:
         """The E step [Beal (2.54)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
-        log_weights, step = self.log_weights(natural), self.step(natural, data)
-        n_lanes = natural.shape[1]
-        size = self.emission.block_rows(self.n_components, n_lanes)
-        sums = (step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components)))
-        for chunk in data.chunks():
-            for other in self._sums(chunk, log_weights, step, size, n_threads):
-                sums = added(sums, other)
-        total, log_z, counts = sums
-        of_emission = step.statistics(total).reshape(-1, n_lanes)
-        statistics = np.concatenate([self.weights.statistics(counts.T), of_emission])
-        return Expectation(statistics, log_z, expansion=step.expansion(total))
-
-    def _sums(self, data: MixtureData, log_weights: np.ndarray, step: Step, size: int, n_threads: int) -> list:
-        """Sums of the emission, of ln Z and of responsibilities, of consecutive parts of the rows."""
-        n_lanes = len(log_weights)
-
-        def sums(part: Sequence[int]) -> tuple[Any, np.ndarray, np.ndarray]:
-            total, log_z, counts = step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components))
-            for at in part:
-                rows = slice(at, at + size)
-                block = data.table[rows]
-                weighted = self._weighted(step, block, log_weights, data.weight[rows], log_z)
-                counts += weighted.sum(axis=-1)
-                step.add(block, weighted.swapaxes(-1, -2), total)
-            return total, log_z, counts
-
-        worth = len(data) * self.n_components * n_lanes > _WORTH_THREADS
-        return sums_of_parts(sums, range(0, len(data), size), n_threads if worth else 1)
-
-    @staticmethod
-    def _weighted(step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray) -> np.ndarray:
-        """Responsibilities times weights, (n_lanes, n_components, n_rows); ln Z of the block is added."""
-        responsibilities = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
-        _mixture.responsibilities(log_weights, np.ascontiguousarray(weight), responsibilities, log_z)
-        return responsibilities
+        return self.e_step(natural, data, n_threads).over(data.parts)
 
     def log_weights(self, natural: np.ndarray) -> np.ndarray:
         """(Expected) log weights of components at natural parameters (n_cells, n_lanes), (n_lanes, n_components)."""
@@ -233,7 +171,7 @@ class Mixture(LabelModel):
         log_likelihood = self.emission.expected_log_likelihood(table, of_emission)
         return log_likelihood + self.weights.log_weights(of_weights[:, None])[:, 0]
 
-    def divergences(self, natural: np.ndarray, data: MixtureData | MixtureBlocks) -> np.ndarray:
+    def divergences(self, natural: np.ndarray, data: MixtureData | DataInParts) -> np.ndarray:
         """How unlike the rows find their components, (n_components, n_components), nats a row, 0 on the diagonal.
 
         See `symmetric_divergences`; NaN for components without any. No unit of measure enters.
@@ -241,20 +179,14 @@ class Mixture(LabelModel):
         Parameters
         ----------
         natural : ndarray of shape (n_cells,)
-        data : MixtureData or MixtureBlocks
+        data : MixtureData or DataInParts
         """
-        log_weights, step = self.log_weights(natural[:, None]), self.step(natural[:, None], data)
-        n = self.n_components
-
-        def responsibilities_and_logs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for block, weight in data.blocks(self.emission.block_rows(n)):
-                logs = np.array(step.log_likelihood(block)[0].T)
-                yield self._weighted(step, block, log_weights, weight, np.zeros(1))[0], logs
-
-        return symmetric_divergences(n, responsibilities_and_logs())
+        if self.n_components == 1:  # no pass over the rows
+            return np.zeros((1, 1))
+        return symmetric_divergences(*map_reduce(self.e_step(natural[:, None], data).divergence_sums, data.parts))
 
     def statistics_of(
-        self, responsibilities: np.ndarray | Iterable[np.ndarray], data: MixtureData | MixtureBlocks
+        self, responsibilities: np.ndarray | Iterable[np.ndarray], data: MixtureData | DataInParts
     ) -> np.ndarray:
         """Statistics (n_cells,) of responsibilities (n_rows, n_components), in the order of the rows of the data.
 
@@ -280,7 +212,7 @@ class Mixture(LabelModel):
             n_before += len(chunk)
         return self.started(np.concatenate([self.weights.statistics(counts[:, None])[:, 0], step.statistics(total)]))
 
-    def condensed(self, data: MixtureData | MixtureBlocks) -> MixtureData | MixtureBlocks:
+    def condensed(self, data: MixtureData | DataInParts) -> MixtureData | DataInParts:
         """Few rows in place of all where one component is all there is, and its bound the same with them."""
         few = condensed(self.emission, data.blocks(self.emission.block_rows(1))) if self.n_components == 1 else None
         if few is None or len(few[0]) >= len(data):
@@ -290,11 +222,11 @@ class Mixture(LabelModel):
             table, weight, data.total_weight, False, lambda rows: np.arange(len(weight), dtype=np.uint64)[rows]
         )
 
-    def hashed_rows(self, data: MixtureData | MixtureBlocks) -> MixtureData | MixtureBlocks:
+    def hashed_rows(self, data: MixtureData | DataInParts) -> MixtureData | DataInParts:
         """The rows themselves."""
         return data
 
-    def expected_rows(self, natural: np.ndarray, data: MixtureData | MixtureBlocks, rows: DistinctRows) -> np.ndarray:
+    def expected_rows(self, natural: np.ndarray, data: MixtureData | DataInParts, rows: DistinctRows) -> np.ndarray:
         """Expected rows of each component at distinct rows, (n_components, n_rows): equal rows are of one kind."""
         parts = [softmax(self.log_joint(natural, block).T, axis=0) for block in rows.blocks]
         return np.concatenate(parts, axis=1) * rows.weight
@@ -304,7 +236,7 @@ class Mixture(LabelModel):
         counts = self.weights.counts(self.prior.split(statistics)[0])
         return self.weights.statistics((fractions @ counts)[:, None])[:, 0]
 
-    def on(self, rows: DistinctRows, data: MixtureData | MixtureBlocks) -> MixtureData | MixtureBlocks:
+    def on(self, rows: DistinctRows, data: MixtureData | DataInParts) -> MixtureData | DataInParts:
         """Distinct rows in place of all, counting as much together."""
         parts = [
             MixtureData(block, rows.weight[at], float(rows.weight[at].sum()), False, rows.hashes[at].__getitem__)
@@ -312,7 +244,7 @@ class Mixture(LabelModel):
         ]
         if len(parts) == 1:
             return replace(parts[0], total_weight=data.total_weight)
-        return MixtureBlocks(data.table, parts, len(rows), data.total_weight, False)
+        return DataInParts(data.table, parts, len(rows), data.total_weight, False)
 
     def preferred_order(self, statistics: np.ndarray) -> np.ndarray | None:
         """The largest component first where weights should fall, and no labels are known."""
@@ -327,6 +259,95 @@ class Mixture(LabelModel):
         return np.concatenate([self.weights.relabeled(of_weights, order), relabeled(of_emission, component, order)])
 
 
+@dataclass(frozen=True, eq=False)
+class MixtureEStep(EStep):
+    """The E step of a mixture at natural parameters; sums are those of the emission, of ln Z, and responsibilities.
+
+    Parameters
+    ----------
+    model : Mixture
+    natural : ndarray of shape (n_cells, n_lanes)
+    n_threads : int
+    table : Table
+        What the emission must know of all rows.
+    """
+
+    model: Mixture
+    table: Any = None
+
+    @cached_property
+    def step(self) -> Step:
+        """The emission at the natural parameters."""
+        return self.model.step(self.natural, self)
+
+    @cached_property
+    def log_weights(self) -> np.ndarray:
+        """(Expected) log weights, (n_lanes, n_components)."""
+        return self.model.log_weights(self.natural)
+
+    @property
+    def zeros(self) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The sums of no rows."""
+        return self.step.zeros(), np.zeros(len(self.log_weights)), np.zeros(self.log_weights.shape)
+
+    def __call__(self, part: MixtureData) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The sums of compiled rows, sections of which threads share."""
+        size = self.model.emission.block_rows(self.model.n_components, self.natural.shape[1])
+        worth = len(part) * self.log_weights.size > _WORTH_THREADS
+        section_sums = partial(self._section_sums, part, size)
+        return map_reduce(section_sums, sections(range(0, len(part), size)), self.n_threads if worth else 1)
+
+    def _section_sums(self, part: MixtureData, size: int, starts: Sequence[int]) -> tuple[Any, np.ndarray, np.ndarray]:
+        step, (total, log_z, counts) = self.step, self.zeros
+        for at in starts:
+            rows = slice(at, at + size)
+            block = part.table[rows]
+            weighted = weighted_responsibilities(step, block, self.log_weights, part.weight[rows], log_z)
+            counts += weighted.sum(axis=-1)
+            step.add(block, weighted.swapaxes(-1, -2), total)
+        return total, log_z, counts
+
+    def divergence_sums(self, part: MixtureData) -> tuple[np.ndarray, np.ndarray]:
+        """Sums over compiled rows from which divergences of components follow, of one lane."""
+        n, step = self.model.n_components, self.step
+
+        def responsibilities_and_logs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for block, weight in part.blocks(self.model.emission.block_rows(n)):
+                logs = np.array(step.log_likelihood(block)[0].T)
+                yield weighted_responsibilities(step, block, self.log_weights, weight, np.zeros(1))[0], logs
+
+        return divergence_sums(n, responsibilities_and_logs())
+
+    def log_normalizers(self, part: MixtureData) -> np.ndarray:
+        """ln Z of compiled rows, nats, (n_lanes,)."""
+        log_z = np.zeros(len(self.log_weights))
+        for block, weight in part.blocks(self.model.emission.block_rows(self.model.n_components, len(log_z))):
+            weighted_responsibilities(self.step, block, self.log_weights, weight, log_z)
+        return log_z
+
+    def finished(self, sums: tuple[Any, np.ndarray, np.ndarray]) -> Expectation:
+        """The outcome of the E step from the sums of all parts."""
+        return Expectation(self.statistics(sums), sums[1], expansion=self.step.expansion(sums[0]))
+
+    def statistics(self, sums: tuple[Any, np.ndarray, np.ndarray]) -> np.ndarray:
+        """Expected statistics (n_cells, n_lanes) from the sums of all parts."""
+        total, log_z, counts = sums
+        of_emission = self.step.statistics(total).reshape(-1, len(log_z))
+        return np.concatenate([self.model.weights.statistics(counts.T), of_emission])
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.model, self.natural, self.n_threads, self.table[:0])
+
+
+def weighted_responsibilities(
+    step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray
+) -> np.ndarray:
+    """Responsibilities times weights, (n_lanes, n_components, n_rows); ln Z of the block is added."""
+    responsibilities = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+    _mixture.responsibilities(log_weights, np.ascontiguousarray(weight), responsibilities, log_z)
+    return responsibilities
+
+
 class MixtureAscent(EmissionAscent[Mixture]):
     """Full steps of one mixture on its data."""
 
@@ -334,7 +355,7 @@ class MixtureAscent(EmissionAscent[Mixture]):
 
     def on(self, rows: DistinctRows) -> MixtureAscent:
         """Full steps of the mixture on distinct rows of the data, which count as much together."""
-        data = cast(MixtureData | MixtureBlocks, self.data)
+        data = cast(MixtureData | DataInParts, self.data)
         fewer = type(self)(self.model, self.model.on(rows, data), self.form, self.n_threads)
         fewer.is_sample = rows.is_sample
         fewer.rows = rows if len(rows) <= MAX_DISTINCT_ROWS else self.rows

@@ -13,15 +13,17 @@ which holds for any emission.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
+from skvbem.blocks import map_reduce
 from skvbem.emissions.base import start_natural
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, with_known_labels
-from skvbem.models.mixture.model import Mixture, MixtureBlocks, MixtureData
+from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData, MixtureEStep
 
 # Groups that Ward's rule leaves, and more of them if there are to be many components.
 _N_GROUPS, _GROUPS_PER_COMPONENT = 64, 2
@@ -32,7 +34,7 @@ _ELSEWHERE = 0.1
 def starts_of(
     kind: str,
     model: Mixture,
-    data: MixtureData | MixtureBlocks,
+    data: MixtureData | DataInParts,
     rows: DistinctRows,
     n_starts: int,
     rng: np.random.Generator,
@@ -45,7 +47,7 @@ def starts_of(
         Of "auto" half are spread, and half are around any rows. Of the last, one start joins rows, which must be in
         memory; the others are spread.
     model : Mixture
-    data : MixtureData or MixtureBlocks
+    data : MixtureData or DataInParts
     rows : DistinctRows
         Of the data, among which seeds are drawn.
     n_starts : int
@@ -103,19 +105,24 @@ def _of_one(model: Mixture, data: MixtureData, rows: np.ndarray) -> np.ndarray:
     return model.prior.split(model.statistics_of(first, chosen))[1]
 
 
-def _nearest(model: Mixture, data: MixtureData | MixtureBlocks, seeds: np.ndarray) -> np.ndarray:
+def _nearest(model: Mixture, data: MixtureData | DataInParts, seeds: np.ndarray) -> np.ndarray:
     """Statistics (n_cells, n_starts) of rows that belong to the nearest of seeds (n_starts, n_components, n_axes)."""
+    of_weights = np.repeat(model.weights.prior.expected_natural()[:, None], len(seeds), axis=1)
+    of_emission = np.repeat(start_natural(model.emission, model.prior.blocks[1])[:, None], len(seeds), axis=1)
+    step = model.e_step(np.concatenate([of_weights, of_emission]), data)
+    return model.started(step.statistics(map_reduce(partial(_nearest_sums, step, seeds), data.parts)))
+
+
+def _nearest_sums(step: MixtureEStep, seeds: np.ndarray, part: MixtureData) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The sums of an E step of compiled rows that belong to the nearest of seeds."""
+    model, (total, log_z, counts) = step.model, step.zeros
     n_starts, n_components, _ = seeds.shape
-    natural = np.repeat(start_natural(model.emission, model.prior.blocks[1])[:, None], n_starts, axis=1)
-    step = model.emission.step(natural, data.table)
-    total, counts = step.zeros(), np.zeros((n_components, n_starts))
-    size = model.emission.block_rows(n_components, n_starts)
-    for block, weight in data.blocks(size):
+    for block, weight in part.blocks(model.emission.block_rows(n_components, n_starts)):
         nearest = nearest_seeds(model.emission, block, seeds)
         weighted = (nearest[:, None] == np.arange(n_components)[:, None]) * ((1 - _ELSEWHERE) * weight)
         weighted += _ELSEWHERE / n_components * weight
         if model.emission.n_levels:
             weighted = with_known_labels(weighted, block.labels)
-        counts += weighted.sum(axis=-1).T
-        step.add(block, weighted.swapaxes(-1, -2), total)
-    return model.started(np.concatenate([model.weights.statistics(counts), step.statistics(total)]))
+        counts += weighted.sum(axis=-1)
+        step.step.add(block, weighted.swapaxes(-1, -2), total)
+    return total, log_z, counts

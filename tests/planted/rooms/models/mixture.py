@@ -20,8 +20,8 @@ ERRORS = {
     ],
     "a component counts once for each row, whatever the row's weight": [
         (
-            "weighted = self._weighted(step, block, log_weights, data.weight[rows], log_z)\n",
-            "weighted = self._weighted(step, block, log_weights, 0.0 * data.weight[rows] + 1.0, log_z)\n",
+            "self.log_weights, part.weight[rows], log_z)\n",
+            "self.log_weights, 0.0 * part.weight[rows] + 1.0, log_z)\n",
         )
     ],
     "rows without an observed cell count for the weights": [
@@ -29,9 +29,8 @@ ERRORS = {
     ],
     "log weights of the components are left out": [
         (
-            "        sums = (step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components)))\n",
-            "        sums = (step.zeros(), np.zeros(n_lanes), np.zeros((n_lanes, self.n_components)))\n"
-            "        log_weights *= 0.0\n",
+            "        return self.model.log_weights(self.natural)\n",
+            "        return 0.0 * self.model.log_weights(self.natural)\n",
         )
     ],
     "what is left of a stick is forgotten": [
@@ -50,6 +49,6 @@ ERRORS = {
         ("rest = _convolved(mine, others, weight, strides) - whole", "rest = _convolved(mine, others, weight, strides)")
     ],
     "the entropy of the components is that of rows counted once": [
-        ("total -= float(chunk.weight[rows] @ xlogy(q, q).sum(axis=1))", "total -= float(xlogy(q, q).sum())")
+        ("total -= float(part.weight[rows] @ xlogy(q, q).sum(axis=1))", "total -= float(xlogy(q, q).sum())")
     ],
 }

@@ -1,6 +1,7 @@
 """Errors in what several models share: relabelings and Gibbs sampling."""
 
 TESTS = (
+    "models/test_sums_over_parts.py",
     "models",
     "laws",
     "evidence",
@@ -10,6 +11,21 @@ TESTS = (
 )
 
 ERRORS = {
+    "sums of threads are added from the last one on": [
+        ("return tree_sum(pool.map(step, parts))", "return tree_sum([*pool.map(step, parts)][::-1])")
+    ],
+    "each eighth part counts twice": [
+        (
+            "            term = added(waiting[level][0], term)\n",
+            "            term = added(added(waiting[level][0], term), term)\n",
+        )
+    ],
+    "rows in parts have the expansion of the last part alone": [
+        (
+            "return Expectation(self.statistics(sums), sums[1], expansion=self.step.expansion(sums[0]))",
+            "return Expectation(self.statistics(sums), sums[1], expansion=self.step.expansion(self.step.zeros()))",
+        )
+    ],
     "picks in turn are those of the first state": [
         (
             "log_h += entries[k, k] - log_sum_exp(entries[k, turns[at:]])",
