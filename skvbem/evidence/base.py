@@ -126,6 +126,10 @@ class Score:
         Whether it is the evidence itself where nothing is hidden, and so a sum over families.
     bounds_by_any_q : bool
         Whether it is right for a q(x) that is a product over clusters of hidden nodes, too.
+    closes_gap_of_clusters : bool
+        Whether it makes up for most of what a bound loses where q(x) is such a product.
+    always_exact : bool
+        Whether it is the evidence itself whatever is hidden.
     penalty_discount : float or None
         For a log likelihood less a penalty for each free parameter: half ln n less this penalty, nats; else None.
     """
@@ -138,7 +142,14 @@ class Score:
     sums_over_rows: bool = False
     exact_if_complete: bool = False
     bounds_by_any_q: bool = False
+    closes_gap_of_clusters: bool = False
+    always_exact: bool = False
     penalty_discount: float | None = None
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether it is the evidence, up to a standard error that it states."""
+        return self.random or self.always_exact
 
     @property
     def is_penalized_likelihood(self) -> bool:

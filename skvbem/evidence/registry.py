@@ -33,13 +33,14 @@ _AVERAGED = (*_COMPLETED, "annealing")
 _SUMS: dict[str, Any] = {"sums_over_rows": True}
 _EXACT: dict[str, Any] = {"exact_if_complete": True}
 _ANY_Q: dict[str, Any] = {"bounds_by_any_q": True}
+_COLLAPSED: dict[str, Any] = {"closes_gap_of_clusters": True, **_EXACT, **_ANY_Q}
 _DRAWN: dict[str, Any] = {"random": True, **_EXACT}
 
 _SCORES = (
     Score("auto", auto, (*_CHAINS, "portions"), **_DRAWN),
     Score("lower_bound", lower_bound, form="vb", **_SUMS, **_EXACT, **_ANY_Q),
-    Score("collapsed", collapsed, _AVERAGED, form="vb", **_EXACT, **_ANY_Q),
-    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _AVERAGED, form="vb", **_EXACT, **_ANY_Q),
+    Score("collapsed", collapsed, _AVERAGED, form="vb", **_COLLAPSED),
+    Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _AVERAGED, form="vb", **_COLLAPSED),
     Score("laplace", laplace, ("information",), form="map"),
     Score("cheeseman_stutz", cheeseman_stutz, _COMPLETED, form="map", **_SUMS, **_EXACT, **_ANY_Q),
     Score(
@@ -53,7 +54,7 @@ _SCORES = (
     Score("draper", draper, form="map", **_SUMS, penalty_discount=0.5 * log(2 * pi)),
     Score("bicp", bicp, form="map", **_SUMS),
     Score("bic", bic, form="ml", **_SUMS, penalty_discount=0.0),
-    Score("exact", exact, ("enumeration",), **_EXACT, **_ANY_Q),
+    Score("exact", exact, ("enumeration",), always_exact=True, **_EXACT, **_ANY_Q),
     Score("ais", anchored_ais, _CHAINS, form="vb", **_DRAWN, **_ANY_Q),
     Score("ais_prior", partial(anchored_ais, fractions=(0.0,), n_chains=16, n_steps=1024), _CHAINS, **_DRAWN),
     Score("ais_metropolis", metropolis_ais, ("points", "metropolis"), random=True),

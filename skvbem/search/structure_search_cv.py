@@ -28,30 +28,26 @@ from skvbem._compat import (
 from skvbem.evidence import EvidenceScorer, scorer
 from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
-from skvbem.search import _posterior
-from skvbem.search._averaging import average_over
-from skvbem.search._delegation import BestEstimatorDelegation
-from skvbem.search._progress import Progress
-from skvbem.search._results import results_table
-from skvbem.search._scoring import scorer_for, scorings_by_name
-from skvbem.search._telling import tell_of_doubts, tell_of_failures, tell_of_inference
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content
-from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job
+from skvbem.search.delegation import BestEstimatorDelegation
+from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, scorer_for, scorings_by_name
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
-from skvbem.search.posterior.candidates import EVIDENCE, MAX_SAMPLED, Ranker, Ranking
+from skvbem.search.families.sum_of_dags import GraphPosterior
+from skvbem.search.posterior import tables
+from skvbem.search.posterior.ranking import EVIDENCE, Ranker, Ranking
+from skvbem.search.posterior.tables import average_over
+from skvbem.search.reporting import Progress, results_table, warn_of_doubts, warn_of_failures, warn_of_inference
 from skvbem.search.strategies import Problem, resolve_strategy
-from skvbem.search.strategies.exact.exact import posterior_over_space
-from skvbem.search.strategies.exact.sum_of_dags import GraphPosterior
+from skvbem.search.strategies.exact import posterior_over_space
+from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space, coerce_space
 from skvbem.spaces.priors import coerce_prior
 from skvbem.spaces.settings import hidden_graph, resolve_latents
 
 # What the best estimator knows of its data.
 _ATTRIBUTES_OF_BEST = ("n_features_in_", "feature_names_in_", "classes_")
-# Candidates that a score named by `rescoring` is for.
-_N_RESCORED = 10
 # The random stream of what finds the posterior, beside that of the strategy.
 _POSTERIOR = 1
 
@@ -311,7 +307,7 @@ class StructureSearchCV(
             if not tried:
                 none = "there is none" if space.n_settings == 0 else f"the strategy {strategy!r} tried none"
                 raise ValueError(f"{type(self).__name__} has no candidate: {none} in {space!r}.")
-            tell_of_failures(tried, self.error_score, type(self).__name__)
+            warn_of_failures(tried, self.error_score, type(self).__name__)
             log_priors = np.array([prior.log_weight(setting, space) for setting, _ in tried], dtype=float)
             graphs = None
             if not isinstance(rescoring, EvidenceScorer):
@@ -328,8 +324,8 @@ class StructureSearchCV(
             "timed_out_": runner.over == "time_limit",
             "n_splits_": _n_splits(job),
         }
-        tell_of_doubts(state["cv_results_"], state["best_index_"])
-        tell_of_inference(state["cv_results_"]["inference"], job.scorers)
+        warn_of_doubts(state["cv_results_"], state["best_index_"])
+        warn_of_inference(state["cv_results_"]["inference"], job.scorers)
         state |= self._structures(job, state, graphs)
         state |= self._refitted(job, state, report)
         self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
@@ -368,20 +364,20 @@ class StructureSearchCV(
             rest = {name: value for name, value in params.items() if name != "groups"}
             splits = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(X, y, params.get("groups")))
             return HeldOutJob(estimator, X, y, rest, splits, names, self.error_score)
-        of_evidence = {name: each for name, each in names.items() if isinstance(each, EvidenceScorer)}
+        evidence_scorers = {name: each for name, each in names.items() if isinstance(each, EvidenceScorer)}
         readings = None
         if find_kind(estimator) is not None:
             readings = Readings.for_space(estimator, space, X, {"y": y, **params})
-            if of_evidence == names:
-                return EvidenceJob(estimator, readings, of_evidence, self.error_score)
-        elif of_evidence:
+            if evidence_scorers == names:
+                return EvidenceJob(estimator, readings, evidence_scorers, self.error_score)
+        elif evidence_scorers:
             raise TypeError(
                 f"{type(estimator).__name__} has no 'log_evidence': score it by a callable, or hold rows out with 'cv'."
             )
         return AllRowsJob(estimator, X, y, params, names, self.error_score, readings)
 
     def _rescoring(self, score: Callable) -> EvidenceScorer | str | None:
-        """What candidates are scored by again: "evidence", a score, or nothing."""
+        """The second score: "evidence", a scorer, or None."""
         if isinstance(self.rescoring, str) and self.rescoring != EVIDENCE:
             return scorer(self.rescoring)
         if self.rescoring is None and self.scoring is None and self.cv is None and isinstance(score, EvidenceScorer):
@@ -389,7 +385,7 @@ class StructureSearchCV(
         return self.rescoring or None
 
     def _ranker(self, job: Job, ranking: str, rescoring, progress: Progress, checkpoint: Checkpoint, seed) -> Ranker:
-        most = self.n_rescored or (MAX_SAMPLED if rescoring == EVIDENCE else _N_RESCORED)
+        most = self.n_rescored or (TUNING.n_listed if rescoring == EVIDENCE else TUNING.n_examined)
         return Ranker(
             job,
             ranking,
@@ -425,18 +421,18 @@ class StructureSearchCV(
         return state
 
     def _structures(self, job: Job, state: dict, graphs: GraphPosterior | None) -> dict:
-        """What the posterior says of edges, if candidates are graphs with latents."""
+        """Published tables of edges by the posterior, if candidates are graphs."""
         if not (isinstance(job, EvidenceJob) and job.fits_graphs):
             return {}
 
-        def structure(setting) -> _posterior.Hidden:
-            return _posterior.Hidden(*job.graph(setting))
+        def structure(setting) -> tables.HiddenStructure:
+            return tables.HiddenStructure(*job.graph(setting))
 
         settings = state["cv_results_"]["params"]
         best = structure(state["best_params_"])
-        return _posterior.tables_of(structure, best, settings, _weights(state), graphs)
+        return tables.tables_of(structure, best, settings, _weights(state), graphs)
 
-    def equivalence_classes(self) -> list[_posterior.EquivalenceClass]:
+    def equivalence_classes(self) -> list[tables.EquivalenceClass]:
         """The candidates in classes that no data tell apart (Markov equivalence), the most probable first.
 
         Under priors that do not tell members of a class apart, ``prior="bdeu"`` say, the posterior is over classes: how
@@ -465,13 +461,13 @@ class StructureSearchCV(
         given = self.estimator.get_params(deep=False)
         observed = self.shared_parent_probabilities_.levels[0].tolist()
 
-        def structure(setting) -> _posterior.Hidden:
+        def structure(setting) -> tables.HiddenStructure:
             both = {name: {**given, **setting}[name] for name in ("structure", "latents")}
             graph, latents = hidden_graph(both) or (None, resolve_latents(both["latents"]) or {"h0": 2})
             graph = DAG.naive_bayes(next(iter(latents)), observed) if graph is None else graph.with_nodes(observed)
-            return _posterior.Hidden(graph, latents)
+            return tables.HiddenStructure(graph, latents)
 
-        return _posterior.equivalence_classes(structure, self.cv_results_["params"], _weights(vars(self)))
+        return tables.equivalence_classes(structure, self.cv_results_["params"], _weights(vars(self)))
 
     def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:
         fitted: dict = {}

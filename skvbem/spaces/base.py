@@ -13,7 +13,10 @@ from skvbem._names import shown
 from skvbem.errors import TooLargeError
 from skvbem.spaces.settings import canonical, n_relabeled_graphs
 
-__all__ = ["DelegatingSpace", "Space"]
+__all__ = ["MAX_LISTED", "DelegatingSpace", "Space"]
+
+#: Settings, graphs or combinations that are gone through to count or compare them: seconds.
+MAX_LISTED = 1_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,14 +59,14 @@ class Space(ABC):
         """
 
     def has_more_than(self, n: int) -> bool:
-        """Whether there are more than n settings; true if they are too many to count."""
+        """True if there are more than n settings; true if they are too many to count."""
         try:
             return self.n_settings > n
         except TooLargeError:
             return True
 
     def n_settings_in_words(self) -> str:
-        """How many settings there are, as text."""
+        """The number of settings, as text."""
         try:
             return f"{_readable(self.n_settings)} settings"
         except TooLargeError:
@@ -72,7 +75,7 @@ class Space(ABC):
     canonical = staticmethod(canonical)
 
     def orbit_size(self, setting: Mapping) -> int:
-        """How many labeled settings of the space describe the model of `setting`."""
+        """The number of labeled settings of the space that describe the model of `setting`."""
         return n_relabeled_graphs(self.check_member(setting))
 
     def to_list(self, max_settings: int = 100_000) -> list[dict]:
@@ -171,7 +174,7 @@ class DelegatingSpace(Space):
         return self._inner.neighbors(self.check_member(setting))
 
     def orbit_size(self, setting: Mapping) -> int:
-        """How many labeled settings of the space describe the model of `setting`."""
+        """The number of labeled settings of the space that describe the model of `setting`."""
         return self._inner.orbit_size(self.check_member(setting))
 
 

@@ -13,14 +13,11 @@ from typing import Any
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.spaces.base import DelegatingSpace, Space
+from skvbem.spaces.base import MAX_LISTED, DelegatingSpace, Space
 from skvbem.spaces.settings import canonical, check_latent_names
 from skvbem.spaces.structures import check_nodes
 
 __all__ = ["CardinalityGrid", "LatentClassSpace"]
-
-# Combinations of numbers of states that are gone through to tell models apart.
-_MAX_POINTS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,10 +76,10 @@ class CardinalityGrid(Space):
     def n_settings(self) -> int:
         """The number of settings, an exact int; TooLargeError if they are too many to be looked at one by one."""
         n_points = prod(map(len, self.latents.values()))
-        if n_points > _MAX_POINTS:
+        if n_points > MAX_LISTED:
             raise TooLargeError(
                 f"CardinalityGrid has {n_points} combinations of numbers of states, of which those that are one model "
-                f"are found one by one; {_MAX_POINTS} is the limit. List fewer numbers of states."
+                f"are found one by one; {MAX_LISTED} is the limit. List fewer numbers of states."
             )
         return len(self._points)
 
@@ -111,7 +108,7 @@ class CardinalityGrid(Space):
                     yield neighbor
 
     def orbit_size(self, setting: Mapping) -> int:
-        """How many combinations of numbers of states describe the model of `setting`."""
+        """The number of combinations of numbers of states that describe the model of `setting`."""
         return len(self._points[canonical(self.check_member(setting))])
 
     @cached_property

@@ -88,7 +88,7 @@ class ChordalSpace(Space):
         return sum(1 for _ in (self if self.latents else self._masks()))
 
     def has_more_than(self, n: int) -> bool:
-        """Whether there are more than n settings; no more are listed than that takes."""
+        """True if there are more than n settings; no more are listed than that takes."""
         n_nodes = len(self._order)
         n_trees = n_nodes ** max(n_nodes - 2, 0)  # which are chordal, and leave no latent alone
         if n_trees > n * prod(factorial(k) for k in range(1, len(self.latents) + 1)):
@@ -163,7 +163,7 @@ def _bits(mask: int, n: int) -> list[int]:
 
 
 def _stays_chordal(around: tuple[int, ...], joined: int) -> bool:
-    """Whether a chordal graph, given by the neighbors of each node as masks, stays so with a node joined to some.
+    """True if a chordal graph, given by the neighbors of each node as masks, stays so with a node joined to some.
 
     It does if those of them that one part of the rest touches are a clique, for each part: else two of them, the part
     and the new node make a cycle without a chord.
@@ -188,7 +188,7 @@ def _stays_chordal(around: tuple[int, ...], joined: int) -> bool:
 
 
 def _is_linked(start, end, around: Mapping, barred: frozenset) -> bool:
-    """Whether a path joins two nodes that avoids some others."""
+    """True if a path joins two nodes that avoids some others."""
     reached, waiting = {start}, [start]
     while waiting:
         for node in around[waiting.pop()] - barred - reached:

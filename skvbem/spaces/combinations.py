@@ -10,15 +10,13 @@ from math import prod
 
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.spaces.base import Space
+from skvbem.spaces.base import MAX_LISTED, Space
 from skvbem.spaces.lists import ListSpace
 from skvbem.spaces.moves import latent_moves, state_moves
 from skvbem.spaces.settings import canonical, hidden_graph, merge
 
 __all__ = ["ProductSpace", "UnionSpace", "make_product", "make_union"]
 
-# Settings that are looked up one by one to see how many two spaces share.
-_MAX_SETTINGS_LOOKED_UP = 2_000_000
 # New latents have at most so many children at first; they may gain more edge by edge.
 _CHILDREN_OF_NEW_LATENTS = (0, 1, 2)
 
@@ -111,7 +109,7 @@ class ProductSpace(Space):
                 yield merge((*settings[:place], neighbor, *settings[place + 1 :]))
 
     def orbit_size(self, setting: Mapping) -> int:
-        """How many labeled settings describe the model: the product of those of the parts."""
+        """The number of labeled settings that describe the model: the product of those of the parts."""
         settings = self._split(self.check_member(setting))
         return prod(part.orbit_size(one) for part, one in zip(self.parts, settings))
 
@@ -146,9 +144,9 @@ class UnionSpace(Space):
     def n_settings(self) -> int:
         """The number of settings, each model once, an exact int."""
         largest, *others = sorted(self.parts, key=lambda part: part.n_settings, reverse=True)
-        if (n := sum(part.n_settings for part in others)) > _MAX_SETTINGS_LOOKED_UP:
+        if (n := sum(part.n_settings for part in others)) > MAX_LISTED:
             raise TooLargeError(
-                f"To count this union, {n} settings would have to be looked up one by one; {_MAX_SETTINGS_LOOKED_UP} "
+                f"To count this union, {n} settings would have to be looked up one by one; {MAX_LISTED} "
                 "is the limit. Iterate over it, or search it by its neighbors."
             )
         earlier, total = [largest], largest.n_settings

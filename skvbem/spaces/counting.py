@@ -1,4 +1,4 @@
-r"""How many acyclic graphs obey rules, up to permutations of exchangeable latents, without enumerating them.
+r"""The number of acyclic graphs that obey rules, up to permutations of exchangeable latents, without enumeration.
 
 By Burnside's lemma the number of classes is the average, over permutations :math:`\sigma` of latents within their
 groups, of the number of graphs that :math:`\sigma` leaves as they are. Such a graph gives all nodes of a cycle of

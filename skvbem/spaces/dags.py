@@ -130,7 +130,7 @@ class DAGSpace(StructureSpace):
                     yield dag
 
     def _stands(self, masks) -> bool | None:
-        """Whether the graph stands for its class, as far as the observed relatives of latents tell; None if not so far.
+        """True if the graph stands for its class, as far as the observed relatives of latents tell; None if not so far.
 
         As `DAG.canonical` has it: exchangeable latents, by name, have descending sets of observed children, and, where
         these are equal, of observed parents.
@@ -173,7 +173,7 @@ class DAGSpace(StructureSpace):
         most = [rules[node].most - len(rules[node].required) for node in nodes]
 
         def can_have_children(needy, at):
-            """Whether nodes from here on can take in all latents that need a child; if not, that is certain."""
+            """True if nodes from here on can take in all latents that need a child; if not, that is certain."""
             taken_in = [mask & needy for mask in possible[at:]]
             room = sum(min(n, mask.bit_count()) for n, mask in zip(most[at:], taken_in))
             return reduce(or_, taken_in, 0) == needy and room >= needy.bit_count()

@@ -64,7 +64,7 @@ class GridSpace(DelegatingSpace):
 
 
 def is_list_of_values(value) -> bool:
-    """Whether a value of a grid lists values of a parameter."""
+    """True if a value of a grid lists values of a parameter."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))

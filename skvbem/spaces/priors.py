@@ -24,13 +24,10 @@ from skvbem._names import did_you_mean, shown
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph
-from skvbem.spaces.base import Space
+from skvbem.spaces.base import MAX_LISTED, Space
 from skvbem.spaces.settings import hidden_graph
 
 __all__ = ["ClassPrior", "EdgePrior", "FunctionPrior", "StructurePrior", "UniformPrior", "coerce_prior", "n_edges"]
-
-# Settings that are gone through to count classes.
-_MAX_COUNTED = 1_000_000
 
 
 def n_edges(setting: Mapping) -> int:
@@ -313,9 +310,9 @@ _NAMED: dict[str, StructurePrior] = {
 
 @lru_cache(maxsize=8)
 def _class_sizes(prior: ClassPrior, space: Space) -> Counter:
-    if space.has_more_than(_MAX_COUNTED):
+    if space.has_more_than(MAX_LISTED):
         raise TooLargeError(
-            f"ClassPrior counts its classes by going through the space, of up to {_MAX_COUNTED:,} settings; "
+            f"ClassPrior counts its classes by going through the space, of up to {MAX_LISTED:,} settings; "
             f"{type(space).__name__} has {space.n_settings_in_words()}. Take a probability of edges (EdgePrior) or a "
             "function of the setting (FunctionPrior), or say more in the space (max_parents, tiers, forbidden edges)."
         )

@@ -38,7 +38,7 @@ class ParentRule:
     most: int = 0
 
     def allows(self, parents: Iterable[Hashable]) -> bool:
-        """Whether these nodes may be the parents."""
+        """True if these nodes may be the parents."""
         parents = frozenset(parents)
         return self.required <= parents <= self.possible and self.least <= len(parents) <= self.most
 
@@ -78,13 +78,13 @@ class EdgeRules:
         return tuple(self.parents)
 
     def allow(self, dag: DAG) -> bool:
-        """Whether the graph has these nodes and obeys the rule of each."""
+        """True if the graph has these nodes and obeys the rule of each."""
         return self.parents.keys() == set(dag.nodes) and all(
             rule.allows(dag.parents(node)) for node, rule in self.parents.items()
         )
 
     def alike(self, one: Hashable, other: Hashable) -> bool:
-        """Whether the rules stay the same when the two nodes trade places."""
+        """True if the rules stay the same when the two nodes trade places."""
         swapped = {one: other, other: one}
         return self.parents[other] == self.parents[one].relabel(swapped) and all(
             rule == rule.relabel(swapped) for node, rule in self.parents.items() if node not in swapped

@@ -93,7 +93,7 @@ def hidden_graph(setting: Mapping) -> tuple[DAG | UndirectedGraph, dict] | None:
 
 
 def n_relabeled_graphs(setting: Mapping) -> int:
-    """How many graphs differ from that of a setting by no more than names of latents with as many states."""
+    """The number of graphs that differ from that of a setting only by names of latents with as many states."""
     if (graph_and_latents := hidden_graph(setting)) is None:
         return 1
     dag, latents = graph_and_latents

@@ -21,16 +21,13 @@ from skvbem._names import shown
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph
-from skvbem.spaces.base import Space
+from skvbem.spaces.base import MAX_LISTED, Space
 from skvbem.spaces.counting import count_graphs
 from skvbem.spaces.moves import edge_moves
 from skvbem.spaces.rules import EdgeRules
 from skvbem.spaces.settings import check_latent_names, hidden_graph, resolve_latents
 
 __all__ = ["StructureSpace", "check_latents", "check_nodes", "graph_named_as", "name_order"]
-
-# Labeled graphs that are enumerated to count those that differ by more than names.
-_MAX_ENUMERATED_GRAPHS = 1_000_000
 
 
 class StructureSpace(Space):
@@ -64,7 +61,7 @@ class StructureSpace(Space):
 
     @cached_property
     def is_symmetric(self) -> bool:
-        """Whether the rules treat exchangeable latents alike."""
+        """True if the rules treat exchangeable latents alike."""
         return len(_grouped(self._kinds)) == len(self.exchangeable)
 
     @cached_property
@@ -74,20 +71,20 @@ class StructureSpace(Space):
             return count_graphs(self.rules, self.exchangeable, childless=self.childless)
         # Rules that tell exchangeable latents apart are no symmetry to count by.
         n_labeled = count_graphs(self.rules, [(latent,) for latent in self.latents], childless=self.childless)
-        if n_labeled > _MAX_ENUMERATED_GRAPHS:
+        if n_labeled > MAX_LISTED:
             raise TooLargeError(
                 f"The rules tell latents with as many states apart, so that models are counted one by one. "
-                f"{n_labeled} graphs are too many to enumerate; {_MAX_ENUMERATED_GRAPHS} is the limit. Name latents in "
+                f"{n_labeled} graphs are too many to enumerate; {MAX_LISTED} is the limit. Name latents in "
                 "no required or forbidden edge, or iterate without counting."
             )
         return sum(1 for _ in self)
 
     def has_more_than(self, n: int) -> bool:
-        """Whether there are more than n settings; no more are counted than that takes."""
+        """True if there are more than n settings; no more are counted than that takes."""
         return (not self.latents and self._n_along_an_order() > n) or super().has_more_than(n)
 
     def _n_along_an_order(self) -> int:
-        """How many graphs have no edge against one order of the nodes, all of which are acyclic."""
+        """The number of graphs without an edge against one order of the nodes, all of which are acyclic."""
         required = DAG(self.rules.nodes, {node: rule.required for node, rule in self.rules.parents.items()})
         total, ahead = 1, set[Hashable]()
         for node in required.topological_order():
@@ -117,7 +114,7 @@ class StructureSpace(Space):
                     yield self._setting(graph)
 
     def orbit_size(self, setting: Mapping) -> int:
-        """How many graphs of the space differ from that of `setting` by no more than names of exchangeable latents."""
+        """The number of graphs of the space that differ from that of `setting` only by names of latents."""
         images = self._images(self._graph_of(self.check_member(setting)))
         n_names = prod(map(factorial, map(len, _grouped(self._kinds))))
         return sum(n_names // image.n_automorphisms(self._kinds) for image in images)

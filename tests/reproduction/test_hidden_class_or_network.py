@@ -8,7 +8,7 @@ import pytest
 from reproduction import hidden_class_or_network as study
 from reproduction.pages import check_page
 
-from skvbem.search.strategies.landscapes import SummedGraphs
+from skvbem.search.strategies.objectives import FamilyObjective
 
 approx = pytest.approx
 RECORDS = json.loads(study.RESULTS.read_text())
@@ -42,7 +42,7 @@ def test_five_data_sets_again(n_features, model):
 def test_hill_climbing_is_the_same_by_fits_and_by_families(model, monkeypatch):
     X = study.draw(8, model)
     by_families = study.network(X, study.NETWORKS["greedy"])
-    monkeypatch.setattr(SummedGraphs, "of", lambda problem: None)
+    monkeypatch.setattr(FamilyObjective, "of", lambda problem: None)
     by_fits = study.network(X, study.NETWORKS["greedy"])
     assert len(by_fits.cv_results_["params"]) > 101 >= len(by_families.cv_results_["params"])
     assert by_families.best_score_ == approx(by_fits.best_score_, rel=1e-12)

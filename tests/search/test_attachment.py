@@ -6,8 +6,8 @@ import pytest
 
 from skvbem import DAGSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.search.strategies import Problem
-from skvbem.search.strategies.structural.attachment import above_groups
-from skvbem.search.strategies.structural.structural import StructuralVBEM
+from skvbem.search.strategies.structural.attachment import state_with_attached_latents
+from skvbem.search.strategies.structural.climb import StructuralVBEM
 from skvbem.spaces.priors import EdgePrior, FunctionPrior
 
 approx = pytest.approx
@@ -34,7 +34,7 @@ def problem(monkeypatch):
 
 
 def test_a_hidden_cause_stands_between_its_effects(problem):
-    place = above_groups(problem, StructuralVBEM()._climb_bounds)
+    place = state_with_attached_latents(problem, StructuralVBEM()._climb_bounds)
     assert {*place.dag.children("h"), *place.dag.parents("h")} == {"a", "b", "c"}
     assert not {("a", "b"), ("b", "a"), ("a", "c"), ("c", "a"), ("b", "c"), ("c", "b")} & set(place.dag.edges)
     assert place.setting in problem.space
@@ -43,7 +43,7 @@ def test_a_hidden_cause_stands_between_its_effects(problem):
 
 def test_where_a_prior_names_edges_no_group_is_tried(problem):
     named = Problem(**{**vars(problem), "prior": EdgePrior({("a", "b"): 0.9})})
-    assert above_groups(named, StructuralVBEM()._climb_bounds) is None
+    assert state_with_attached_latents(named, StructuralVBEM()._climb_bounds) is None
 
 
 def test_groups_are_looked_for_though_a_prior_speaks_of_hidden_nodes(problem):
@@ -54,24 +54,24 @@ def test_groups_are_looked_for_though_a_prior_speaks_of_hidden_nodes(problem):
         return -float(len(setting["structure"].children("h")))
 
     of_hidden = Problem(**{**vars(problem), "prior": FunctionPrior(few_children)})
-    assert above_groups(of_hidden, StructuralVBEM()._climb_bounds) is not None
+    assert state_with_attached_latents(of_hidden, StructuralVBEM()._climb_bounds) is not None
     assert asked
     assert all(setting in problem.space for setting in asked)
 
 
 def test_a_group_that_a_prior_rules_out_is_no_beginning(problem):
     ruled_out = Problem(**{**vars(problem), "prior": FunctionPrior(lambda setting: -np.inf)})
-    assert above_groups(ruled_out, StructuralVBEM()._climb_bounds) is None
+    assert state_with_attached_latents(ruled_out, StructuralVBEM()._climb_bounds) is None
 
 
 def test_a_row_of_improbable_completions_alone_keeps_the_most_probable(problem):
-    completed = above_groups(problem, StructuralVBEM()._climb_bounds).scores.completed
+    completed = state_with_attached_latents(problem, StructuralVBEM()._climb_bounds).scores.completed
     few = completed.without_improbable(1.5)
     assert np.bincount(few.row, few.weight, len(few.row_weight)) == approx(completed.row_weight)
 
 
 def test_what_is_improbable_leaves_its_weight_to_the_rest_of_its_row(problem):
-    completed = above_groups(problem, StructuralVBEM()._climb_bounds).scores.completed
+    completed = state_with_attached_latents(problem, StructuralVBEM()._climb_bounds).scores.completed
     few = completed.without_improbable(0.05)
     assert 0 < len(few.weight) < len(completed.weight)
     n_rows = len(few.row_weight)

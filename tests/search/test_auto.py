@@ -18,7 +18,7 @@ from skvbem import (
 )
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.search.strategies import Auto, Exact, Exhaustive, Greedy, StructuralVBEM, exhaustive, resolve_strategy
-from skvbem.search.strategies.auto import _MAX_OPERATIONS_OF_EXACT
+from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space, coerce_space
 from skvbem.spaces.priors import coerce_prior
 
@@ -80,7 +80,7 @@ def test_nodes_are_too_many_by_what_the_program_would_cost():
         X = pd.DataFrame(rng.integers(0, 2, (30, n))).add_prefix("x")
         space = DAGSpace(X.columns, max_parents=1)
         assert type(Auto().chosen_for(space, *parts_of(space, X))) is kind
-        assert (Exact().n_operations(space, *parts_of(space, X)) < _MAX_OPERATIONS_OF_EXACT) == (kind is Exact)
+        assert (Exact().n_operations(space, *parts_of(space, X)) < TUNING.max_operations) == (kind is Exact)
 
 
 def test_trial_by_trial_where_there_are_no_bounds():
@@ -143,7 +143,7 @@ def test_a_limit_makes_any_space_one_to_go_through(limit):
 
 
 def test_how_large_a_space_may_be(monkeypatch):
-    monkeypatch.setattr(exhaustive, "_MAX_SETTINGS", 25)
+    monkeypatch.setattr(exhaustive, "MAX_LISTED", 25)
     for nodes, n in ((["x", "y", "z"], 25), (["x", "y", "z", "w"], None)):
         problem = make_problem(DAGSpace(nodes), lambda setting: 0.0)
         if n is None:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 
 import numpy as np
@@ -23,11 +23,11 @@ from sklearn.metrics import get_scorer, make_scorer
 
 from skvbem import DAG
 from skvbem.errors import SearchCheckpointError, SearchWarning
-from skvbem.search.checkpoint import atomic_files
 from skvbem.search.checkpoint import checkpoint as checkpoint_module
-from skvbem.search.checkpoint.atomic_files import Journal, lines_of, locked
+from skvbem.search.checkpoint import journal
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content, is_lasting
+from skvbem.search.checkpoint.journal import Journal, lines_of, locked
 from skvbem.search.execution.jobs import Record, digest
 
 FINGERPRINT = {"estimator": "some.Model", "parameter 'n_init'": "int:3", "data": "a" * 32}
@@ -163,8 +163,8 @@ def test_a_journal_is_taken_in_at_the_next_start(path):
 
 def test_a_long_journal_is_taken_in_now_and_then(path, monkeypatch):
     """So often that writing n records costs a small multiple of their length."""
-    monkeypatch.setattr(checkpoint_module, "_LONG", 2_000)
-    lengths, write = [], atomic_files.write_atomically
+    monkeypatch.setattr(checkpoint_module, "TUNING", replace(checkpoint_module.TUNING, shared_bytes=2_000))
+    lengths, write = [], journal.write_atomically
     monkeypatch.setattr(
         checkpoint_module, "write_atomically", lambda *args: (lengths.append(len(args[1])), write(*args))
     )
@@ -505,7 +505,7 @@ def test_another_journal_in_its_place_is_left_alone(path):
 def test_workers_of_another_machine_leave_the_writing_to_the_search(path, monkeypatch):
     with opened(path) as checkpoint:
         with monkeypatch.context() as elsewhere:
-            elsewhere.setattr(atomic_files, "machine", lambda: "elsewhere")
+            elsewhere.setattr(journal, "machine", lambda: "elsewhere")
             assert not checkpoint.keep("0a", RECORDS["0a"])
         checkpoint.note("0a", RECORDS["0a"], is_kept=False)
         assert journal_of(path).stat().st_size > 0
@@ -526,7 +526,7 @@ def test_a_full_disk_is_warned_of_once_and_costs_nothing_that_was_written(path, 
         with opened(path) as checkpoint:
             checkpoint.keep("0b", RECORDS["0b"])
             with monkeypatch.context() as patched:
-                patched.setattr(atomic_files.os, "write", full)
+                patched.setattr(journal.os, "write", full)
                 assert not checkpoint.keep("0c", RECORDS["0c"])
                 checkpoint.note("0c", RECORDS["0c"], is_kept=False)
                 checkpoint.note("0d", RECORDS["0c"], is_kept=False)
@@ -537,11 +537,11 @@ def test_a_full_disk_is_warned_of_once_and_costs_nothing_that_was_written(path, 
 
 def test_a_disk_that_is_full_at_the_start_is_named(path, monkeypatch):
     """The search does not begin, and leaves nothing behind."""
-    monkeypatch.setattr(atomic_files.os, "fsync", _raise_no_space)
+    monkeypatch.setattr(journal.os, "fsync", _raise_no_space)
     with pytest.raises(OSError, match=f"No space left on device: '{path}'"), opened(path):
         pass
     assert os.listdir(path.parent) == []
-    monkeypatch.setattr(atomic_files.os, "write", _raise_no_space)
+    monkeypatch.setattr(journal.os, "write", _raise_no_space)
     with pytest.raises(OSError, match=f"No space left on device: '{path}'"), opened(path):
         pass
     assert os.listdir(path.parent) == []
@@ -552,7 +552,7 @@ def test_a_disk_that_stays_full(path, monkeypatch):
     with pytest.warns(SearchWarning, match="could not be written"), opened(path) as checkpoint:  # noqa: PT031
         checkpoint.keep("0b", RECORDS["0b"])
         text = path.read_bytes()
-        monkeypatch.setattr(atomic_files.os, "fsync", _raise_no_space)
+        monkeypatch.setattr(journal.os, "fsync", _raise_no_space)
     assert path.read_bytes() == text
     assert sorted(os.listdir(path.parent)) == [path.name, journal_of(path).name]
     monkeypatch.undo()
@@ -570,7 +570,7 @@ def test_a_crash_at_any_step_of_taking_the_journal_in(path, moment):
     if not (pid := os.fork()):
         with opened(path) as checkpoint:
             checkpoint.keep("0d", RECORDS["0c"])
-            setattr(atomic_files.os, moment, lambda *args, **kwargs: os._exit(9))
+            setattr(journal.os, moment, lambda *args, **kwargs: os._exit(9))
         os._exit(0)
     os.waitpid(pid, 0)
     assert set(known_at(path)) == {"0a", "0b", "0c", "0d"}

@@ -17,12 +17,11 @@ from skvbem.models.network.completed_rows import CompletedRows
 from skvbem.search.execution.jobs import EvidenceJob
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
-from skvbem.search.families.edge_odds import EdgeOdds
 from skvbem.search.families.family_scores import FamilyScores, MaximizedLikelihood
-from skvbem.search.families.graph_walk import FamilyGraphs
-from skvbem.search.families.orders import Orders
+from skvbem.search.families.graph_walk import EdgeLogOdds, FamilyGraphs
+from skvbem.search.families.orders import NodeOrders
 from skvbem.search.strategies import Beam, Exact, Greedy, Problem, StructuralVBEM
-from skvbem.search.strategies.landscapes import SummedGraphs, TriedSettings, climb_anew
+from skvbem.search.strategies.objectives import FamilyObjective, TriedObjective, climb_anew
 from skvbem.search.strategies.starts import random_setting
 from skvbem.spaces.moves import edge_moves
 from skvbem.spaces.priors import ClassPrior, EdgePrior, UniformPrior, coerce_prior
@@ -104,7 +103,7 @@ def test_columns_of_many_states(rng):
 
 
 def walk(data, rules, odds=None):
-    return FamilyGraphs(FamilyScores(completed(data), Equal(PRIORS["number"])), odds or EdgeOdds(rules, {}))
+    return FamilyGraphs(FamilyScores(completed(data), Equal(PRIORS["number"])), odds or EdgeLogOdds(rules, {}))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +121,7 @@ def test_moves_of_edges_are_those_of_the_space_in_its_order(options, rng):
     data = random_data(rng, 4, priors=PRIORS["number"])
     space = DAGSpace(data.nodes, **options)
     log_odds = {pair: float(rng.normal()) for pair in itertools.permutations(data.nodes, 2)}
-    graphs = walk(data, space.rules, EdgeOdds(space.rules, log_odds))
+    graphs = walk(data, space.rules, EdgeLogOdds(space.rules, log_odds))
 
     def value(dag):
         families = sum(family_score(data, node, dag.parents(node)) for node in dag.nodes)
@@ -158,17 +157,17 @@ def problem_of(X, space=None, *, scoring="lower_bound", over_graphs=None, **opti
     return Problem(space, Runner(job), "score", coerce_prior(over_graphs), job, np.random.default_rng(0))
 
 
-def visited(landscape, start, n_tabu):
+def visited(objective, start, n_tabu):
     """Graphs that a climb goes to, in order, with their values."""
-    path, best_around = [], landscape.best_around
+    path, best_around = [], objective.best_around
 
     def noting(*args):
         near = best_around(*args)
-        path.extend((spot.setting["structure"], spot.value) for spot in near)
+        path.extend((state.setting["structure"], state.value) for state in near)
         return near
 
-    landscape.best_around = noting
-    landscape.climb(landscape.at(start), n_tabu)
+    objective.best_around = noting
+    objective.climb(objective.at(start), n_tabu)
     return path
 
 
@@ -188,8 +187,8 @@ def test_a_climb_by_families_is_the_climb_by_fits_move_by_move(options, scoring,
     by_fits, by_families = (problem_of(X, scoring=scoring, over_graphs=prior, **options) for _ in range(2))
     by_fits.job.__dict__["summed"] = lambda setting: None
     start = random_setting(by_fits.space, rng)
-    one = visited(TriedSettings(by_fits), start, 6)
-    other = visited(SummedGraphs.of(by_families), start, 6)
+    one = visited(TriedObjective(by_fits), start, 6)
+    other = visited(FamilyObjective.of(by_families), start, 6)
     assert len(one) > 6
     assert [dag for dag, _ in one] == [dag for dag, _ in other]
     assert [value for _, value in one] == approx([value for _, value in other], rel=1e-10)
@@ -198,12 +197,12 @@ def test_a_climb_by_families_is_the_climb_by_fits_move_by_move(options, scoring,
 def test_beams_and_restarts_by_families_end_where_those_by_fits_do(rng):
     X = frame(rng)
     for search in (
-        lambda landscape: climb_anew(landscape, "emptiest", 2, 3, 4),
-        lambda landscape: climb_anew(landscape, "random", 0, 1, 4),
+        lambda objective: climb_anew(objective, "emptiest", 2, 3, 4),
+        lambda objective: climb_anew(objective, "random", 0, 1, 4),
     ):
         by_fits, by_families = problem_of(X), problem_of(X)
-        search(TriedSettings(by_fits))
-        search(SummedGraphs.of(by_families))
+        search(TriedObjective(by_fits))
+        search(FamilyObjective.of(by_families))
         assert best_of(by_fits) == approx(best_of(by_families), rel=1e-12)
     by_fits, by_families = problem_of(X), problem_of(X)
     by_fits.job.__dict__["family_scores"] = by_fits.job.__class__.__mro__[1].family_scores.__get__(by_fits.job)
@@ -271,10 +270,10 @@ def test_jobs_do_not_carry_what_they_remember(rng):
 def test_a_column_that_the_space_does_not_know_counts(rng):
     X = frame(rng)
     problem = problem_of(X, DAGSpace(NODES[:3]))
-    landscape = SummedGraphs.of(problem)
-    spot = landscape.at({"structure": "[a][b|a][c]"})
-    assert spot.value == approx(problem.runner.tried[0][1].values["score"], rel=1e-12)
-    assert spot.value == approx(VBDiscreteDAG([("a", "b")], n_init=1).fit(X).lower_bound_, rel=1e-12)
+    objective = FamilyObjective.of(problem)
+    state = objective.at({"structure": "[a][b|a][c]"})
+    assert state.value == approx(problem.runner.tried[0][1].values["score"], rel=1e-12)
+    assert state.value == approx(VBDiscreteDAG([("a", "b")], n_init=1).fit(X).lower_bound_, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +296,7 @@ def test_grids_of_priors_times_graphs_are_climbed(rng):
     """A product of spaces has no moves of edges alone; its candidates need no fits either."""
     X = frame(rng, 60, 3)
     space = DAGSpace(X.columns) * GridSpace({"prior": [0.1, 1.0]})
-    assert SummedGraphs.of(problem_of(X, space)) is None
+    assert FamilyObjective.of(problem_of(X, space)) is None
     search = StructureSearchCV(VBDiscreteDAG(), space, strategy="greedy", scoring="lower_bound", random_state=0).fit(X)
     every = StructureSearchCV(VBDiscreteDAG(), space, scoring="lower_bound", random_state=0).fit(X)
     assert search.best_score_ == approx(every.best_score_)
@@ -307,11 +306,11 @@ def test_grids_of_priors_times_graphs_are_climbed(rng):
 def test_priors_over_graphs_that_are_no_sums_of_edges(rng):
     X = frame(rng, 60, 3)
     for prior in (ClassPrior(), EdgePrior({("a", "b"): 1.0})):
-        assert SummedGraphs.of(problem_of(X, DAGSpace(X.columns), over_graphs=prior)) is None
-    assert SummedGraphs.of(problem_of(X, DAGSpace(X.columns), over_graphs=UniformPrior(labeled=True))) is not None
+        assert FamilyObjective.of(problem_of(X, DAGSpace(X.columns), over_graphs=prior)) is None
+    assert FamilyObjective.of(problem_of(X, DAGSpace(X.columns), over_graphs=UniformPrior(labeled=True))) is not None
 
 
-# Orders ---------------------------------------------------------------------------------------------------------------
+# Orders --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{}, {"max_parents": 1}, {"required": [("x3", "x0"), ("x0", "x1")]}], ids=str)
@@ -320,7 +319,7 @@ def test_the_best_graph_of_an_order(options, rng):
     data = random_data(rng, 4)
     rules = make_rules(data.nodes, **options)
     graphs = walk(data, rules)
-    orders = Orders(graphs)
+    orders = NodeOrders(graphs)
     for setting in DAGSpace(data.nodes, **options):
         orders.add(graphs.at(setting["structure"]).parents)
     seen = set()
@@ -350,7 +349,7 @@ def value_of(orders, graphs, order):
 def test_climbs_among_orders_end_where_no_node_is_better_elsewhere(rng):
     data = random_data(rng, 5, 200)
     graphs = walk(data, make_rules(data.nodes))
-    orders = Orders(graphs)
+    orders = NodeOrders(graphs)
 
     for _ in range(10):
         start = orders.drawn(rng)

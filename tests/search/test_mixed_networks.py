@@ -12,7 +12,7 @@ from skvbem import DAG, BipartiteSpace, CardinalityGrid, DAGSpace, StructureSear
 from skvbem.emissions import Regression
 from skvbem.errors import SearchWarning
 from skvbem.search.strategies import Auto, Exact, Greedy
-from skvbem.search.strategies.exact.exact import posterior_over_space
+from skvbem.search.strategies.exact import posterior_over_space
 
 approx = pytest.approx
 COLUMNS = ["size", "visits", "color"]
@@ -138,7 +138,7 @@ def test_scores_of_mixed_graphs_are_sums_over_fitted_families():
         for setting in space:
             dag = setting["structure"]
             above = {v: sum(1 << place[parent] for parent in dag.parents(v)) for v in dag.nodes}
-            total = families.of_every_graph + sum(families.score(place[v], above[v]) for v in dag.nodes)
+            total = families.constant + sum(families.score(place[v], above[v]) for v in dag.nodes)
             assert total == approx(job.record(setting).values[ranking], abs=1e-6)
 
 

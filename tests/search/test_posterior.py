@@ -17,8 +17,8 @@ from skvbem.datasets import (
     load_zoo,
 )
 from skvbem.errors import SearchWarning
-from skvbem.search.posterior.settling import guessed, probabilities, settle
-from skvbem.search.posterior.structure_chains import Visited
+from skvbem.search.posterior.rescoring import predicted_evidences, probabilities, rescored_posterior
+from skvbem.search.posterior.structure_chains import ChainPosterior
 from skvbem.spaces.priors import EdgePrior
 
 approx = pytest.approx
@@ -94,8 +94,8 @@ def test_the_posterior_hangs_on_the_seed_alone(few_rows):
 def test_chains_that_do_not_mix_leave_it_to_evidences(few_rows, monkeypatch):
     """Of the candidates that they visited, here all but the last ten."""
     space, shares = HIDDEN["bipartite"], np.r_[np.full(26, 1 / 26), np.zeros(10)]
-    stuck = Visited(shares, np.full(36, 0.1), is_stuck=True, n_sweeps=1)
-    monkeypatch.setattr("skvbem.search.posterior.candidates.visited", lambda *_: stuck)
+    stuck = ChainPosterior(shares, np.full(36, 0.1), is_stuck=True, n_sweeps=1)
+    monkeypatch.setattr("skvbem.search.posterior.ranking.visited", lambda *_: stuck)
     model = VBDiscreteDAG(categories=BINARY, n_init=2)
     search = StructureSearchCV(model, space, refit=False, random_state=0).fit(few_rows)
     exact = exact_posterior(model, space, few_rows)[:26]
@@ -113,7 +113,7 @@ def settled(scores, evidences, sizes, most=100):
         asked.extend(positions)
         return evidences[positions], np.full(len(positions), 0.05)
 
-    found = settle(scores, sizes, np.zeros(len(scores)), evidences_of, np.random.default_rng(0), most)
+    found = rescored_posterior(scores, sizes, np.zeros(len(scores)), evidences_of, np.random.default_rng(0), most)
     return found, asked
 
 
@@ -148,7 +148,7 @@ def test_what_was_not_asked_keeps_what_gaps_say():
 def test_gaps_are_a_straight_line_in_the_number_of_parameters():
     sizes, scores = np.array([1.0, 2.0, 3.0, 10.0]), np.array([-5.0, -6.0, -7.0, -8.0])
     values = np.where(sizes < 5, scores + 1.0 + 2.0 * sizes, np.nan)
-    guesses, spreads = guessed(scores, sizes, values, np.zeros(4))
+    guesses, spreads = predicted_evidences(scores, sizes, values, np.zeros(4))
     assert guesses[3] == approx(-8.0 + 21.0)
     assert spreads[3] > spreads[0]
 

@@ -11,9 +11,9 @@ from skvbem import StructureSearchCV, VBDiscreteDAG
 from skvbem._compat import IterationReport
 from skvbem.datasets import load_carcinoma
 from skvbem.errors import SearchWarning
-from skvbem.search import _progress
-from skvbem.search._progress import Progress, duration
+from skvbem.search import reporting
 from skvbem.search.execution.jobs import Record
+from skvbem.search.reporting import Progress, duration
 
 CARCINOMA = load_carcinoma().data
 
@@ -202,7 +202,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     found = Clock()
-    monkeypatch.setattr(_progress, "time", found)
+    monkeypatch.setattr(reporting, "time", found)
     return found
 
 

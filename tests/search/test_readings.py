@@ -1,6 +1,7 @@
 """X is read once: in a fit, and in a search, whatever its candidates and wherever they are tried."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from skvbem.fitting.fit import read
 from skvbem.reading.tables import Table, read_table
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
+from skvbem.search.tuning import TUNING
 from skvbem.spaces import coerce_space
 
 approx = pytest.approx
@@ -121,7 +123,7 @@ def test_candidates_that_read_in_their_own_ways_share_what_they_can(backend, eag
 
 
 def test_a_setting_beyond_those_looked_through_is_read_when_it_comes(reads, monkeypatch):
-    monkeypatch.setattr("skvbem.search.execution.readings._MAX_SETTINGS", 1)
+    monkeypatch.setattr("skvbem.search.execution.readings.TUNING", replace(TUNING, n_looked_through=1))
     space = coerce_space({"emission": ["gaussian", {"gaussian": [0, 1]}]})
     readings = Readings.for_space(VBMixture(), space, NUMBERS, {})
     assert (len(reads), readings.common) == (1, None)

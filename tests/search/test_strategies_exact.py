@@ -7,15 +7,15 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
+from skvbem._kernels._local_scores import fill_sums
 
 from skvbem import StructureSearchCV, VBDiscreteDAG
-from skvbem._kernels._local_scores import fill_sums
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, scorer
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
+from skvbem.search.families.best_dag import CompleteData, best_dag
 from skvbem.search.strategies import Exact
-from skvbem.search.strategies.exact.best_dag import CompleteData, best_dag
 from skvbem.spaces import BipartiteSpace, DAGSpace, GridSpace
 from skvbem.spaces.priors import ClassPrior, EdgePrior
 from skvbem.spaces.rules import make_rules

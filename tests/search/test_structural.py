@@ -14,7 +14,7 @@ from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.search.families.family_scores import FamilyScores
 from skvbem.search.strategies import Exhaustive, Greedy, Problem, StructuralVBEM
-from skvbem.search.strategies.exhaustive import Ceiling, highest_log_likelihood
+from skvbem.search.strategies.exhaustive import ScoreCeiling, highest_log_likelihood
 from skvbem.search.strategies.starts import random_setting
 from skvbem.search.strategies.structural.fitter import Fitter
 from skvbem.spaces.priors import EdgePrior, coerce_prior
@@ -223,7 +223,7 @@ def test_no_candidate_exceeds_its_ceiling(missing):
     """Nor is the ceiling far above where a structure says nothing: a class for every kind of row."""
     X = rows(40, missing=missing)
     problem = problem_of(TWO, X, scoring="bic")
-    ceiling = Ceiling.of(problem)
+    ceiling = ScoreCeiling.of(problem)
     settings = list(TWO)
     assert all(value <= ceiling(setting) for setting, value in zip(settings, problem.scores(settings)))
     model = VBDiscreteDAG(latents=40, method="ml", n_init=1, max_iter=5000, random_state=0).fit(X)

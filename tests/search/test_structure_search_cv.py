@@ -19,7 +19,7 @@ from skvbem import DAG, BipartiteSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.datasets import load_carcinoma
 from skvbem.errors import SearchWarning
 from skvbem.evidence import scorer
-from skvbem.search._posterior import Hidden, edge_probabilities, matched
+from skvbem.search.posterior.tables import HiddenStructure, edge_probabilities, matched
 
 CARCINOMA = load_carcinoma().data
 GRID = {"latents": [2, 3, 4]}
@@ -143,10 +143,10 @@ def test_latents_are_matched_to_the_best_structure(searched):
 
 
 def test_matching_renames_and_keeps_apart_what_it_cannot_match():
-    best = Hidden(DAG.from_edges([("h0", "a"), ("h1", "b")]), {"h0": 2, "h1": 2})
-    swapped = Hidden(DAG.from_edges([("h1", "a"), ("h0", "b")]), {"h0": 2, "h1": 2})
+    best = HiddenStructure(DAG.from_edges([("h0", "a"), ("h1", "b")]), {"h0": 2, "h1": 2})
+    swapped = HiddenStructure(DAG.from_edges([("h1", "a"), ("h0", "b")]), {"h0": 2, "h1": 2})
     assert set(matched(swapped, best).edges) == {("h0", "a"), ("h1", "b")}
-    more = Hidden(DAG.from_edges([("h0", "b"), ("h1", "a"), ("h2", "a")]), {"h0": 2, "h1": 3, "h2": 2})
+    more = HiddenStructure(DAG.from_edges([("h0", "b"), ("h1", "a"), ("h2", "a")]), {"h0": 2, "h1": 3, "h2": 2})
     assert set(matched(more, best).edges) == {("h1", "b"), ("h1'", "a"), ("h0", "a")}
     table = edge_probabilities([best, swapped], np.array([0.5, 0.5]), best)
     assert table["parent":"h0", "child":"a"] == 1.0

@@ -28,7 +28,8 @@ import sklearn
 
 from skvbem._compat import warn
 from skvbem.errors import SearchCheckpointError, SearchWarning
-from skvbem.search.checkpoint.atomic_files import (
+from skvbem.search.checkpoint.fingerprints import is_lasting
+from skvbem.search.checkpoint.journal import (
     Journal,
     lines_of,
     locked,
@@ -36,15 +37,11 @@ from skvbem.search.checkpoint.atomic_files import (
     remove_partial_files,
     write_atomically,
 )
-from skvbem.search.checkpoint.fingerprints import is_lasting
 from skvbem.search.execution.jobs import Record
+from skvbem.search.tuning import TUNING
 
 _FORMAT = "skvbem search checkpoint, version 1"
 _SEAL = ', "sha256": "%s"}\n'
-# The journal is taken into the checkpoint once it is longer than it, and than this; bytes.
-_LONG = 2**20
-# Seconds after which the journal is forced to disk, so that a power cut costs no more.
-_SYNC = 5.0
 
 
 class Checkpoint:
@@ -115,7 +112,7 @@ class FileCheckpoint(Checkpoint):
         remove_partial_files(path)
         self._length = self._write()
         self._journal = Journal.made_at(f"{path}.journal")
-        self.keep = Keeper(self._journal, self._tag)
+        self.keep = JournalWriter(self._journal, self._tag)
 
     def note(self, name: str, record: Record, is_kept: bool) -> None:
         """Take notice of a record, and write it if that was not done where it was made."""
@@ -125,9 +122,9 @@ class FileCheckpoint(Checkpoint):
         try:
             if not is_kept:
                 self._journal.append(_entry(self._tag, name, record))
-            if self._journal.n_bytes > max(_LONG, self._length):
+            if self._journal.n_bytes > max(TUNING.shared_bytes, self._length):
                 self._take_in()
-            elif time.monotonic() - self._synced > _SYNC:
+            elif time.monotonic() - self._synced > TUNING.sync_seconds:
                 self._sync()
         except (OSError, SearchCheckpointError) as error:
             self._warn_once(error)
@@ -245,7 +242,7 @@ class FileCheckpoint(Checkpoint):
 
 
 @dataclass(frozen=True)
-class Keeper:
+class JournalWriter:
     """Appends records to the journal of a checkpoint, in any process that sees it.
 
     Parameters

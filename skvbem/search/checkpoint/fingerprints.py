@@ -35,7 +35,7 @@ def content(value) -> str:
 
 
 def is_lasting(text: str) -> bool:
-    """Whether a text of `content` means the same in another process."""
+    """True if a text of `content` means the same in another process."""
     return f"{_UNKNOWN}:{_THIS_PROCESS}" not in text
 
 
@@ -51,13 +51,13 @@ def _content(value) -> str:
     if isinstance(value, Mapping):
         return f"{{{','.join(sorted(f'{content(name)}={content(item)}' for name, item in value.items()))}}}"
     if isinstance(value, DAG):
-        of = {node: content(node) for node in value.nodes}
-        edges = sorted(f"[{of[parent]},{of[child]}]" for parent, child in value.edges)
-        return f"DAG[{{{','.join(sorted(of.values()))}}},{{{','.join(edges)}}}]"
+        texts = {node: content(node) for node in value.nodes}
+        edges = sorted(f"[{texts[parent]},{texts[child]}]" for parent, child in value.edges)
+        return f"DAG[{{{','.join(sorted(texts.values()))}}},{{{','.join(edges)}}}]"
     if isinstance(value, (type, BuiltinFunctionType)):
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, FunctionType):
-        return _of_function(value)
+        return _function_content(value)
     if isinstance(value, MethodType):
         return content((value.__func__, value.__self__))
     if isinstance(value, partial):
@@ -71,12 +71,12 @@ def _content(value) -> str:
     return f"{content(type(value))}:{hash_of(value)}"
 
 
-def _of_function(function: FunctionType) -> str:
+def _function_content(function: FunctionType) -> str:
     enclosed = [cell.cell_contents for cell in function.__closure__ or ()]
     name = f"{function.__module__}.{function.__qualname__}"
-    return content((name, _of_code(function.__code__), function.__defaults__, function.__kwdefaults__, enclosed))
+    return content((name, _code_content(function.__code__), function.__defaults__, function.__kwdefaults__, enclosed))
 
 
-def _of_code(code: CodeType) -> str:
-    constants = [_of_code(each) if isinstance(each, CodeType) else content(each) for each in code.co_consts]
+def _code_content(code: CodeType) -> str:
+    constants = [_code_content(each) if isinstance(each, CodeType) else content(each) for each in code.co_consts]
     return content((code.co_code, code.co_names, constants))

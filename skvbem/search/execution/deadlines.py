@@ -1,4 +1,4 @@
-"""What the processes of one search know of each other: their machine, their deadline, and who started them."""
+"""The machine, the deadline and the parent that the processes of one search share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-# Seconds between two looks at whether the process that started this one still lives.
-_LOOK = 1.0
+from skvbem.search.tuning import TUNING
 
 
 @cache
@@ -48,7 +47,7 @@ class Deadline:
         return cls(time.monotonic() + seconds, time.time() + seconds, machine())
 
     def has_passed(self) -> bool:
-        """Whether the deadline has passed."""
+        """True if the deadline has passed."""
         return time.monotonic() >= self.steady if machine() == self.machine else time.time() >= self.wall
 
 
@@ -69,5 +68,5 @@ def end_with(parent: int) -> None:
 
 def _watch(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(_LOOK)
+        time.sleep(TUNING.tick)
     os._exit(1)

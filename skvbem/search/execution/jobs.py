@@ -1,4 +1,4 @@
-"""How one candidate of a search is scored: by the evidence of all rows, or by rows held out.
+"""Jobs, which score one candidate of a search: by the evidence of all rows, or by rows held out.
 
 A job knows the estimator and the data; it is sent to a worker once for many candidates. It tells of every candidate by
 a `Record`, also of one that failed.
@@ -17,17 +17,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import cross_validate
 
-from skvbem.evidence import Evidence, EvidenceScorer, score_of
+from skvbem.evidence import DEFAULT_SCORE, SCORES, Evidence, EvidenceScorer, score_of, scorer
 from skvbem.fitting.evaluation import evaluate, evaluation_of
 from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
-from skvbem.search._candidates import candidate, candidate_to_look_at
 from skvbem.search.checkpoint.fingerprints import content
-from skvbem.search.execution.readings import Readings
+from skvbem.search.execution.readings import Readings, candidate, shallow_candidate
+from skvbem.search.families.decomposable import NEEDS_EVIDENCE, DecomposableScores, NotDecomposable
 from skvbem.search.families.family_scores import Families
-from skvbem.search.families.sums import NEEDS_EVIDENCE, FamilySums, NotASum
 from skvbem.spaces.settings import canonical
 
 # Parameters that change how a fit is run, not what comes out.
@@ -36,7 +36,7 @@ _NO_MATTER = ("n_jobs", "verbose", "max_memory")
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a candidate.
+    """Scores, errors and times of a candidate.
 
     Parameters
     ----------
@@ -134,10 +134,10 @@ class Job(ABC):
 
         Raises
         ------
-        NotASum
+        NotDecomposable
             If it is no such sum.
         """
-        raise NotASum(NEEDS_EVIDENCE)
+        raise NotDecomposable(NEEDS_EVIDENCE)
 
     @abstractmethod
     def fingerprint(self) -> dict[str, str]:
@@ -159,11 +159,11 @@ class Job(ABC):
         return replace(changed, scorers=scorers)
 
     def memory_estimate(self, setting: Mapping) -> str:
-        """What is known of the memory that a candidate needs, in a sentence, or nothing."""
+        """A sentence on the memory that a candidate needs, or nothing."""
         return ""
 
     def record(self, setting: Mapping) -> Record:
-        """What is known of a candidate once it was tried."""
+        """The record of a candidate, which is tried."""
         try:
             return self.summed(setting) or self.measured(self.candidate_of(setting))
         except Exception as error:
@@ -220,8 +220,8 @@ class EvidenceJob(Job):
         )
 
     @cached_property
-    def _sums(self) -> FamilySums:
-        return FamilySums(self.estimator, self.readings.common, self.scorers)
+    def _sums(self) -> DecomposableScores:
+        return DecomposableScores(self.estimator, self.readings.common, self.scorers)
 
     def __getstate__(self) -> dict:
         """The job without what it remembers of families, which is computed again wherever it is needed."""
@@ -245,21 +245,21 @@ class EvidenceJob(Job):
 
     @property
     def fits_graphs(self) -> bool:
-        """Whether the estimator fits graphs, that is has a method `graph`."""
+        """True if the estimator fits graphs, that is has a method `graph`."""
         return hasattr(find_kind(self.estimator), "graph")
 
     def graph(self, setting: Mapping) -> tuple[DAG, Mapping]:
         """The graph of a setting, and latent -> number of states, if the estimator fits graphs."""
-        estimator: Any = candidate_to_look_at(self.estimator, setting)
+        estimator: Any = shallow_candidate(self.estimator, setting)
         return kind_of(estimator).graph(estimator, self.readings.of(estimator))
 
     def network(self, setting: Mapping) -> Any:
         """The network of a setting, if the estimator fits networks, that is if it has a method `network`."""
-        estimator = candidate_to_look_at(self.estimator, setting)
+        estimator = shallow_candidate(self.estimator, setting)
         return kind_of(estimator).network(estimator, self.readings.of(estimator))
 
     def memory_estimate(self, setting: Mapping) -> str:
-        """What is known of the memory that a candidate needs, as text."""
+        """A sentence on the memory that a candidate needs."""
         if not hasattr(find_kind(self.estimator), "network"):
             return ""
         network = self.network(setting)
@@ -377,6 +377,51 @@ def digest(setting: Mapping) -> str:
 
 
 def _place(error: Exception) -> str:
-    """Where an error came from, in one line."""
+    """The file and line that an error came from."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+
+
+def scorings_by_name(scoring, estimator, cv, owner: str) -> dict:
+    """The scores that a `scoring` parameter names, names or callables, by name.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it names none, or cannot be a score.
+    """
+    if scoring is None:
+        scoring = getattr(find_kind(estimator), "default_score", DEFAULT_SCORE) if cv is None else _own_score
+    if isinstance(scoring, (str, EvidenceScorer)) or callable(scoring):
+        given: dict = {"score": scoring}
+    elif isinstance(scoring, Mapping):
+        given = dict(scoring)
+    elif isinstance(scoring, Sequence) and all(isinstance(each, (str, EvidenceScorer)) for each in scoring):
+        given = {each if isinstance(each, str) else each.kind: each for each in scoring}
+    else:
+        raise TypeError(
+            f"The 'scoring' parameter of {owner} must be a name, a callable of (estimator, X, y), a list of names, or "
+            f"a mapping of names to these. Got {scoring!r} instead."
+        )
+    if not given:
+        raise ValueError(f"The 'scoring' parameter of {owner} holds no score.")
+    return given
+
+
+def scorer_for(scoring, cv, owner: str) -> Callable:
+    """One score as a callable of (estimator, X, y), of all rows or, with `cv`, of rows held out."""
+    if cv is None:
+        return scorer(scoring) if isinstance(scoring, str) else scoring
+    if isinstance(scoring, EvidenceScorer) or (isinstance(scoring, str) and scoring in SCORES):
+        kind = scoring if isinstance(scoring, str) else scoring.kind
+        raise ValueError(
+            f"{kind!r} is a score of the evidence of all rows, with its penalty for complexity built in, but {owner} "
+            "holds rows out ('cv'). Leave 'cv' None, or take scoring=None, the log predictive probability of "
+            "held-out rows."
+        )
+    return get_scorer(scoring) if isinstance(scoring, str) else scoring
+
+
+def _own_score(estimator, X, y=None) -> float:
+    """The estimator's own `score`."""
+    return estimator.score(X) if y is None else estimator.score(X, y)

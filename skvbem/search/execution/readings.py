@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from itertools import islice
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from skvbem.fitting.fit import read
 from skvbem.fitting.kind import kind_of
-from skvbem.search._candidates import candidate_to_look_at
 from skvbem.search.checkpoint.fingerprints import content
+from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space
-
-# Settings looked through for other ways to read X.
-_MAX_SETTINGS = 10_000
 
 
 class Readings:
-    """What estimators of a search read of X.
+    """X as the estimators of a search read it.
 
     An estimator whose candidates can share a reading has `read`, the names of the parameters on which that depends,
     a kind, so that `fit` and the functions of `skvbem.fitting` take a reading in place of X.
@@ -50,8 +48,8 @@ class Readings:
         starts = getattr(estimator, "init", "")
         readings._rows_have_places = "init" in space.parameters or not isinstance(starts, str)
         if readings._varied:
-            for setting in islice(space, _MAX_SETTINGS):
-                readings._outcome(candidate_to_look_at(estimator, setting))
+            for setting in islice(space, TUNING.n_looked_through):
+                readings._outcome(shallow_candidate(estimator, setting))
         return readings
 
     def of(self, estimator: BaseEstimator) -> Any:
@@ -67,7 +65,7 @@ class Readings:
         return None if self._varied else self._by_key[""]
 
     def fingerprint(self) -> list[str]:
-        """What tells X, as it was read, from other data: rows in their order if starts are given row by row."""
+        """Hashes of X, as it was read: of rows in their order if starts are given row by row."""
         which = "fingerprint_in_order" if self._rows_have_places else "fingerprint"
         readings = (self._by_key[key] for key in sorted(self._by_key))
         return [str(each) if isinstance(each, Exception) else getattr(each, which) for each in readings]
@@ -86,3 +84,17 @@ class Readings:
 
     def _read(self, estimator: BaseEstimator) -> Any:
         return read(estimator, self._X, **self._params).shared()
+
+
+def candidate(estimator: BaseEstimator, setting: Mapping) -> BaseEstimator:
+    """A new estimator with the parameters of a setting, unfitted, to be fitted."""
+    return clone(estimator).set_params(**clone(setting, safe=False))
+
+
+def shallow_candidate(estimator: BaseEstimator, setting: Mapping) -> Any:
+    """An estimator with the parameters of a setting that shares its parts with others: soon made, not to be fitted."""
+    if not setting.keys() <= vars(estimator).keys():  # one is of a part, which is not to change for others, or is none
+        return candidate(estimator, setting)
+    copied = copy(estimator)
+    vars(copied).update(setting)
+    return copied

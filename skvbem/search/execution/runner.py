@@ -16,11 +16,7 @@ from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.execution.deadlines import Deadline
 from skvbem.search.execution.jobs import Job, Record, digest
 from skvbem.search.execution.workers import Outcome, Workers, attempt
-
-# Work worth sending to workers that are there already, and to workers that must be started first; seconds.
-_WORTH_SENDING, _WORTH_STARTING = 0.2, 3.0
-# Before workers are started the cost of a candidate is measured for so many seconds.
-_MEASURED = 0.1
+from skvbem.search.tuning import TUNING
 
 
 class Runner:
@@ -107,11 +103,11 @@ class Runner:
 
     @property
     def is_limited(self) -> bool:
-        """Whether a number of candidates or of seconds ends the search."""
+        """True if a number of candidates or of seconds ends the search."""
         return self._most is not None or self._deadline is not None
 
     def is_full(self) -> bool:
-        """Whether no further candidate may be tried, however early it is: to look for more is of no use."""
+        """True if no further candidate may be tried, however early it is: to look for more is of no use."""
         if self._most is None or len(self._asked) < self._most:
             return False
         self.over = self.over or "max_candidates"
@@ -123,7 +119,7 @@ class Runner:
         return [(setting, self._records[name]) for name, setting in self._asked.items() if name in self._records]
 
     def is_late(self) -> bool:
-        """Whether no further candidate may be begun, by the clock or by a callback."""
+        """True if no further candidate may be begun, by the clock or by a callback."""
         if self._deadline is not None and self._records and self._deadline.has_passed():
             self.over = "time_limit"
         return self.over in ("time_limit", "stopped")
@@ -156,10 +152,10 @@ class Runner:
         return self._seconds / self._n_tried if self._n_tried else None
 
     def _workers_pay(self, n_waiting: int, n_here: int) -> bool:
-        """Whether workers would be done with so many candidates sooner, as far as is known."""
+        """True if workers would be done with so many candidates sooner, as far as is known."""
         if self._workers.n == 1 or n_waiting < 2 or (self._deadline is not None and not self._records):
             return False
         each, is_warm = self._seconds_each(), is_pool_warm()
-        if each is None or not (is_warm or self._seconds > _MEASURED or n_here < 0):
+        if each is None or not (is_warm or self._seconds > TUNING.batch_seconds or n_here < 0):
             return each is None and is_warm
-        return each * n_waiting > (_WORTH_SENDING if is_warm else _WORTH_STARTING)
+        return each * n_waiting > (TUNING.batch_seconds if is_warm else TUNING.start_seconds)

@@ -28,13 +28,7 @@ from skvbem._compat import has_shared_memory, hold_workers, in_store, pickled, r
 from skvbem.emissions.registry import know_emissions, registered_emissions
 from skvbem.search.execution.deadlines import Deadline, end_with
 from skvbem.search.execution.jobs import Job, Record
-
-# Seconds that a batch should take.
-_BATCH = 0.25
-# Batches for each worker that are sent together, where joblib hands over no result before it has all.
-_ROUND = 12
-# Bytes from which an array is worth sharing.
-_WORTH_SHARING = 2**16
+from skvbem.search.tuning import TUNING
 
 Keep = Callable[[str, Record], bool]
 
@@ -95,9 +89,9 @@ class Packed:
 
         def keep_inside(buffer: pickle.PickleBuffer) -> bool:
             memory = np.frombuffer(buffer.raw(), np.uint8)
-            if memory.nbytes >= _WORTH_SHARING:
+            if memory.nbytes >= TUNING.shared_bytes:
                 buffers.append(memory)
-            return memory.nbytes < _WORTH_SHARING
+            return memory.nbytes < TUNING.shared_bytes
 
         head = np.frombuffer(pickled((registered_emissions(), job), keep_inside), np.uint8)
         return cls(head, tuple(buffers))
@@ -206,7 +200,8 @@ class Workers:
             while waiting and n_left > 0 and not is_late():
                 n_left -= 1
                 each = seconds_each()
-                size = 1 if each is None else min(int(_BATCH / max(each, 1e-6)), -(-len(waiting) // (4 * self.n)))
+                size = 1 if each is None else int(TUNING.batch_seconds / max(each, 1e-6))
+                size = min(size, -(-len(waiting) // (4 * self.n)))
                 yield [waiting.popleft() for _ in range(max(size, 1))]
 
         while (waiting or suspects) and not is_late():
@@ -227,7 +222,7 @@ class Workers:
         """Batches to send before the first comes back: not all, where joblib returns all at once in the end."""
         if returns_one_by_one():
             return inf
-        return self.n if seconds_each is None else _ROUND * self.n
+        return self.n if seconds_each is None else TUNING.n_round * self.n
 
     def close(self) -> None:
         """Let the workers go, to whoever calls joblib next."""

@@ -8,7 +8,7 @@ the free parameters of its table.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from math import inf
 from typing import Protocol
 
@@ -16,12 +16,16 @@ import numpy as np
 
 from skvbem._kernels._local_scores import score_families
 from skvbem._numerics import log_rising
+from skvbem.errors import StructureError, TooLargeError
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
+from skvbem.search.tuning import TUNING
 
-# Families whose scores are remembered, some 200 bytes each.
-_MAX_REMEMBERED_FAMILIES = 100_000
+
+def rounding(score: float) -> float:
+    """The rounding error of a score, nats."""
+    return 1e-9 * (1.0 + abs(score))
 
 
 class Families(Protocol):
@@ -37,8 +41,8 @@ class Families(Protocol):
         ...
 
     @property
-    def of_every_graph(self) -> float:
-        """What is added to the sum of every graph, nats."""
+    def constant(self) -> float:
+        """The part of the score that all graphs have in common, nats."""
         ...
 
     def score(self, child: int, parents: int) -> float:
@@ -84,7 +88,7 @@ class FamilyScores:
     max_table_cells : float, default=inf
         Cells of the largest table; a family of a larger one scores -inf.
     most : int
-        Families remembered; those asked for longest ago are forgotten first.
+        Families remembered, some 200 bytes each; those asked for longest ago are forgotten first.
     """
 
     are_evidences = True
@@ -96,7 +100,7 @@ class FamilyScores:
         *,
         per_parameter: float = 0.0,
         max_table_cells: float = inf,
-        most: int = _MAX_REMEMBERED_FAMILIES,
+        most: int = int(TUNING.cache_bytes / 200),
     ):
         self.completed, self.prior, self.per_parameter = completed, prior, per_parameter
         self._max_table_cells, self._most = max_table_cells, most
@@ -113,7 +117,7 @@ class FamilyScores:
         return self.completed.place
 
     @property
-    def of_every_graph(self) -> float:
+    def constant(self) -> float:
         """H(q), which all graphs have in common."""
         return self.completed.entropy
 
@@ -127,7 +131,7 @@ class FamilyScores:
 
     def bound(self, dag: DAG) -> float:
         """H(q) plus the scores of a graph's families: a lower bound on its evidence, exact where nothing is hidden."""
-        return self.of_every_graph + sum(self.family(node, dag.parents(node)) for node in dag.nodes)
+        return self.constant + sum(self.family(node, dag.parents(node)) for node in dag.nodes)
 
     def score(self, child: int, parents: int) -> float:
         """The score of one family by the places of its nodes in the completed rows, the parents a mask of bits."""
@@ -182,7 +186,7 @@ class FamilyScores:
                 scores[k] = self._scored_by_tables(child, above)
             return scores
         cells = {"cell": np.ones_like(rows), "row": np.full_like(rows, n_states), "table": rows * n_states}
-        of_cell = equal.total / cells[equal.over][fits]
+        cell_concentration = equal.total / cells[equal.over][fits]
         fitting = np.empty(len(fits))
         score_families(
             self._codes,
@@ -191,8 +195,8 @@ class FamilyScores:
             child,
             np.array(members, dtype=np.int64),
             np.array(further, dtype=np.int64)[fits],
-            np.ascontiguousarray(of_cell),
-            np.ascontiguousarray(of_cell * n_states),
+            np.ascontiguousarray(cell_concentration),
+            np.ascontiguousarray(cell_concentration * n_states),
             fitting,
         )
         scores[fits] = fitting - self.per_parameter * (n_states - 1) * rows[fits]
@@ -206,8 +210,8 @@ class FamilyScores:
         except ValueError:
             return -inf
         counts = self.completed.counts(family)
-        of_rows = log_rising(prior.sum(axis=-1), counts.sum(axis=-1))
-        return float(log_rising(prior, counts).sum() - of_rows.sum())
+        row_terms = log_rising(prior.sum(axis=-1), counts.sum(axis=-1))
+        return float(log_rising(prior, counts).sum() - row_terms.sum())
 
     def __reduce__(self):
         return _made, (self.completed, self.prior, self.per_parameter, self._max_table_cells, self._most)
@@ -215,3 +219,57 @@ class FamilyScores:
 
 def _made(completed, prior, per_parameter, max_table_cells, most) -> FamilyScores:
     return FamilyScores(completed, prior, per_parameter=per_parameter, max_table_cells=max_table_cells, most=most)
+
+
+class FittedFamilies:
+    """Families valued by small graphs: what the parents of a node add to the score of the graph without edges.
+
+    Each family is fitted once, with its edges alone and without columns that it does not need.
+
+    Parameters
+    ----------
+    nodes : tuple
+    needed : collection of nodes
+        Those that every small graph has.
+    value_of : callable of DAG to float
+        The score of a graph over some of the nodes, nats: a sum over its families.
+    are_evidences : bool
+        Whether scores are the evidence itself.
+    """
+
+    def __init__(self, nodes: tuple, needed: Collection, value_of: Callable[[DAG], float], are_evidences: bool):
+        self.nodes, self.are_evidences, self._needed, self._value_of = nodes, are_evidences, needed, value_of
+        self.place = {node: k for k, node in enumerate(nodes)}
+        self._needed_value = value_of(self._graph(()))
+        further = [node for node in nodes if node not in needed]
+        self._alone = {node: value_of(self._graph([node])) - self._needed_value for node in further}
+        self._remembered: dict[tuple[int, int], float] = {}
+
+    @property
+    def constant(self) -> float:
+        """The score of the graph without edges, which families are counted from."""
+        return self._needed_value + sum(self._alone.values())
+
+    def score(self, child: int, parents: int) -> float:
+        """The score of a node with parents, a mask of places, less that of the node alone; -inf if impossible."""
+        key = child, parents
+        if key not in self._remembered:
+            self._remembered[key] = self._fitted(child, parents) if parents else 0.0
+        return self._remembered[key]
+
+    def grown(self, child: int, parents: int, further: Sequence[int]) -> np.ndarray:
+        """The scores of a family with one parent more, for each of some nodes."""
+        return np.array([self.score(child, parents | 1 << more) for more in further], dtype=float)
+
+    def _fitted(self, child: int, parents: int) -> float:
+        above: list[Hashable] = [self.nodes[k] for k in range(parents.bit_length()) if parents >> k & 1]
+        node = self.nodes[child]
+        try:
+            value = self._value_of(self._graph([*above, node], {node: above}))
+        except (StructureError, TooLargeError):  # the node has no such parents in any graph
+            return -inf
+        return value - self._needed_value - sum(self._alone.get(member, 0.0) for member in (*above, node))
+
+    def _graph(self, members: Collection, edges: dict | None = None) -> DAG:
+        """A graph over some nodes and those that are needed."""
+        return DAG([node for node in self.nodes if node in members or node in self._needed], edges or {})

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
+from math import inf, log, log1p
 
 import numpy as np
 
 from skvbem.graphs.dag import DAG
-from skvbem.search.families.edge_odds import EdgeOdds
 from skvbem.search.families.family_scores import Families
-
-# Families of one child whose gains are remembered: as many numbers as there are nodes each.
-_MAX_REMEMBERED_GAINS = 4_000_000
+from skvbem.search.tuning import TUNING
+from skvbem.spaces.priors import EdgePrior, StructurePrior, UniformPrior
+from skvbem.spaces.rules import EdgeRules
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class FamilyGraphs:
     ----------
     scores : Families
         Of the nodes of the rules, and perhaps more.
-    odds : EdgeOdds
+    odds : EdgeLogOdds
     """
 
-    def __init__(self, scores: Families, odds: EdgeOdds):
+    def __init__(self, scores: Families, odds: EdgeLogOdds):
         self.scores = scores
         self.nodes = odds.rules.nodes
         self._places = np.array([scores.place[node] for node in self.nodes])
@@ -53,7 +53,7 @@ class FamilyGraphs:
         self._rows: OrderedDict[tuple[int, int], _Row] = OrderedDict()
         # the families of columns that the rules do not know, which have no parents
         known = set(self._places.tolist())
-        self._rest = scores.of_every_graph + sum(scores.score(k, 0) for k in range(len(scores.nodes)) if k not in known)
+        self._rest = scores.constant + sum(scores.score(k, 0) for k in range(len(scores.nodes)) if k not in known)
 
     def at(self, dag: DAG) -> Graph:
         """A graph over the nodes of the rules."""
@@ -71,13 +71,13 @@ class FamilyGraphs:
         return self._rest + sum(row.score for row in rows)
 
     def row(self, child: int, parents: int) -> _Row:
-        """What a search has to know of one node's family."""
+        """The score of one node's family, with the gains of changing it."""
         key = child, parents
         if key in self._rows:
             self._rows.move_to_end(key)
         else:
             self._rows[key] = self._made(child, parents)
-            if len(self._rows) * len(self.nodes) > _MAX_REMEMBERED_GAINS:
+            if 8.0 * len(self._rows) * len(self.nodes) > TUNING.cache_bytes:
                 self._rows.popitem(last=False)
         return self._rows[key]
 
@@ -131,7 +131,7 @@ class Graph:
 
     @cached_property
     def _edges(self) -> np.ndarray:
-        """Whether each column is a parent of each row, (n_nodes, n_nodes)."""
+        """True if each column is a parent of each row, (n_nodes, n_nodes)."""
         n = len(self.parents)
         edges = np.zeros((n, n), dtype=bool)
         for child, mask in enumerate(self.parents):
@@ -154,12 +154,12 @@ class Graph:
 
     @property
     def gains(self) -> np.ndarray:
-        """What each move of an edge adds to the value."""
+        """Difference of the value that each move of an edge makes."""
         return self._moves[3]
 
     def after(self, k: int) -> tuple[int, ...]:
         """The parents of every node after a move."""
-        child, parent, turns = (int(of[k]) for of in self._moves[:3])
+        child, parent, turns = (int(column[k]) for column in self._moves[:3])
         masks = list(self.parents)
         masks[child] ^= 1 << parent
         if turns:
@@ -168,10 +168,46 @@ class Graph:
 
 
 def _descendants(edges: np.ndarray) -> np.ndarray:
-    """Whether each column is below each row, from the matrix of (child, parent)."""
+    """True if each column is below each row, from the matrix of (child, parent)."""
     reached = edges.T
     while True:
         further = reached | (reached.astype(np.float32) @ reached.astype(np.float32) > 0)
         if (further == reached).all():
             return reached
         reached = further
+
+
+@dataclass(frozen=True)
+class EdgeLogOdds:
+    """The log odds of edges that a prior over graphs is a sum of, with the rules that graphs obey.
+
+    Parameters
+    ----------
+    rules : EdgeRules
+        With the edges that the prior demands.
+    log_odds : mapping of (parent, child) to float
+        What an edge adds to the log prior, nats; nothing where it is not named.
+    """
+
+    rules: EdgeRules
+    log_odds: Mapping[tuple[Hashable, Hashable], float]
+
+    @classmethod
+    def of(cls, prior: StructurePrior, rules: EdgeRules) -> EdgeLogOdds | None:
+        """The odds of a uniform prior or an `EdgePrior`; None for others."""
+        if isinstance(prior, UniformPrior):
+            return cls(rules, {})
+        if not isinstance(prior, EdgePrior):
+            return None
+        given = prior.probability
+        by_edge, default = (given, prior.default) if isinstance(given, Mapping) else ({}, given)
+        log_odds: dict[tuple[Hashable, Hashable], float] = {}
+        parents = {}
+        for child, rule in rules.parents.items():
+            probability = {parent: by_edge.get((parent, child), default) for parent in rules.nodes if parent != child}
+            demanded = {parent for parent, p in probability.items() if p == 1}
+            parents[child] = replace(rule, required=rule.required | demanded)
+            log_odds |= {
+                (parent, child): log(p) - log1p(-p) if p else -inf for parent, p in probability.items() if p < 1
+            }
+        return cls(EdgeRules(parents), log_odds)

@@ -14,15 +14,12 @@ from math import inf
 
 import numpy as np
 
+from skvbem.search.families.family_scores import rounding
 from skvbem.search.families.graph_walk import FamilyGraphs
-
-# Parents that sets of two and more are made of: those that gain most alone. Sets of one size that are grown: the best.
-_MAX_CANDIDATES, _MAX_GROWN = 8, 8
-# What a move must gain, as a share of the scores it changes: more than rounding.
-_ROUNDING = 1e-9
+from skvbem.search.tuning import TUNING
 
 
-class Orders:
+class NodeOrders:
     """Orders of nodes, with the best graph of each among promising sets of parents.
 
     Parameters
@@ -108,7 +105,7 @@ class Orders:
         for other in order:
             ahead.append(ahead[-1] | 1 << other)
         mine = best(node, ahead[at])
-        highest, place = _ROUNDING * (1.0 + abs(mine)), at
+        highest, place = rounding(mine), at
         passed = 0.0  # what the nodes gain that get, or lose, this one ahead of them
         for k in range(at - 1, -1, -1):
             passed += best(order[k], ahead[k] | bit) - best(order[k], ahead[k])
@@ -133,7 +130,7 @@ def _promising(graphs: FamilyGraphs, child: int) -> dict[int, float]:
     candidates = [k for k in np.argsort(-first.gains, kind="stable").tolist() if first.gains[k] > -inf]
     while level:
         grown: dict[int, float] = {}
-        for parents in sorted(level, key=level.__getitem__, reverse=True)[:_MAX_GROWN]:
+        for parents in sorted(level, key=level.__getitem__, reverse=True)[: TUNING.n_grown]:
             further = [k for k in candidates if not parents >> k & 1 and parents | 1 << k not in grown]
             if parents.bit_count() < graphs.most[child] and further:
                 grown.update(
@@ -145,7 +142,7 @@ def _promising(graphs: FamilyGraphs, child: int) -> dict[int, float]:
             parents: score for parents, score in grown.items() if score > _best_subset(parents & ~least, parents, known)
         }
         known = known | level
-        candidates = candidates[:_MAX_CANDIDATES]
+        candidates = candidates[: TUNING.n_grown]
     return known
 
 

@@ -39,25 +39,13 @@ from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.sampling import NetworkSampler
 from skvbem.search.execution.jobs import EvidenceJob, Job
-from skvbem.search.families.sums import rest
-
-# Chains side by side, sweeps of the first look at them, and how often their number is doubled at most.
-N_CHAINS, FIRST_SWEEPS, MAX_SWEEPS = 96, 256, 4096
-# The standard error of a probability that is small enough.
-SMALL_ERROR = 0.015
-# Chains whose means differ in the same way in both halves of what is kept, more than this as a correlation, stay where
-# they began; where the largest error is below this it is of no chain.
-_STUCK, _UNANIMOUS = 0.5, 0.005
-# Graphs that are drawn from at once, cells of all families, and what is drawn in a sweep of a chain: more is left to
-# the evidence of single candidates.
-_MAX_GRAPHS, _MAX_FAMILY_CELLS, _MAX_LATENTS = 20_000, 4_000, 5
-# Counts whose log rising factorials are looked up.
-_MAX_COUNT = 1_000_000
+from skvbem.search.families.decomposable import rest
+from skvbem.search.tuning import TUNING
 
 
 @dataclass(frozen=True, eq=False)
-class Visited:
-    """What chains over structures say.
+class ChainPosterior:
+    """The posterior over candidates by chains over structures.
 
     Parameters
     ----------
@@ -82,16 +70,16 @@ class _Structure:
     parents: tuple[tuple[int, ...], ...]
 
 
-class NoChains(ValueError):
+class ChainsImpossible(ValueError):
     """The reason why no chain can go through candidates."""
 
 
-def graphs_of(job: Job, settings: Sequence[Mapping]) -> Graphs:
+def graphs_for_chains(job: Job, settings: Sequence[Mapping]) -> Graphs:
     """The graphs of candidates that chains can go through.
 
     Raises
     ------
-    NoChains
+    ChainsImpossible
         If they cannot.
     """
     if (
@@ -99,26 +87,26 @@ def graphs_of(job: Job, settings: Sequence[Mapping]) -> Graphs:
         or job.readings.common is None
         or not hasattr(find_kind(job.estimator), "network")
     ):
-        raise NoChains("candidates are no networks that share a reading of X")
+        raise ChainsImpossible("candidates are no networks that share a reading of X")
     if job.estimator.learn_prior or not job.readings.common.has_whole_weights:
-        raise NoChains("the prior is learned, or weights are no whole numbers")
+        raise ChainsImpossible("the prior is learned, or weights are no whole numbers")
     if len({rest(setting) for setting in settings}) > 1:
-        raise NoChains("candidates differ in more than their graphs")
+        raise ChainsImpossible("candidates differ in more than their graphs")
     networks = [job.network(setting) for setting in settings]
     if any(network.ties for network in networks):
-        raise NoChains("tables are tied")
+        raise ChainsImpossible("tables are tied")
     sizes: dict[Hashable, set[int]] = {}
     for network in networks:
         for name, n_states in network.latents.items():
             sizes.setdefault(name, set()).add(n_states)
-    if not sizes or any(len(of) > 1 for of in sizes.values()) or len(sizes) > _MAX_LATENTS:
-        raise NoChains("candidates have no latents, or these have other numbers of states")
+    if not sizes or any(len(numbers) > 1 for numbers in sizes.values()) or len(sizes) > TUNING.max_latents:
+        raise ChainsImpossible("candidates have no latents, or these have other numbers of states")
     try:
         graphs = Graphs(networks)
     except StructureError as error:
-        raise NoChains("the edges of all candidates together make a cycle") from error
-    if len(graphs.structures) > _MAX_GRAPHS or graphs.n_family_cells > _MAX_FAMILY_CELLS:
-        raise NoChains("candidates are too many, or their tables too large")
+        raise ChainsImpossible("the edges of all candidates together make a cycle") from error
+    if len(graphs.structures) > TUNING.max_graphs or graphs.n_family_cells > TUNING.max_cells:
+        raise ChainsImpossible("candidates are too many, or their tables too large")
     return graphs
 
 
@@ -155,7 +143,7 @@ class Graphs:
                     for node in self.nodes
                 )
             )
-        self.structures = _relabeled(given, alike)
+        self.structures = _with_relabelings(given, alike)
         union = {
             node: [self.nodes[p] for p in sorted({p for each in self.structures for p in each.parents[k]})]
             for k, node in enumerate(self.nodes)
@@ -172,7 +160,9 @@ class Graphs:
     def n_family_cells(self) -> int:
         """Cells of the tables of all families."""
         sizes = self.layout.cardinalities
-        return sum(sizes[k] * prod(sizes[p] for p in of) for k, each in enumerate(self.families) for of in each)
+        return sum(
+            sizes[k] * prod(sizes[p] for p in parents) for k, each in enumerate(self.families) for parents in each
+        )
 
     @cached_property
     def model(self) -> DiscreteDAG:
@@ -201,9 +191,9 @@ class Graphs:
         return spread
 
 
-def _relabeled(given: Sequence[tuple], alike: Sequence[Sequence[int]]) -> list[_Structure]:
+def _with_relabelings(given: Sequence[tuple], alike: Sequence[Sequence[int]]) -> list[_Structure]:
     """Each candidate in all graphs that differ from it by names of latents alike; once where these are too many."""
-    if len(given) * prod(factorial(len(group)) for group in alike) > _MAX_GRAPHS:
+    if len(given) * prod(factorial(len(group)) for group in alike) > TUNING.max_graphs:
         return [_Structure(k, parents) for k, parents in enumerate(given)]
     structures = []
     for k, parents in enumerate(given):
@@ -214,8 +204,8 @@ def _relabeled(given: Sequence[tuple], alike: Sequence[Sequence[int]]) -> list[_
                 for old, new in zip(group, order):
                     name[old] = new
             renamed: list[tuple[int, ...]] = [()] * len(parents)
-            for node, of in enumerate(parents):
-                renamed[name[node]] = tuple(sorted(name[p] for p in of))
+            for node, above in enumerate(parents):
+                renamed[name[node]] = tuple(sorted(name[p] for p in above))
             graphs[tuple(renamed)] = None
         structures += [_Structure(k, graph) for graph in graphs]
     return structures
@@ -230,26 +220,26 @@ class _Tables:
         for node, families in enumerate(graphs.families):
             shape, parents = layout.table_shape(node), layout.parents[node]
             place = np.indices(shape).reshape(len(shape), -1)
-            of_node = []
+            family_cells = []
             for family in families:
                 axes = [parents.index(p) for p in family] + [len(parents)]
                 family_shape = [shape[axis] for axis in axes]
                 cell = first + np.ravel_multi_index([place[axis] for axis in axes], family_shape)
                 rows.append(cell)
                 columns.append(layout.first_cell[node] + np.arange(len(cell)))
-                of_node.append(cell)
+                family_cells.append(cell)
                 self.first_row.append(n_rows)
                 n_rows += prod(family_shape[:-1])
                 starts += list(range(first + shape[-1], first + prod(family_shape) + 1, shape[-1]))
                 prior.append(graphs.prior(node, family).ravel())
                 first += prod(family_shape)
-            self._cells.append(np.stack(of_node))
+            self._cells.append(np.stack(family_cells))
         shape = (first, layout.n_cells)
         at = np.concatenate(rows), np.concatenate(columns)
         self._sums = csr_array((np.ones(len(at[0])), at), shape=shape)
         self._starts, self._prior = np.array(starts, dtype=np.int64), np.concatenate(prior)[:, None]
-        self._of_cells = _LogRising(self._prior[:, 0], total)
-        self._of_rows = _LogRising(np.add.reduceat(self._prior[:, 0], self._starts[:-1]), total)
+        self._cell_terms = _LogRisingTable(self._prior[:, 0], total)
+        self._row_terms = _LogRisingTable(np.add.reduceat(self._prior[:, 0], self._starts[:-1]), total)
         self._layout = layout
 
     def counts(self, drawn: np.ndarray) -> np.ndarray:
@@ -258,9 +248,9 @@ class _Tables:
 
     def scores(self, counts: np.ndarray) -> np.ndarray:
         """ln of the Bayesian Dirichlet score of every family, (n_families, n_chains), nats."""
-        of_rows = np.add.reduceat(counts, self._starts[:-1], axis=0)
-        within = np.add.reduceat(self._of_cells(counts), self._starts[:-1], axis=0)
-        return np.add.reduceat(within - self._of_rows(of_rows), self.first_row, axis=0)
+        row_counts = np.add.reduceat(counts, self._starts[:-1], axis=0)
+        within = np.add.reduceat(self._cell_terms(counts), self._starts[:-1], axis=0)
+        return np.add.reduceat(within - self._row_terms(row_counts), self.first_row, axis=0)
 
     def draw(self, counts: np.ndarray, chosen: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """ln theta given the families chosen (n_nodes, n_chains), as that of the network with all edges."""
@@ -273,13 +263,13 @@ class _Tables:
         return points
 
 
-class _LogRising:
+class _LogRisingTable:
     """Log rising factorials of concentrations by counts, looked up where counts are few."""
 
     def __init__(self, concentrations: np.ndarray, total: float):
         self._concentrations, self._table = concentrations[:, None], None
         distinct, which = np.unique(concentrations, return_inverse=True)
-        if len(distinct) * (total + 1) <= _MAX_COUNT:
+        if len(distinct) * (total + 1) <= TUNING.cache_bytes / 8:
             n = np.arange(int(total) + 1, dtype=float)
             self._table = log_rising(distinct[:, None], n).ravel()
             self._first = (which * len(n))[:, None]
@@ -306,16 +296,16 @@ class _Chains:
         self._place = np.array([[places[k][p] for k, p in enumerate(each.parents)] for each in graphs.structures]).T
         self._family = self._place + numbers[:-1, None]
         self.candidate = np.array([each.candidate for each in graphs.structures])
-        graphs_of = np.bincount(self.candidate)
-        self._log_prior = (log_priors - np.log(graphs_of))[self.candidate][:, None]
+        n_graphs = np.bincount(self.candidate)
+        self._log_prior = (log_priors - np.log(n_graphs))[self.candidate][:, None]
 
     def sweep(self) -> np.ndarray:
         """Draw hidden variables, structures and parameters; the probabilities of structures, (n_graphs, n_chains)."""
         counts = self._tables.counts(self._sampler.sample_latent(self.points, self._data, self.streams))
-        of_families = self._tables.scores(counts)
+        family_scores = self._tables.scores(counts)
         log_p = np.repeat(self._log_prior, counts.shape[1], axis=1)
-        for of_node in self._family:
-            log_p += of_families[of_node]
+        for family in self._family:
+            log_p += family_scores[family]
         probability = np.exp(log_p - log_p.max(axis=0))
         reached = np.cumsum(probability, axis=0)
         drawn = np.empty((1, counts.shape[1]))
@@ -327,22 +317,22 @@ class _Chains:
     def mean(self, n_sweeps: int) -> np.ndarray:
         """Mean probabilities of candidates over further sweeps, (n_candidates, n_chains)."""
         total = sum(self.sweep() for _ in range(n_sweeps))
-        of_candidates = np.zeros((self.candidate[-1] + 1, self.points.shape[1]))
-        np.add.at(of_candidates, self.candidate, total)
-        return of_candidates / n_sweeps
+        totals = np.zeros((self.candidate[-1] + 1, self.points.shape[1]))
+        np.add.at(totals, self.candidate, total)
+        return totals / n_sweeps
 
 
-def visited(
+def posterior_by_chains(
     job: Any,
     settings: Sequence[Mapping],
     scores: np.ndarray,
     log_priors: np.ndarray,
     rng: np.random.Generator,
     *,
-    n_chains: int = N_CHAINS,
-    max_sweeps: int = MAX_SWEEPS,
+    n_chains: int = TUNING.n_chains,
+    max_sweeps: int = TUNING.max_sweeps,
     tell: Callable[[int, float], object] = lambda *_: None,
-) -> Visited:
+) -> ChainPosterior:
     """The posterior over candidates by chains that go through all of them, from the fits of the best.
 
     Parameters
@@ -359,18 +349,18 @@ def visited(
 
     Returns
     -------
-    Visited
+    ChainPosterior
 
     Raises
     ------
-    NoChains
+    ChainsImpossible
         If chains cannot go through these candidates.
     """
-    graphs = graphs_of(job, settings)
+    graphs = graphs_for_chains(job, settings)
     best = np.argsort(-(scores + log_priors), kind="stable")[:n_chains]
     points = _points_of_fits(job, graphs, [settings[k] for k in best], n_chains)
     chains = _Chains(graphs, job, log_priors, points, rng)
-    n_sweeps, block = FIRST_SWEEPS // 2, FIRST_SWEEPS // 4
+    n_sweeps, block = TUNING.first_sweeps // 2, TUNING.first_sweeps // 4
     chains.mean(n_sweeps)
     while True:
         halves = chains.mean(block), chains.mean(block)
@@ -378,14 +368,14 @@ def visited(
         each = (halves[0] + halves[1]) / 2
         errors = each.std(axis=1, ddof=1) / np.sqrt(n_chains)
         tell(n_sweeps, float(errors.max()))
-        is_stuck = bool(errors.max() > _UNANIMOUS and _correlation(*halves) > _STUCK)
-        if (errors.max() <= SMALL_ERROR and not is_stuck) or n_sweeps >= max_sweeps:
-            return Visited(each.mean(axis=1), errors, is_stuck, n_sweeps)
+        is_stuck = bool(errors.max() > TUNING.unlikely and _correlation(*halves) > TUNING.max_correlation)
+        if (errors.max() <= TUNING.small_error and not is_stuck) or n_sweeps >= max_sweeps:
+            return ChainPosterior(each.mean(axis=1), errors, is_stuck, n_sweeps)
         block = n_sweeps // 2
 
 
 def _correlation(first: np.ndarray, second: np.ndarray) -> float:
-    """How alike chains differ from each other in two stretches, over all candidates."""
+    """Correlation between the differences of chains in two stretches, over all candidates."""
     one, other = (each - each.mean(axis=1, keepdims=True) for each in (first, second))
     size = np.sqrt((one**2).sum() * (other**2).sum())
     return float((one * other).sum() / size) if size > 0 else 0.0

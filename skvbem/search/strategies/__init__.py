@@ -13,15 +13,14 @@ name           tries                                                       for
 =============  ==========================================================  =========================================
 """
 
-from skvbem.search.strategies.auto import Auto
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.beam import Beam
-from skvbem.search.strategies.exact.exact import Exact
+from skvbem.search.strategies.exact import Exact
 from skvbem.search.strategies.exhaustive import Exhaustive
 from skvbem.search.strategies.greedy import Greedy
 from skvbem.search.strategies.mc3 import MC3
-from skvbem.search.strategies.registry import STRATEGIES, resolve_strategy
-from skvbem.search.strategies.structural.structural import StructuralVBEM
+from skvbem.search.strategies.registry import STRATEGIES, Auto, resolve_strategy
+from skvbem.search.strategies.structural.climb import StructuralVBEM
 
 __all__ = [
     "MC3",

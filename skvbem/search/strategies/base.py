@@ -12,6 +12,7 @@ import numpy as np
 
 from skvbem.search.execution.jobs import Job
 from skvbem.search.execution.runner import Runner
+from skvbem.search.families.family_scores import rounding
 from skvbem.spaces import Space
 from skvbem.spaces.priors import StructurePrior
 
@@ -68,7 +69,7 @@ class Problem:
 
     @property
     def is_over(self) -> bool:
-        """Whether no further candidate will be tried."""
+        """True if no further candidate will be tried."""
         return self.runner.is_late() or bool(self.runner.over)
 
     def until_over(self, items: Iterable[_Item]) -> Iterator[_Item]:
@@ -104,15 +105,10 @@ class Strategy(ABC):
         return self
 
     def n_candidates(self, space: Space) -> int | None:
-        """How many settings of a space it tries if nothing ends it, None if that depends on what it finds."""
+        """The number of settings of a space it tries if nothing ends it, None if that depends on what it finds."""
         return None
 
 
 def gains(value: float, over: float) -> bool:
-    """Whether a score is higher by more than rounding."""
+    """True if a score is higher by more than rounding."""
     return bool(value > over + rounding(over)) if over > -np.inf else value > over
-
-
-def rounding(score: float) -> float:
-    """What scores that are equal may differ by, nats."""
-    return 1e-9 * (1.0 + abs(score))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skvbem.search.strategies.base import Problem, Strategy
-from skvbem.search.strategies.landscapes import landscape_of
+from skvbem.search.strategies.objectives import objective_of
 from skvbem.search.strategies.starts import check_start, setting_to_start_from
 from skvbem.spaces.rules import check_count
 
@@ -49,12 +49,12 @@ class Beam(Strategy):
 
     def search(self, problem: Problem) -> None:
         """Keep the best settings tried and try their neighbors, until those of the best `width` were tried."""
-        landscape = landscape_of(problem)
-        start = landscape.at(setting_to_start_from(self.start, problem.space, problem.rng))
+        objective = objective_of(problem)
+        start = objective.at(setting_to_start_from(self.start, problem.space, problem.rng))
         beam = [start] if start.value > -np.inf else []
         done: set[Hashable] = set()
-        while not problem.is_over and (new := [spot for spot in beam if spot.key not in done]):
-            near = landscape.best_around(new, {spot.key for spot in beam} | done, self.width)
-            done.update(spot.key for spot in new)
-            beam = sorted(beam + near, key=lambda spot: -spot.value)[: self.width]
-        landscape.conclude()
+        while not problem.is_over and (new := [state for state in beam if state.key not in done]):
+            near = objective.best_around(new, {state.key for state in beam} | done, self.width)
+            done.update(state.key for state in new)
+            beam = sorted(beam + near, key=lambda state: -state.value)[: self.width]
+        objective.conclude()

@@ -15,16 +15,11 @@ from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.fitting.kind import find_kind
 from skvbem.search.execution.jobs import EvidenceJob
+from skvbem.search.families.family_scores import rounding
 from skvbem.search.strategies.base import Problem, Strategy
+from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space
-
-# Settings handed over at a time, so that a space of millions is never listed; fewer at first, since until a candidate
-# was tried no limit of time holds, and fewer where each may rule others out.
-_AT_FIRST, _AT_ONCE, _AT_ONCE_PRUNED = 256, 4096, 64
-# Settings of the largest space that is gone through to its end.
-_MAX_SETTINGS = 1_000_000
-# Nats that rounding may add to a score.
-_ROUNDING = 1e-6
+from skvbem.spaces.base import MAX_LISTED
 
 
 @dataclass(frozen=True)
@@ -64,9 +59,9 @@ class Exhaustive(Strategy):
 
     def search(self, problem: Problem) -> None:
         """Try every setting of the space; TypeError if pruning is asked for and the score has no such bound."""
-        if not problem.runner.is_limited and problem.space.has_more_than(_MAX_SETTINGS):
+        if not problem.runner.is_limited and problem.space.has_more_than(MAX_LISTED):
             raise TooLargeError(
-                f"The strategy 'exhaustive' tries and remembers every setting, of spaces of up to {_MAX_SETTINGS:,}; "
+                f"The strategy 'exhaustive' tries and remembers every setting, of spaces of up to {MAX_LISTED:,}; "
                 f"{type(problem.space).__name__} has {problem.space.n_settings_in_words()}. Take strategy='structural' "
                 "for networks and 'greedy' for others, say more in the space (max_parents, tiers, forbidden edges), or "
                 "set 'max_candidates' or 'time_limit' to try those that come first."
@@ -75,10 +70,10 @@ class Exhaustive(Strategy):
         if self.prune:
             self._search_pruned(problem, settings)
             return
-        at_once = _AT_FIRST
+        at_once = TUNING.n_first_batch
         while batch := list(islice(settings, at_once)):
             problem.scores(batch)
-            at_once = _AT_ONCE
+            at_once = TUNING.n_batch
 
     def n_candidates(self, space: Space) -> int | None:
         """The number of settings of the space; None if pruning leaves some out, or if they are too many to count."""
@@ -90,17 +85,17 @@ class Exhaustive(Strategy):
             return None
 
     def _search_pruned(self, problem: Problem, settings: Iterator[Mapping]) -> None:
-        ceiling, best = Ceiling.of(problem), -np.inf
+        ceiling, best = ScoreCeiling.of(problem), -np.inf
         at_once = 1  # then more: the first scores rule out most
         while not problem.is_over and (batch := list(islice(settings, at_once))):
             kept = [setting for setting in batch if ceiling(setting) >= best]
             if kept:
                 best = float(np.nanmax([best, *problem.scores(kept)]))
-            at_once = min(2 * at_once, _AT_ONCE_PRUNED)
+            at_once = min(2 * at_once, TUNING.n_first_batch)
 
 
 @dataclass(frozen=True, eq=False)
-class Ceiling:
+class ScoreCeiling:
     """An upper bound on the penalized log likelihood of every structure.
 
     Parameters
@@ -117,7 +112,7 @@ class Ceiling:
     per_parameter: float
 
     @classmethod
-    def of(cls, problem: Problem) -> Ceiling:
+    def of(cls, problem: Problem) -> ScoreCeiling:
         """The ceiling of the score that ranks; TypeError if there is none."""
         job: Any = problem.job
         score = job.scorers[problem.ranking]
@@ -136,7 +131,7 @@ class Ceiling:
     def __call__(self, setting: Mapping) -> float:
         """The ceiling of one setting, nats."""
         network = self.job.network(setting)
-        return self.log_likelihood - self.per_parameter * network.n_free_parameters + _ROUNDING
+        return self.log_likelihood - self.per_parameter * network.n_free_parameters + rounding(self.log_likelihood)
 
 
 def highest_log_likelihood(rows: Rows) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from skvbem.search.strategies.base import Problem, Strategy
-from skvbem.search.strategies.landscapes import climb_anew, landscape_of
+from skvbem.search.strategies.objectives import climb_anew, objective_of
 from skvbem.search.strategies.starts import check_start
 from skvbem.spaces.rules import check_count
 
@@ -61,5 +61,5 @@ class Greedy(Strategy):
 
     def search(self, problem: Problem) -> None:
         """Climb from the start, and again from where kicks lead."""
-        landscape = landscape_of(problem)
-        climb_anew(landscape, self.start, self.n_tabu, self.n_restarts, self.n_kicks)
+        objective = objective_of(problem)
+        climb_anew(objective, self.start, self.n_tabu, self.n_restarts, self.n_kicks)

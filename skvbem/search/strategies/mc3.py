@@ -20,12 +20,13 @@ import numpy as np
 from skvbem.search.execution.jobs import digest
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.starts import check_start, edge_moves_within, setting_to_start_from
+from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space
 from skvbem.spaces.rules import check_count
 from skvbem.spaces.structures import StructureSpace
 
-# Settings that are remembered, with their neighbors.
-_MAX_REMEMBERED_PLACES = 1000
+# Settings remembered with their neighbors, some 32 KiB each.
+_MAX_STATES = int(TUNING.cache_bytes) >> 15
 
 
 @dataclass(frozen=True)
@@ -74,16 +75,16 @@ class MC3(Strategy):
 
     def search(self, problem: Problem) -> dict:
         """Walk the chains; notes ``visits``, (n_chains, n_candidates), and ``acceptance`` of proposals."""
-        atlas = _Atlas(problem)
+        states = _ChainStates(problem)
         here = [
-            atlas.place(setting_to_start_from(self.start, problem.space, problem.rng)) for _ in range(self.n_chains)
+            states.place(setting_to_start_from(self.start, problem.space, problem.rng)) for _ in range(self.n_chains)
         ]
-        values = atlas.values(here)
+        values = states.values(here)
         visits: list[Counter] = [Counter() for _ in here]
         n_accepted = n_proposed = 0
         while n_proposed < self.n_chains * self.n_steps and not problem.is_over:
-            proposals = [atlas.random_neighbor(place) for place in here]
-            proposed = atlas.values(proposals)
+            proposals = [states.random_neighbor(place) for place in here]
+            proposed = states.values(proposals)
             thresholds = np.log(problem.rng.random(self.n_chains))
             for chain, (proposal, value) in enumerate(zip(proposals, proposed)):
                 # a start that failed is left as soon as one can
@@ -129,7 +130,7 @@ class _Place:
         return neighbor if isinstance(neighbor, Mapping) else neighbor.apply(self.setting)
 
 
-class _Atlas:
+class _ChainStates:
     """The places that chains went through lately."""
 
     def __init__(self, problem: Problem):
@@ -140,7 +141,7 @@ class _Atlas:
         name = digest(setting) if name is None else name
         if name not in self._places:
             self._places[name] = _Place(setting, name, self._problem.space)
-            if len(self._places) > _MAX_REMEMBERED_PLACES:
+            if len(self._places) > _MAX_STATES:
                 self._places.popitem(last=False)
         self._places.move_to_end(name)
         return self._places[name]

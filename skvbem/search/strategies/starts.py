@@ -10,13 +10,11 @@ import numpy as np
 from skvbem._names import shown
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
+from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space
 from skvbem.spaces.moves import possible_edge_moves
 from skvbem.spaces.settings import hidden_graph
 from skvbem.spaces.structures import StructureSpace
-
-# A space of so many settings is gone through for a random one; a larger one is walked through, so many moves.
-_MAX_LISTED_SETTINGS, _N_STEPS_OF_LONG_WALK = 10_000, 50
 
 
 def check_start(start, owner: str) -> None:
@@ -50,10 +48,10 @@ def random_setting(space: Space, rng: np.random.Generator) -> dict:
     try:
         n = space.n_settings
     except TooLargeError:
-        n = _MAX_LISTED_SETTINGS + 1
-    if n <= _MAX_LISTED_SETTINGS:
+        n = TUNING.n_looked_through + 1
+    if n <= TUNING.n_looked_through:
         return next(islice(iter(space), int(rng.integers(n)), None))
-    return random_walk(space, next(iter(space)), _N_STEPS_OF_LONG_WALK, rng)
+    return random_walk(space, next(iter(space)), TUNING.n_walk, rng)
 
 
 def random_walk(space: Space, setting: Mapping, n_moves: int, rng: np.random.Generator) -> dict:

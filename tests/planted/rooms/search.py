@@ -25,19 +25,19 @@ ERRORS = {
         ("return -value, size, describe(setting)", "return -value, -size, describe(setting)")
     ],
     "what is scored again keeps its place": [("order = [best[k] for k in again] + rest", "order = best + rest")],
-    "chains over structures leave the prior out": [("(log_priors - np.log(graphs_of))", "(-np.log(graphs_of))")],
-    "a structure counts once for each name of its latents": [
-        ("(log_priors - np.log(graphs_of))", "(1.0 * log_priors)")
-    ],
+    "chains over structures leave the prior out": [("(log_priors - np.log(n_graphs))", "(-np.log(n_graphs))")],
+    "a structure counts once for each name of its latents": [("(log_priors - np.log(n_graphs))", "(1.0 * log_priors)")],
     "the mass of intervals is lost on the way to the best estimator": [
         (
-            "self._asked().credible_intervals(X, level, method, **options)",
-            "self._asked().credible_intervals(X, 0.95, method, **options)",
+            "return getattr(self._asked(), name)(*args, **options)",
+            "return getattr(self._asked(), name)(*args[:1], **options)",
         )
     ],
-    "the front is cut too early": [("elif rest <= _MAX_REST or", "elif rest <= 1.0 or")],
+    "the front is cut too early": [("elif rest <= TUNING.max_rest or", "elif rest <= 1.0 or")],
     "probabilities know of no errors of evidences": [("errors[likely, None] * rng", "0.0 * rng")],
-    "the sum over graphs leaves the prior out": [("np.where(allowed, of_edges, -inf)", "np.where(allowed, 0.0, -inf)")],
+    "the sum over graphs leaves the prior out": [
+        ("np.where(allowed, edge_log_odds, -inf)", "np.where(allowed, 0.0, -inf)")
+    ],
     "graphs with several sinks count several times": [
         ("terms.weights[i] = sign * expl(", "terms.weights[i] = 1 * expl(")
     ],
@@ -92,7 +92,7 @@ ERRORS = {
         ("passed += best(order[k], ahead[k] & ~bit) - best(order[k], ahead[k])", "passed += 0.0")
     ],
     "graphs that are good and were only valued are not listed": [
-        ("self._note({_graph_of(spot).after(k): float(values[k]) for k in top.tolist()})", "pass")
+        ("self._note({_graph_of(state).after(k): float(values[k]) for k in top.tolist()})", "pass")
     ],
     "scores of families stand for those of a fit that may be refused": [
         ("if self._may_be_refused or estimator.method", "if estimator.method")

@@ -1,4 +1,4 @@
-"""Where a structural search over hidden nodes among columns begins: hidden nodes put above columns that hang together.
+"""The start of a structural search over hidden nodes among columns: above groups of columns that hang together.
 
 An empty graph says nothing of hidden nodes: the q(x) that a fit of it gives is noise in their states, to which all that
 follows is tied. So the columns are searched first, without hidden nodes. What a hidden node leaves behind there are
@@ -22,25 +22,15 @@ from skvbem.models.network.completed_rows import complete_rows
 from skvbem.search.families.family_scores import FamilyScores
 from skvbem.search.strategies.base import Problem
 from skvbem.search.strategies.structural.fitter import Fitter, Place
+from skvbem.search.tuning import TUNING
 from skvbem.spaces import DAGSpace
 from skvbem.spaces.priors import EdgePrior, StructurePrior, UniformPrior
 from skvbem.spaces.structures import StructureSpace
 from skvbem.vbem.driver import run
 from skvbem.vbem.posteriors import VB
 
-# Columns of a group, groups that are fitted with all columns, and joint states of a group.
-_MAX_MEMBERS, _N_FITTED, _MAX_CELLS = 5, 2, 4096
-# Starts of the latent classes of a group, and when these have settled: nats, steps.
-_N_STARTS, _TOL, _MAX_STEPS = 4, 0.1, 100
-# The least share of a completion that goes to each state of a hidden node.
-_MIN_FRACTION = 1e-6
-# The share of a row below which a completion is left out: the bounds of other q(x) are bounds as well.
-_MIN_PROBABILITY = 1e-3
-# Nats that a fit of the columns alone must gain for another.
-_WORTH_A_FIT = 1.0
 
-
-def above_groups(problem: Problem, climb: Callable[[Fitter, Place], Place | None]) -> Place | None:
+def state_with_attached_latents(problem: Problem, climb: Callable[[Fitter, Place], Place | None]) -> Place | None:
     """A setting with its hidden nodes above groups of columns, and a q(x) for it; None where there is no way to it.
 
     Parameters
@@ -64,7 +54,7 @@ def above_groups(problem: Problem, climb: Callable[[Fitter, Place], Place | None
     here = fitter.fitted({**next(iter(columns)), "latents": {}})
     while not problem.is_over and (top := climb(fitter, here)) is not None:
         last, here = here, fitter.fitted(top.setting, top.scores.completed)
-        if here.value < last.value + _WORTH_A_FIT:
+        if here.value < last.value + TUNING.one_nat:
             here = max(here, last, key=lambda place: place.value)
             break
     for latent, n_states in sorted(space.latents.items(), key=lambda item: -item[1]):
@@ -72,7 +62,7 @@ def above_groups(problem: Problem, climb: Callable[[Fitter, Place], Place | None
         if not groups or problem.is_over:
             return None
         fitter = Fitter(replace(problem, space=_over(space, {latent: n_states, **here.latents}), prior=prior))
-        begun = [_attached(here, latent, *group[1:]) for group in groups[:_N_FITTED]]
+        begun = [_attached(here, latent, *group[1:]) for group in groups[: TUNING.n_groups]]
         tops = [climb(fitter, place) or place for place in begun]
         here = max((fitter.fitted(top.setting, top.scores.completed) for top in tops), key=lambda place: place.value)
     setting = {"structure": here.dag, "latents": dict(space.latents)}
@@ -81,7 +71,7 @@ def above_groups(problem: Problem, climb: Callable[[Fitter, Place], Place | None
 
 
 def _has_free_columns(space: StructureSpace) -> bool:
-    """Whether columns may have edges between them, and need none."""
+    """True if columns may have edges between them, and need none."""
     rules = [space.rules.parents[node] for node in space.observed]
     return any(rule.possible - set(space.latents) for rule in rules) and not any(r.least or r.required for r in rules)
 
@@ -110,7 +100,7 @@ def _groups(
         for others in (here.dag.parents(node), here.dag.children(node)):
             members = tuple(sorted({node, *others} - set(space.latents), key=space.observed.index))
             sizes = [here.scores.completed.cardinalities[member] for member in members]
-            if members in seen or not 2 <= len(members) <= _MAX_MEMBERS or np.prod(sizes) > _MAX_CELLS:
+            if members in seen or not 2 <= len(members) <= TUNING.max_group or np.prod(sizes) > TUNING.max_cells:
                 continue
             seen.add(members)
             kept = {member: set(here.dag.parents(member)) - set(members) for member in members}
@@ -131,12 +121,12 @@ def _latent_classes(
     dag, cardinalities = DAG.naive_bayes(latent, members), {latent: n_states, **dict(zip(members, counts.shape))}
     prior = {node: scores.prior.family_prior(dag.family(node), cardinalities) for node in dag.nodes}
     model = DiscreteDAG(dag, cardinalities, prior)
-    ascent = DirichletAscent(model, model.compile(rows, n_lanes=_N_STARTS), VB)
-    points = np.stack([model.random_point(rng) for _ in range(_N_STARTS)], axis=1)
-    ended = run(ascent, ascent.expect(safe_log(points)), tol=_TOL, max_iter=_MAX_STEPS)
-    of_cells = complete_rows(model, ended.statistics[:, ended.best], rows)
+    ascent = DirichletAscent(model, model.compile(rows, n_lanes=TUNING.n_group_starts), VB)
+    points = np.stack([model.random_point(rng) for _ in range(TUNING.n_group_starts)], axis=1)
+    ended = run(ascent, ascent.expect(safe_log(points)), tol=TUNING.group_tol, max_iter=TUNING.max_group_steps)
+    completed_cells = complete_rows(model, ended.statistics[:, ended.best], rows)
     share = np.full((*counts.shape, n_states), 1.0 / n_states)
-    joint = of_cells.counts((*members, latent))
+    joint = completed_cells.counts((*members, latent))
     np.divide(joint, counts[..., None], out=share, where=counts[..., None] > 0)
     return float(ended.objective[ended.best]), share
 
@@ -149,9 +139,11 @@ def _attached(here: Place, latent: Hashable, members: tuple, n_states: int, shar
     completed = here.scores.completed.with_constant(latent)
     left = np.ones(share.shape[:-1])
     for state in range(1, n_states):
-        fraction = np.clip(share[..., state] / np.maximum(left, _MIN_FRACTION), _MIN_FRACTION, 1.0 - _MIN_FRACTION)
+        fraction = np.clip(
+            share[..., state] / np.maximum(left, TUNING.min_fraction), TUNING.min_fraction, 1.0 - TUNING.min_fraction
+        )
         at = tuple(completed.codes[completed.place[member]].astype(np.intp) for member in members)
         completed = completed.split(latent, 0, fraction[at])
         left = left - share[..., state]
-    scores = FamilyScores(completed.without_improbable(_MIN_PROBABILITY), here.scores.prior)
+    scores = FamilyScores(completed.without_improbable(TUNING.improbable), here.scores.prior)
     return Place({"structure": dag, "latents": latents}, dag, latents, scores, scores.bound(dag))

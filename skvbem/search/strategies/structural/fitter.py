@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,13 @@ import numpy as np
 from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
-from skvbem.search._candidates import candidate_to_look_at
 from skvbem.search.execution.jobs import EvidenceJob, Job
-from skvbem.search.families.edge_odds import EdgeOdds
+from skvbem.search.execution.readings import shallow_candidate
+from skvbem.search.families.decomposable import NEEDS_EVIDENCE, rest
 from skvbem.search.families.family_scores import FamilyScores
-from skvbem.search.families.graph_walk import FamilyGraphs, Graph
-from skvbem.search.families.sums import NEEDS_EVIDENCE, rest
+from skvbem.search.families.graph_walk import EdgeLogOdds, FamilyGraphs, Graph
 from skvbem.search.strategies.base import Problem
-from skvbem.search.strategies.structural.transfer import transferred
+from skvbem.search.tuning import TUNING
 from skvbem.spaces.settings import canonical
 from skvbem.spaces.structures import StructureSpace
 
@@ -97,10 +97,10 @@ class Fitter:
         self.problem, self._template, self._reading = problem, job.estimator, readings.common
         self.met: dict[Hashable, tuple[float, Mapping]] = {}
         self.n_bounded = 0
-        self._odds: EdgeOdds | None = None
+        self._odds: EdgeLogOdds | None = None
         self._graphs: FamilyGraphs | None = None
         if isinstance(space, StructureSpace) and not (problem.prior.labeled and space.latents):
-            self._odds, self._rules_of_space = EdgeOdds.of(problem.prior, space.rules), space.rules
+            self._odds, self._rules_of_space = EdgeLogOdds.of(problem.prior, space.rules), space.rules
         # by the rest of a setting, where nothing is hidden: q(x) is then the same for every graph
         self._certain: dict[Hashable, FamilyScores] = {}
 
@@ -122,7 +122,7 @@ class Fitter:
         return Place(setting, dag, latents, scores, bound + log_prior, value + log_prior)
 
     def is_new(self, place: Place) -> bool:
-        """Whether the setting was not fitted yet."""
+        """True if the setting was not fitted yet."""
         return canonical(place.setting) not in self.met
 
     def best_fit(self, places: Iterable[Place]) -> Place | None:
@@ -140,7 +140,7 @@ class Fitter:
         bounded = [place for setting in settings if (place := self._bounded(here, setting)) is not None]
         yield from sorted(bounded, key=lambda place: -place.bound)
 
-    def _moved(self, here: Place, odds: EdgeOdds) -> Iterator[Place]:
+    def _moved(self, here: Place, odds: EdgeLogOdds) -> Iterator[Place]:
         """Neighbors by moves of an edge, with their bounds: no graph is made before it is asked for."""
         graphs = self._graphs_of(here.scores, odds)
         graph = graphs.at(here.dag)
@@ -150,7 +150,7 @@ class Fitter:
             if setting in self.problem.space and (place := self._bounded(here, setting)) is not None:
                 yield place
 
-    def _graphs_of(self, scores: FamilyScores, odds: EdgeOdds) -> FamilyGraphs:
+    def _graphs_of(self, scores: FamilyScores, odds: EdgeLogOdds) -> FamilyGraphs:
         """The graphs that a q(x) bounds; those of the last one are remembered."""
         if self._graphs is None or self._graphs.scores is not scores:
             self._graphs = FamilyGraphs(scores, odds)
@@ -166,7 +166,7 @@ class Fitter:
             dag, latents, scores = network.dag, network.latents, here.scores
             if latents != here.latents or rest(setting) != rest(here.setting):
                 scores_of = partial(_scores_of, network)
-                scores = scores_of(transferred(here.scores.completed, here.latents, dag, latents, scores_of))
+                scores = scores_of(transferred_rows(here.scores.completed, here.latents, dag, latents, scores_of))
             return Place(setting, dag, latents, scores, scores.bound(dag) + log_prior)
         except ValueError:  # no such network, or one too large; it is left out
             return None
@@ -182,9 +182,70 @@ class Fitter:
         return float(self.problem.log_priors([setting])[0])
 
     def _estimator(self, setting: Mapping):
-        return candidate_to_look_at(self._template, setting)
+        return shallow_candidate(self._template, setting)
 
 
 def _scores_of(network, completed: CompletedRows) -> FamilyScores:
     """Scores of families under completed rows and the prior of a network's estimator."""
     return FamilyScores(completed, network, max_table_cells=network.max_table_cells)
+
+
+def transferred_rows(
+    completed: CompletedRows,
+    latents: Iterable[Hashable],
+    dag: DAG,
+    wanted: Mapping[Hashable, int],
+    scores: Callable[[CompletedRows], FamilyScores],
+) -> CompletedRows:
+    """Rows completed for a network with some latents, from those of a network with others.
+
+    Latents that go are summed out. Of states to be merged those are taken, two at a time, that leave the highest bound;
+    a state that is split, or a new latent, follows the node near it that gives the highest one.
+
+    Parameters
+    ----------
+    completed : CompletedRows
+    latents : iterable of hashable
+        The latents it has.
+    dag : DAG
+        The network it is for.
+    wanted : mapping
+        Latent of that network -> number of states.
+    scores : callable
+        What makes bounds of completed rows.
+    """
+    for latent in latents:
+        if latent not in wanted:
+            completed = completed.without(latent)
+    for latent, n_states in wanted.items():
+        if latent not in completed.cardinalities:
+            completed = completed.with_constant(latent)
+        while completed.cardinalities[latent] != n_states:
+            more = completed.cardinalities[latent] < n_states
+            ways = _splits(completed, latent, dag) if more else _merges(completed, latent)
+            completed = max(ways, key=lambda way: _bound_near(scores(way), latent, dag, completed.cardinalities))
+    return completed
+
+
+def _merges(completed: CompletedRows, latent: Hashable) -> Iterator[CompletedRows]:
+    for kept, given_up in combinations(range(completed.cardinalities[latent]), 2):
+        yield completed.merged(latent, kept, given_up)
+
+
+def _splits(completed: CompletedRows, latent: Hashable, dag: DAG) -> Iterator[CompletedRows]:
+    """Completed rows with a state split by a state of a node that tells of the latent, for each pair of these."""
+    near = dict.fromkeys([*dag.children(latent), *dag.parents(latent)])
+    told = [node for node in near if completed.cardinalities.get(node, 1) > 1]
+    for node in told or [node for node in completed.cardinalities if node != latent]:
+        codes = completed.codes[completed.place[node]]
+        values = range(completed.cardinalities[node])
+        for value in values if len(values) > 2 else values[:1]:
+            share = np.where(codes == value, TUNING.split_share, 1.0 - TUNING.split_share)
+            for state in range(completed.cardinalities[latent]):
+                yield completed.split(latent, state, share)
+
+
+def _bound_near(scores: FamilyScores, latent: Hashable, dag: DAG, known: Mapping[Hashable, int]) -> float:
+    """The part of the bound that the states of a latent change; latents still to come have no say."""
+    families = [(node, [p for p in dag.parents(node) if p in known]) for node in (latent, *dag.children(latent))]
+    return scores.constant + sum(scores.family(node, parents) for node, parents in families if node in known)

@@ -1,4 +1,4 @@
-"""Which scores of a search are sums over families of nodes, and the sums themselves."""
+"""Decomposable scores of a search: those that are sums over families of nodes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from skvbem.fitting.evaluation import evaluate
 from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
-from skvbem.search._candidates import candidate, candidate_to_look_at
-from skvbem.search.families.family_scores import Families, FamilyScores, MaximizedLikelihood
-from skvbem.search.families.fitted_families import FittedFamilies
+from skvbem.search.execution.readings import candidate, shallow_candidate
+from skvbem.search.families.family_scores import Families, FamilyScores, FittedFamilies, MaximizedLikelihood
 from skvbem.spaces.settings import value_key
 
 #: What a score has to be, to be a sum over families, before anything else.
@@ -27,11 +26,11 @@ NEEDS_EVIDENCE = "needs scores of the evidence of all rows, with cv=None, of a n
 _NO_LATENTS = "needs complete data; there are latents"
 
 
-class NotASum(ValueError):
+class NotDecomposable(ValueError):
     """The reason why a score is no sum over families: what a strategy would need."""
 
 
-class FamilySums:
+class DecomposableScores:
     """The scores of a search that are sums over families: of networks without latents, on rows without missing cells.
 
     Parameters
@@ -52,19 +51,19 @@ class FamilySums:
 
         Raises
         ------
-        NotASum
+        NotDecomposable
             If it is no such sum.
         """
         return self._scores(self._given(setting), rest(setting), name)
 
     def record(self, setting: Mapping) -> dict[str, Any] | None:
-        """What is known of a candidate whose scores are all sums, by fields of a `Record`; None where one is not."""
+        """Fields of the `Record` of a candidate whose scores are all sums; None where one is not."""
         if not hasattr(find_kind(self._estimator), "network"):  # sums are of fits, and a fit is what there is to know
             return None
         try:
             estimator, key = self._given(setting), rest(setting)
             every = {name: self._of_tables(estimator, key, name) for name in self._scorers}
-        except NotASum:
+        except NotDecomposable:
             return None
         if self._may_be_refused or estimator.method == "map":  # whether there is a mode depends on the graph
             return None
@@ -81,7 +80,7 @@ class FamilySums:
 
     @cached_property
     def _may_be_refused(self) -> bool:
-        """Whether a score has a say in what data and options it takes, though its value is known."""
+        """True if a score has a say in what data and options it takes, though its value is known."""
         return any(
             scorer.options or not (SCORES[scorer.kind].sums_over_rows or self._reading.has_whole_weights)
             for scorer in self._scorers.values()
@@ -90,8 +89,8 @@ class FamilySums:
     def _given(self, setting: Mapping) -> Any:
         """The estimator of a setting, to look at."""
         if self._reading is None or not hasattr(find_kind(self._estimator), "graph"):
-            raise NotASum(NEEDS_EVIDENCE)
-        return candidate_to_look_at(self._estimator, setting)
+            raise NotDecomposable(NEEDS_EVIDENCE)
+        return shallow_candidate(self._estimator, setting)
 
     def _scores(self, estimator, key: Hashable, name: str) -> Families:
         if hasattr(find_kind(estimator), "network"):
@@ -102,7 +101,7 @@ class FamilySums:
         """The families of a network that has more than tables."""
         dag, latents = kind_of(estimator).graph(estimator, self._reading)
         if latents:
-            raise NotASum(_NO_LATENTS)
+            raise NotDecomposable(_NO_LATENTS)
         score = self._summed(name)
         if key not in self._fitted:
 
@@ -121,11 +120,11 @@ class FamilySums:
         """The families of a network of tables alone."""
         network = kind_of(estimator).network(estimator, self._reading)
         if network.latents:
-            raise NotASum(_NO_LATENTS)
+            raise NotDecomposable(_NO_LATENTS)
         if network.ties:
-            raise NotASum("needs a table of its own for every node; some are tied")
+            raise NotDecomposable("needs a table of its own for every node; some are tied")
         if network.undirected is not None and network.given_prior != "bdeu":
-            raise NotASum("needs prior='bdeu' for undirected structures: tables have to fit each graph")
+            raise NotDecomposable("needs prior='bdeu' for undirected structures: tables have to fit each graph")
         score = self._summed(name)
         key = key, score.is_penalized_likelihood, score.penalty_discount
         if key not in self._remembered:
@@ -135,19 +134,21 @@ class FamilySums:
     def _summed(self, name: str) -> Score:
         """The score of a name, if it is a sum over the families of complete rows."""
         if not self._reading.is_complete:
-            raise NotASum("needs complete data; some cells are missing")
+            raise NotDecomposable("needs complete data; some cells are missing")
         scorer = self._scorers[name]
         score = SCORES[scorer.kind] if isinstance(scorer, EvidenceScorer) else None
         is_penalized = score is not None and score.is_penalized_likelihood and not scorer.options
         if score is None or not (is_penalized or score.exact_if_complete):
             penalized = ", ".join(repr(each.name) for each in SCORES.values() if each.is_penalized_likelihood)
             exact = ", ".join(each.name for each in SCORES.values() if each.exact_if_complete)
-            raise NotASum(f"needs a score that is a sum over families: {penalized}, or one of {exact}")
+            raise NotDecomposable(f"needs a score that is a sum over families: {penalized}, or one of {exact}")
         return score
 
     def _made(self, estimator, network, score: Score) -> FamilyScores:
         if estimator.learn_prior:
-            raise NotASum("needs learn_prior=False: a prior learned anew for each graph does not fall into families")
+            raise NotDecomposable(
+                "needs learn_prior=False: a prior learned anew for each graph does not fall into families"
+            )
         validate_params(estimator)
         network.check_prior()
         completed = CompletedRows.of_complete(self._reading.rows, network.cardinalities)

@@ -167,7 +167,7 @@ class Journal:
         return cls(path, machine(), status.st_dev, status.st_ino)
 
     def is_here(self) -> bool:
-        """Whether this process can see the file of the journal, and may append to it."""
+        """True if this process can see the file of the journal, and may append to it."""
         try:
             status = os.stat(self.path)
         except OSError:

@@ -29,12 +29,8 @@ from skvbem.errors import TooLargeError
 from skvbem.families.dirichlet import EqualConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.search.families.family_scores import Families
+from skvbem.search.tuning import TUNING
 from skvbem.spaces.rules import EdgeRules
-
-# Sets of nodes are masks of an int64, and there are two to the power of their number.
-_MAX_NODES = 40
-# A fit of a small network, as operations of some nanoseconds.
-_OPERATIONS_OF_FIT = 1e5
 
 
 class LocalScores(Protocol):
@@ -47,11 +43,11 @@ class LocalScores(Protocol):
 
     @property
     def are_evidences(self) -> bool:
-        """Whether sums are the evidence itself, where they are no penalized likelihood."""
+        """True if sums are the evidence itself, where they are no penalized likelihood."""
         ...
 
     def n_operations(self, rules: EdgeRules) -> float:
-        """How many operations, of some nanoseconds each, the scores that rules allow take about."""
+        """Estimated operations, of some nanoseconds each, to score all families that rules allow."""
         ...
 
     def of_nodes(self, rules: EdgeRules, max_memory: float) -> Iterator[np.ndarray]:
@@ -91,20 +87,20 @@ class CompleteData:
     are_evidences = True
 
     def n_operations(self, rules: EdgeRules) -> float:
-        """How many operations, of some nanoseconds each, the scores that rules allow take about."""
+        """Estimated operations, of some nanoseconds each, to score all families that rules allow."""
         (n, n_rows), most = self.codes.shape, _most_parents(rules)
         return float(sum(comb(n, size) for size in range(min(most + 1, n) + 1))) * n_rows
 
     def of_nodes(self, rules: EdgeRules, max_memory: float) -> Iterator[np.ndarray]:
         """The scores of each node's families, nats, from sums over joint values of sets of columns."""
-        kinds = _kinds(self)
-        _check_memory(self, len(kinds), max_memory)
-        sums = np.full((1 << len(self.nodes), len(kinds)), np.nan)
-        strength, shared = (np.array(column) for column in zip(*kinds))
+        concentrations = _concentrations(self)
+        _check_memory(self, len(concentrations), max_memory)
+        sums = np.full((1 << len(self.nodes), len(concentrations)), np.nan)
+        strength, shared = (np.array(column) for column in zip(*concentrations))
         most = _most_parents(rules) + 1
         fill_sums(self.codes, self.cardinalities, self.weight, strength, shared.astype(np.uint8), most, sums)
         for k in range(len(self.nodes)):
-            yield _local_scores(self, sums, kinds, k)
+            yield _local_scores(self, sums, concentrations, k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +119,13 @@ class FamilyByFamily:
 
     @property
     def are_evidences(self) -> bool:
-        """Whether sums are the evidence itself, where they are no penalized likelihood."""
+        """True if sums are the evidence itself, where they are no penalized likelihood."""
         return self.families.are_evidences
 
     def n_operations(self, rules: EdgeRules) -> float:
-        """How many operations, of some nanoseconds each, the scores that rules allow take about."""
+        """Estimated operations, of some nanoseconds each, to score all families that rules allow."""
         sets = ((len(rule.possible - rule.required), rule.most - len(rule.required)) for rule in rules.parents.values())
-        return _OPERATIONS_OF_FIT * sum(comb(n, size) for n, most in sets for size in range(min(n, most) + 1))
+        return TUNING.fit_operations * sum(comb(n, size) for n, most in sets for size in range(min(n, most) + 1))
 
     def of_nodes(self, rules: EdgeRules, max_memory: float) -> Iterator[np.ndarray]:
         """The scores of each node's families, nats; -inf where rules have none."""
@@ -141,7 +137,7 @@ class FamilyByFamily:
             for mask in np.flatnonzero(scores > -inf).tolist():
                 parents = sum(1 << other for bit, other in enumerate(others) if mask >> bit & 1)
                 scores[mask] = self.families.score(place, parents)
-            scores[np.isfinite(scores)] += self.families.of_every_graph / len(self.nodes)
+            scores[np.isfinite(scores)] += self.families.constant / len(self.nodes)
             yield scores
 
 
@@ -188,8 +184,8 @@ def all_local_scores(
         As in `best_dag`.
     """
     for k, scores in enumerate(data.of_nodes(rules, max_memory)):
-        of_edges = log_odds_of_families(data.nodes, rules, log_odds, k)
-        yield np.where(of_edges > -inf, scores + of_edges, -inf)
+        edge_log_odds = log_odds_of_families(data.nodes, rules, log_odds, k)
+        yield np.where(edge_log_odds > -inf, scores + edge_log_odds, -inf)
 
 
 def _most_parents(rules: EdgeRules) -> int:
@@ -199,7 +195,7 @@ def _most_parents(rules: EdgeRules) -> int:
 def log_odds_of_families(
     nodes: tuple, rules: EdgeRules, log_odds: Mapping[tuple[Hashable, Hashable], float], k: int
 ) -> np.ndarray:
-    """What the edges of node k's families add, for every set of other nodes; -inf where the rules have none of it."""
+    """Summed log odds of the edges of node k's families, for every set of other nodes; -inf where rules forbid it."""
     node = nodes[k]
     others = [other for other in nodes if other != node]
     rule = rules.parents[node]
@@ -211,59 +207,65 @@ def log_odds_of_families(
     n_parents = np.bitwise_count(index)
     allowed = (index & bits(rule.required) == bits(rule.required)) & (index & ~bits(rule.possible) == 0)
     allowed &= (n_parents >= rule.least) & (n_parents <= rule.most)
-    of_edges = _over_sets(np.add, 0.0, [log_odds.get((other, node), 0.0) for other in others])
-    return np.where(allowed, of_edges, -inf)
+    edge_log_odds = _over_sets(np.add, 0.0, [log_odds.get((other, node), 0.0) for other in others])
+    return np.where(allowed, edge_log_odds, -inf)
 
 
-def _kinds(data: CompleteData) -> list[tuple[float, bool]]:
+def _concentrations(data: CompleteData) -> list[tuple[float, bool]]:
     """The concentrations that sums are needed for."""
     pairs = zip(data.priors, data.cardinalities.tolist())
-    return sorted({kind for prior, n_states in pairs for kind in (_of_cell(prior, n_states), _of_row(prior, n_states))})
+    return sorted(
+        {
+            each
+            for prior, n_states in pairs
+            for each in (_cell_concentration(prior, n_states), _row_concentration(prior, n_states))
+        }
+    )
 
 
-def _of_cell(prior: EqualConcentration, n_states: int) -> tuple[float, bool]:
+def _cell_concentration(prior: EqualConcentration, n_states: int) -> tuple[float, bool]:
     """The concentration of a cell of a node's table, and whether the joint values of the family share it."""
     return prior.total / (n_states if prior.over == "row" else 1), prior.over == "table"
 
 
-def _of_row(prior: EqualConcentration, n_states: int) -> tuple[float, bool]:
+def _row_concentration(prior: EqualConcentration, n_states: int) -> tuple[float, bool]:
     """The concentration of a row of the table, and whether the joint values of the parents share it."""
     return prior.total * (n_states if prior.over == "cell" else 1), prior.over == "table"
 
 
-def _check_memory(data: CompleteData, n_kinds: int, max_memory: float) -> None:
+def _check_memory(data: CompleteData, n_concentrations: int, max_memory: float) -> None:
     n, (_, n_rows) = len(data.nodes), data.codes.shape
     widest = int(data.cardinalities.max(initial=1))
     # sums, best families (and what they are made from, one node at a time), best sets; groups of rows at every level
-    of_rows = n_rows * (12.0 * (n + 2) + 4.0 * widest + 24.0)
-    _check_tables(n, 8.0 * 2.0**n * (n_kinds + n / 2 + 4 + 1) + of_rows, max_memory)
+    row_bytes = n_rows * (12.0 * (n + 2) + 4.0 * widest + 24.0)
+    _check_tables(n, 8.0 * 2.0**n * (n_concentrations + n / 2 + 4 + 1) + row_bytes, max_memory)
 
 
 def _check_tables(n: int, n_bytes: float, max_memory: float) -> None:
-    if n > _MAX_NODES or n_bytes > max_memory:
+    if n_bytes > max_memory:
         raise TooLargeError(
             f"The best of all graphs over {n} nodes takes {n_bytes:.3g} bytes to find; {max_memory:.3g} are allowed. "
             "Raise 'max_memory' of Exact, take fewer nodes, or search by 'structural' or 'greedy'."
         )
 
 
-def _local_scores(data, sums, kinds, k: int) -> np.ndarray:
+def _local_scores(data, sums, concentrations, k: int) -> np.ndarray:
     """s(node k, P) for every set P of other nodes, (2 ** (n - 1),); not a number where no table was summed."""
     n_states = int(data.cardinalities[k])
     index = np.arange(1 << (len(data.nodes) - 1))
     low = (1 << k) - 1
     masks = (index & low) | ((index & ~low) << 1)
-    of_cell, of_row = _of_cell(data.priors[k], n_states), _of_row(data.priors[k], n_states)
-    scores = sums[masks | 1 << k, kinds.index(of_cell)] - sums[masks, kinds.index(of_row)]
+    cell, row = _cell_concentration(data.priors[k], n_states), _row_concentration(data.priors[k], n_states)
+    scores = sums[masks | 1 << k, concentrations.index(cell)] - sums[masks, concentrations.index(row)]
     if data.per_parameter:
         sizes = [size for place, size in enumerate(data.cardinalities.tolist()) if place != k]
         scores -= data.per_parameter * (n_states - 1) * _over_sets(np.multiply, 1.0, sizes)
     return scores
 
 
-def _over_sets(operation: np.ufunc, of_none: float, values) -> np.ndarray:
+def _over_sets(operation: np.ufunc, empty: float, values) -> np.ndarray:
     """The sum or product of its members' values, for every set."""
-    values_of_sets = np.array([of_none])
+    values_of_sets = np.array([empty])
     for value in values:
         values_of_sets = np.concatenate([values_of_sets, operation(values_of_sets, value)])
     return values_of_sets

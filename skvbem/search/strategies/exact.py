@@ -9,21 +9,19 @@ from typing import NoReturn
 import numpy as np
 
 from skvbem._names import shown
-from skvbem.evidence import SCORES
+from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.search.execution.jobs import Job
-from skvbem.search.families.edge_odds import EdgeOdds
+from skvbem.search.families.best_dag import CompleteData, FamilyByFamily, LocalScores, best_dag
+from skvbem.search.families.decomposable import NotDecomposable
 from skvbem.search.families.family_scores import FamilyScores
-from skvbem.search.families.sums import NotASum
+from skvbem.search.families.graph_walk import EdgeLogOdds
+from skvbem.search.families.sum_of_dags import GraphPosterior, graph_posterior
 from skvbem.search.strategies.base import Problem, Strategy
-from skvbem.search.strategies.exact.best_dag import CompleteData, FamilyByFamily, LocalScores, best_dag
-from skvbem.search.strategies.exact.sum_of_dags import MAX_NODES, GraphPosterior, graph_posterior
-from skvbem.search.strategies.landscapes import SummedGraphs
+from skvbem.search.strategies.objectives import FamilyObjective
+from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space
 from skvbem.spaces.priors import StructurePrior
 from skvbem.spaces.structures import StructureSpace
-
-# Operations of families that are fitted for a sum over graphs alone, of some nanoseconds each.
-_MAX_OPERATIONS_OF_FITS = 2e8
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class Exact(Strategy):
     -----
     With n nodes of at most k parents, time is proportional to the number of sets of up to k + 1 nodes times the number
     of distinct rows, and to :math:`n^2 2^n`. Rules of the space hold, and a prior over edges counts. See
-    `skvbem.search.strategies.exact.best_dag` for the algorithm (Silander & Myllymäki 2006).
+    `skvbem.search.families.best_dag` for the algorithm (Silander & Myllymäki 2006).
 
     Examples
     --------
@@ -70,10 +68,10 @@ class Exact(Strategy):
     max_memory: float = 4e9
 
     def n_operations(self, space: Space, job: Job, ranking: str, prior: StructurePrior) -> float:
-        """How many operations, of some nanoseconds each, the best graph takes about; inf where it cannot be found."""
+        """Estimated operations, of some nanoseconds each, to find the best graph; inf where it cannot be found."""
         try:
             data, odds = _families(space, job, ranking, prior)
-        except NotASum:
+        except NotDecomposable:
             return inf
         n = len(data.nodes)
         return data.n_operations(odds.rules) + float(n) ** 2 * 2.0**n
@@ -82,39 +80,41 @@ class Exact(Strategy):
         """Try the best graph of the space, found by dynamic programming."""
         try:
             data, odds = _families(problem.space, problem.job, problem.ranking, problem.prior)
-        except NotASum as error:
+        except NotDecomposable as error:
             _refuse(str(error))
         dag, score = best_dag(data, odds.rules, odds.log_odds, self.max_memory)
         if score == -inf:
             _refuse("found no graph that both the space and the prior allow")
         problem.scores([{"structure": dag}])
-        graphs = SummedGraphs.of(problem)
+        graphs = FamilyObjective.of(problem)
         if graphs is not None:
             graphs.at({"structure": dag})
             graphs.explore()
             graphs.conclude()
 
 
-def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tuple[LocalScores, EdgeOdds]:
+def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tuple[LocalScores, EdgeLogOdds]:
     """The scores of all families of the nodes of a space, and the odds of edges.
 
     Raises
     ------
-    NotASum
+    NotDecomposable
         If the score is no sum over families that the program can go through.
     """
     if not isinstance(space, StructureSpace) or space.latents:
-        raise NotASum(f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}")
-    scores, odds = job.family_scores(next(iter(space)), ranking), EdgeOdds.of(prior, space.rules)
+        raise NotDecomposable(
+            f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}"
+        )
+    scores, odds = job.family_scores(next(iter(space)), ranking), EdgeLogOdds.of(prior, space.rules)
     if odds is None:
-        raise NotASum(f"needs a prior over structures that is uniform or an EdgePrior. Got {prior!r}")
+        raise NotDecomposable(f"needs a prior over structures that is uniform or an EdgePrior. Got {prior!r}")
     if not isinstance(scores, FamilyScores):
         return FamilyByFamily(tuple(space.observed), scores), odds
     priors = []
     for node in space.observed:
         equal = scores.prior.equal_concentration(node)
         if equal is None:
-            raise NotASum(
+            raise NotDecomposable(
                 f"needs Dirichlet priors that are equal in all cells of a table; node {node!r} is given a table"
             )
         priors.append(equal)
@@ -138,14 +138,15 @@ def posterior_over_space(space: Space, job: Job, ranking: str, prior: StructureP
     space, job, ranking, prior
         As of a search: the score must be the evidence of complete rows.
     """
-    if not SCORES[getattr(job.scorers[ranking], "kind", "bic")].exact_if_complete:
+    score = job.scorers[ranking]
+    if not isinstance(score, EvidenceScorer) or not SCORES[score.kind].exact_if_complete:
         return None
     try:
         data, odds = _families(space, job, ranking, prior)
-    except NotASum:
+    except NotDecomposable:
         return None
-    is_long = isinstance(data, FamilyByFamily) and data.n_operations(odds.rules) > _MAX_OPERATIONS_OF_FITS
-    if len(data.nodes) > MAX_NODES or not data.are_evidences or is_long:
+    is_long = isinstance(data, FamilyByFamily) and data.n_operations(odds.rules) > TUNING.max_operations
+    if len(data.nodes) > TUNING.max_summed_nodes or not data.are_evidences or is_long:
         return None
     return graph_posterior(data, odds.rules, odds.log_odds)
 

@@ -31,22 +31,20 @@ import numpy as np
 from skvbem._kernels import _sum_of_dags
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
-from skvbem.search.strategies.exact.best_dag import (
+from skvbem.search.families.best_dag import (
     LocalScores,
     all_local_scores,
     best_of_sets,
     best_of_subsets,
     log_odds_of_families,
 )
+from skvbem.search.tuning import TUNING
 from skvbem.spaces.rules import EdgeRules
-
-#: Nodes of the largest sum: time grows threefold with each.
-MAX_NODES = 12
 
 
 @dataclass(frozen=True, eq=False)
 class SumOfGraphs:
-    """What all graphs over some nodes sum up to.
+    """The sum over all graphs of some nodes.
 
     Parameters
     ----------
@@ -94,11 +92,11 @@ class GraphPosterior:
         log_prior = self._log_weight(self.log_odds, dag) - self.log_total_of_prior
         return score + log_prior - self.log_probability(dag)
 
-    def _log_weight(self, of_families: np.ndarray, dag: DAG) -> float:
+    def _log_weight(self, scores: np.ndarray, dag: DAG) -> float:
         total = 0.0
         for k, node in enumerate(self.nodes):
             others = self.nodes[:k] + self.nodes[k + 1 :]
-            total += of_families[k, sum(1 << others.index(parent) for parent in dag.parents(node))]
+            total += scores[k, sum(1 << others.index(parent) for parent in dag.parents(node))]
         return float(total)
 
 
@@ -118,24 +116,25 @@ def graph_posterior(
     Raises
     ------
     TooLargeError
-        If there are more than `MAX_NODES` nodes.
+        If there are more than `Tuning.max_summed_nodes` nodes.
     """
     n = len(data.nodes)
-    if n > MAX_NODES:
+    if n > TUNING.max_summed_nodes:
         raise TooLargeError(
-            f"The sum over all graphs takes up to {MAX_NODES} nodes; there are {n}. The strategy 'exact' finds one."
+            f"The sum over all graphs takes up to {TUNING.max_summed_nodes} nodes; there are {n}. The strategy 'exact' "
+            "finds one."
         )
     scores = np.stack(list(all_local_scores(data, rules, log_odds, inf)))
-    of_edges = np.stack([log_odds_of_families(data.nodes, rules, log_odds, k) for k in range(n)])
-    return GraphPosterior(tuple(data.nodes), scores, of_edges, summed(scores), _SumOfSets(of_edges).log_total)
+    edge_log_odds = np.stack([log_odds_of_families(data.nodes, rules, log_odds, k) for k in range(n)])
+    return GraphPosterior(tuple(data.nodes), scores, edge_log_odds, summed(scores), _SumOfSets(edge_log_odds).log_total)
 
 
 def summed(scores: np.ndarray) -> SumOfGraphs:
     """The sum over all graphs from the scores of families, (n_nodes, 2 ** (n_nodes - 1)), -inf where there is none."""
-    n, of_sets = len(scores), _SumOfSets(scores)
-    if not of_sets.log_total > -inf:
+    n, set_sums = len(scores), _SumOfSets(scores)
+    if not set_sums.log_total > -inf:
         return SumOfGraphs(-inf, np.full((n, n), np.nan))
-    of_sinks, log_a = of_sets.of_sinks(), of_sets.log_a
+    sink_shares, log_a = set_sums.sink_shares(), set_sums.log_a
     edges = np.zeros((n, n))
     index = np.arange(scores.shape[1])
     for child in range(n):
@@ -143,8 +142,8 @@ def summed(scores: np.ndarray) -> SumOfGraphs:
         for place, parent in enumerate(others):
             with_edge = _log_sums_of_subsets(np.where(index >> place & 1, scores[child], -inf))
             share = np.exp(with_edge - np.where(log_a[child] > -inf, log_a[child], 0.0))
-            edges[parent, child] = float((of_sinks[child] * share).sum())
-    return SumOfGraphs(of_sets.log_total, np.clip(edges, 0.0, 1.0))
+            edges[parent, child] = float((sink_shares[child] * share).sum())
+    return SumOfGraphs(set_sums.log_total, np.clip(edges, 0.0, 1.0))
 
 
 class _SumOfSets:
@@ -166,12 +165,12 @@ class _SumOfSets:
         exists = scale[-1] > -inf
         self.log_total = float(self._log_scale[-1] + np.log(self._sums[-1])) if exists else -inf
 
-    def of_sinks(self) -> np.ndarray:
+    def sink_shares(self) -> np.ndarray:
         """Shares of graphs in which a node is a sink, by the nodes ahead of it, (n_nodes, 2 ** (n_nodes - 1))."""
-        of_sinks = np.empty(self.log_a.shape, np.longdouble)
+        sink_shares = np.empty(self.log_a.shape, np.longdouble)
         worth = np.empty(len(self._sums), np.longdouble)
-        _sum_of_dags.shares_of_sinks(self._by_size, self.log_a, self._log_scale, self._sums, worth, of_sinks)
-        return of_sinks
+        _sum_of_dags.shares_of_sinks(self._by_size, self.log_a, self._log_scale, self._sums, worth, sink_shares)
+        return sink_shares
 
 
 def _log_sums_of_subsets(scores: np.ndarray) -> np.ndarray:

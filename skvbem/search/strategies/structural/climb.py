@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from skvbem.search.families.orders import Orders
+from skvbem.search.families.orders import NodeOrders
 from skvbem.search.strategies.base import Problem, Strategy, gains
-from skvbem.search.strategies.landscapes import SummedGraphs
+from skvbem.search.strategies.objectives import FamilyObjective
 from skvbem.search.strategies.starts import check_start, random_walk, setting_to_start_from
-from skvbem.search.strategies.structural.attachment import above_groups
+from skvbem.search.strategies.structural.attachment import state_with_attached_latents
 from skvbem.search.strategies.structural.fitter import Fitter, Place
 from skvbem.spaces.rules import check_count
 from skvbem.spaces.settings import canonical
@@ -92,7 +92,7 @@ class StructuralVBEM(Strategy):
 
     def search(self, problem: Problem) -> dict:
         """Climb bounds, fit where they lead no higher, and climb on from there."""
-        graphs = SummedGraphs.of(problem)
+        graphs = FamilyObjective.of(problem)
         if graphs is not None:
             return self._search_graphs(graphs)
         fitter = Fitter(problem)
@@ -100,7 +100,7 @@ class StructuralVBEM(Strategy):
         problem.scores([start])
         if problem.runner.is_full():
             return {"n_bounded": 0, "n_refitted": 0}
-        first = above_groups(problem, self._climb_bounds) if self.start == "emptiest" else None
+        first = state_with_attached_latents(problem, self._climb_bounds) if self.start == "emptiest" else None
         if first is not None:
             best = self._climb(fitter, fitter.fitted(first.setting, first.scores.completed))
         else:
@@ -114,19 +114,19 @@ class StructuralVBEM(Strategy):
         problem.scores([setting for _, setting in ranked[: self.n_finalists]])
         return {"n_bounded": fitter.n_bounded, "n_refitted": len(fitter.met)}
 
-    def _search_graphs(self, graphs: SummedGraphs) -> dict:
+    def _search_graphs(self, graphs: FamilyObjective) -> dict:
         """Climb from the start, and from the best graphs of orders."""
         problem = graphs.problem
         start = graphs.at(setting_to_start_from(self.start, problem.space, problem.rng))
         summit = best = graphs.climb(start, self.n_tabu)
         if self.n_orders and not problem.is_over:
-            orders = Orders(graphs.graphs)
+            orders = NodeOrders(graphs.graphs)
             for k in problem.until_over(range(self.n_orders)):
                 orders.add(graphs.parents_of(summit))
                 near = graphs.parents_of(best)
                 anew = orders.near(near, self.n_kicks, problem.rng) if k % 2 else orders.drawn(problem.rng)
                 order = orders.climbed(anew, problem.until_over)
-                summit = graphs.climb(graphs.spot(orders.parents(order)), self.n_tabu)
+                summit = graphs.climb(graphs.state(orders.parents(order)), self.n_tabu)
                 best = summit if gains(summit.value, best.value) else best
         graphs.explore()
         graphs.conclude()

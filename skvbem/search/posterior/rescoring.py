@@ -1,4 +1,4 @@
-r"""How probable candidates are, from evidences with errors, and which of them have their evidence sampled at all.
+r"""Second-stage scoring: probabilities of candidates from evidences with errors, sampled for those that may matter.
 
 Candidates are ranked by a score that is off by a gap, evidence minus score. Those whose evidence may matter have it
 sampled, the most promising first; from their gaps follows what the others may hold. It ends as soon as that is little.
@@ -15,18 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-# What candidates without evidence may hold of the posterior in the end, and one of them to be worth a sampler.
-_MAX_REST, _MAX_REST_EACH = 0.01, 0.001
-# Candidates that have their evidence sampled between two looks at the rest; those of the first look, and how far below
-# the best they may be, nats.
-_AT_ONCE, _FIRST, _NEAR = 8, 4, 8.0
-# The spread of gaps, nats, while few are known, and at least.
-_EARLY_SPREAD, _MIN_SPREAD, _N_EARLY = 3.0, 1.0, 3
-_N_DRAWS = 2000
+from skvbem.search.tuning import TUNING
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class RescoredPosterior:
     """The posterior over candidates.
 
     Parameters
@@ -58,21 +51,21 @@ def probabilities(
     if not errors[np.isfinite(log_joint)].any():
         return np.exp(log_joint - logsumexp(log_joint)), np.zeros(len(values))
     likely = np.flatnonzero(log_joint + 8.0 * errors > np.max(log_joint) - 40.0)
-    drawn = log_joint[likely, None] + errors[likely, None] * rng.standard_normal((len(likely), _N_DRAWS))
+    drawn = log_joint[likely, None] + errors[likely, None] * rng.standard_normal((len(likely), TUNING.n_error_draws))
     fractions = np.exp(drawn - logsumexp(drawn, axis=0))
     mean, spread = np.zeros(len(values)), np.zeros(len(values))
     mean[likely], spread[likely] = fractions.mean(axis=1), fractions.std(axis=1)
     return mean, spread
 
 
-def settle(
+def rescored_posterior(
     scores: np.ndarray,
     sizes: np.ndarray,
     log_priors: np.ndarray,
     evidences_of: Callable[[Sequence[int]], tuple[np.ndarray, np.ndarray]],
     rng: np.random.Generator,
     most: int,
-) -> Settled:
+) -> RescoredPosterior:
     """The posterior over candidates, with evidences of as many as may matter.
 
     Parameters
@@ -91,7 +84,7 @@ def settle(
     values, errors = np.full(len(scores), np.nan), np.zeros(len(scores))
     is_asked = np.isnan(scores) | (scores == -np.inf) | (log_priors == -np.inf)
     while True:
-        guesses, spreads = guessed(scores, sizes, values, errors)
+        guesses, spreads = predicted_evidences(scores, sizes, values, errors)
         known = ~np.isnan(values)
         all_values = np.where(known, values, np.where(is_asked, np.nan, guesses))
         expected, deviations = probabilities(all_values, np.where(known, errors, spreads), log_priors, rng)
@@ -101,23 +94,24 @@ def settle(
         if not known.any():
             ranking = (scores + log_priors)[waiting]
             order = waiting[np.argsort(-ranking, kind="stable")]
-            near = order[:_AT_ONCE][(scores + log_priors)[order[:_AT_ONCE]] > ranking.max(initial=-np.inf) - _NEAR]
-            asked = order[: max(len(near), _FIRST)]
-        elif rest <= _MAX_REST or known.sum() >= most:
-            return Settled(expected, deviations, rest)
+            promising = order[: TUNING.n_at_once]
+            near = promising[(scores + log_priors)[promising] > ranking.max(initial=-np.inf) - TUNING.near]
+            asked = order[: max(len(near), TUNING.n_at_once // 2)]
+        elif rest <= TUNING.max_rest or known.sum() >= most:
+            return RescoredPosterior(expected, deviations, rest)
         else:
-            asked = order[:_AT_ONCE][expected[order[:_AT_ONCE]] > _MAX_REST_EACH]
+            asked = order[: TUNING.n_at_once][expected[order[: TUNING.n_at_once]] > TUNING.improbable]
             asked = asked if len(asked) else order[:1]
         asked = asked[: most - int(known.sum())]
         if not len(asked):
-            return Settled(expected, deviations, rest)
+            return RescoredPosterior(expected, deviations, rest)
         is_asked[asked] = True
         values[asked], errors[asked] = evidences_of(asked.tolist())
         if not known.any() and np.isnan(values[asked]).all():
-            return Settled(np.full(len(scores), np.nan), np.full(len(scores), np.nan), 1.0)
+            return RescoredPosterior(np.full(len(scores), np.nan), np.full(len(scores), np.nan), 1.0)
 
 
-def guessed(
+def predicted_evidences(
     scores: np.ndarray, sizes: np.ndarray, values: np.ndarray, errors: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log evidences of all candidates as far as scores and the gaps known tell, and how uncertain that is, nats.
@@ -127,12 +121,12 @@ def guessed(
     known = ~np.isnan(values)
     gaps, n_known = (values - scores)[known], int(known.sum())
     if n_known == 0:
-        return scores, np.full(len(scores), _EARLY_SPREAD)
-    spread = max(float(gaps.std()), _EARLY_SPREAD if n_known < _N_EARLY else _MIN_SPREAD)
-    if n_known < _N_EARLY or np.ptp(sizes[known]) == 0:
+        return scores, np.full(len(scores), TUNING.unknown_error)
+    spread = max(float(gaps.std()), TUNING.unknown_error if n_known < 3 else TUNING.one_nat)
+    if n_known < 3 or np.ptp(sizes[known]) == 0:
         return scores + gaps.mean(), np.full(len(scores), spread)
     slope, at_zero = np.polyfit(sizes[known], gaps, 1)
     left = gaps - (at_zero + slope * sizes[known])
-    spread = max(float(np.sqrt((left**2).sum() / max(n_known - 2, 1))), _MIN_SPREAD)
+    spread = max(float(np.sqrt((left**2).sum() / max(n_known - 2, 1))), TUNING.one_nat)
     reach = np.abs(sizes - sizes[known].mean()) / max(float(sizes[known].std()), 1e-300)
     return scores + at_zero + slope * sizes, spread * np.sqrt(1.0 + (1.0 + reach**2) / n_known)

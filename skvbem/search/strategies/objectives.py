@@ -1,4 +1,4 @@
-"""Landscapes that climbs go through: settings that have to be tried, or graphs whose scores are sums over families."""
+"""Objectives that climbs go through: settings that have to be tried, or graphs whose scores are sums over families."""
 
 from __future__ import annotations
 
@@ -12,22 +12,18 @@ from itertools import islice
 import numpy as np
 
 from skvbem.graphs.dag import DAG
-from skvbem.search.families.edge_odds import EdgeOdds
-from skvbem.search.families.graph_walk import FamilyGraphs, Graph
-from skvbem.search.families.sums import NotASum
-from skvbem.search.strategies.base import Problem, gains, rounding
+from skvbem.search.families.decomposable import NotDecomposable
+from skvbem.search.families.family_scores import rounding
+from skvbem.search.families.graph_walk import EdgeLogOdds, FamilyGraphs, Graph
+from skvbem.search.strategies.base import Problem, gains
 from skvbem.search.strategies.starts import random_walk, setting_to_start_from
+from skvbem.search.tuning import TUNING
 from skvbem.spaces.settings import canonical, distinct
 from skvbem.spaces.structures import StructureSpace
 
-# Graphs that are made part of a result where they are many: the best of all that were valued.
-_MAX_LISTED = 100
-# Graphs whose neighbors are all valued before, the best ones.
-_EXPLORED = 10
-
 
 @dataclass(frozen=True, eq=False)
-class Spot:
+class ClimbState:
     """A setting with its log posterior, up to a constant.
 
     Parameters
@@ -52,7 +48,7 @@ class Spot:
         return {"structure": self.graph.dag} if self.graph is not None else dict(self.given or {})
 
 
-class Landscape(ABC):
+class Objective(ABC):
     """Settings of a space with their log posteriors, and the best ones near by.
 
     Parameters
@@ -64,16 +60,16 @@ class Landscape(ABC):
         self.problem = problem
 
     @abstractmethod
-    def at(self, setting: Mapping) -> Spot:
-        """The spot of a setting."""
+    def at(self, setting: Mapping) -> ClimbState:
+        """The state of a setting."""
 
     @abstractmethod
-    def best_around(self, spots: Sequence[Spot], without: Collection[Hashable], most: int) -> list[Spot]:
-        """The best neighbors of some spots, the last ones in order among equals; none that failed.
+    def best_around(self, states: Sequence[ClimbState], without: Collection[Hashable], most: int) -> list[ClimbState]:
+        """The best neighbors of some states, the last ones in order among equals; none that failed.
 
         Parameters
         ----------
-        spots : sequence of Spot
+        states : sequence of ClimbState
         without : collection of hashable
             Keys of settings that are left out.
         most : int
@@ -83,14 +79,14 @@ class Landscape(ABC):
     def conclude(self) -> None:  # noqa: B027
         """Try what was valued without being tried, as far as it is to be part of the result."""
 
-    def climb(self, start: Spot, n_tabu: int) -> Spot:
-        """The best spot of a climb that goes from each spot to its best neighbor.
+    def climb(self, start: ClimbState, n_tabu: int) -> ClimbState:
+        """The best state of a climb that goes from each state to its best neighbor.
 
         Parameters
         ----------
-        start : Spot
+        start : ClimbState
         n_tabu : int
-            Spots visited last that are not returned to, and steps that may go by without a new best one.
+            Settings visited last that are not returned to, and steps that may go by without a new best one.
         """
         here = best = start
         lately, n_waited = deque([start.key], maxlen=max(n_tabu, 1)), 0
@@ -105,8 +101,8 @@ class Landscape(ABC):
         return best
 
 
-class TriedSettings(Landscape):
-    """A landscape in which every setting has to be tried for its score.
+class TriedObjective(Objective):
+    """An objective for which every setting has to be tried for its score.
 
     Parameters
     ----------
@@ -117,19 +113,19 @@ class TriedSettings(Landscape):
         super().__init__(problem)
         self._values: dict[Hashable, float] = {}
 
-    def at(self, setting: Mapping) -> Spot:
-        """The spot of a setting, which is tried."""
+    def at(self, setting: Mapping) -> ClimbState:
+        """The state of a setting, which is tried."""
         key = canonical(setting)
-        return Spot(key, self._valued({key: setting})[0], given=setting)
+        return ClimbState(key, self._valued({key: setting})[0], given=setting)
 
-    def best_around(self, spots: Sequence[Spot], without: Collection[Hashable], most: int) -> list[Spot]:
+    def best_around(self, states: Sequence[ClimbState], without: Collection[Hashable], most: int) -> list[ClimbState]:
         """The best neighbors, all of which are tried together."""
-        around = (near for spot in spots for near in self.problem.space.neighbors(spot.setting))
+        around = (near for state in states for near in self.problem.space.neighbors(state.setting))
         near = {
             key: setting for key, setting in distinct(self.problem.until_over(around)).items() if key not in without
         }
         keys, values = list(near), self._valued(near)
-        return [Spot(keys[k], float(values[k]), given=near[keys[k]]) for k in islice(_leaders(values), most)]
+        return [ClimbState(keys[k], float(values[k]), given=near[keys[k]]) for k in islice(_leaders(values), most)]
 
     def _valued(self, settings: Mapping[Hashable, Mapping]) -> np.ndarray:
         """The log posterior of settings, by their keys; those not known are tried together."""
@@ -138,8 +134,8 @@ class TriedSettings(Landscape):
         return np.array([self._values[key] for key in settings], dtype=float)
 
 
-class SummedGraphs(Landscape):
-    """A landscape of graphs whose scores are sums over families, so that a neighbor is valued by one difference or two.
+class FamilyObjective(Objective):
+    """An objective over graphs whose scores are sums over families: a neighbor is valued by one difference or two.
 
     Parameters
     ----------
@@ -155,75 +151,75 @@ class SummedGraphs(Landscape):
         self.n_valued = 0
 
     @classmethod
-    def of(cls, problem: Problem) -> SummedGraphs | None:
-        """The landscape of a problem; None if its scores are no such sums, or its prior is no sum over edges."""
+    def of(cls, problem: Problem) -> FamilyObjective | None:
+        """The objective of a problem; None if its scores are no such sums, or its prior is no sum over edges."""
         space = problem.space
         if not isinstance(space, StructureSpace) or space.latents:
             return None
-        odds = EdgeOdds.of(problem.prior, space.rules)
+        odds = EdgeLogOdds.of(problem.prior, space.rules)
         if odds is None or odds.rules != space.rules:  # edges that the prior demands are found by trying
             return None
         try:
             scores = problem.job.family_scores(next(iter(space)), problem.ranking)
-        except NotASum:
+        except NotDecomposable:
             return None
         return cls(problem, FamilyGraphs(scores, odds))
 
-    def at(self, setting: Mapping) -> Spot:
-        """The spot of a setting; the first one is tried, since no limit of time holds before that."""
+    def at(self, setting: Mapping) -> ClimbState:
+        """The state of a setting; the first one is tried, since no limit of time holds before that."""
         if not self._met:
             self.problem.scores([setting])
-        return self.spot(self.graphs.at(DAG.coerce(setting["structure"])).parents)
+        return self.state(self.graphs.at(DAG.coerce(setting["structure"])).parents)
 
-    def spot(self, parents: tuple[int, ...]) -> Spot:
-        """The spot of a graph, given by the parents of every node as masks of bits."""
+    def state(self, parents: tuple[int, ...]) -> ClimbState:
+        """The state of a graph, given by the parents of every node as masks of bits."""
         graph = Graph(self.graphs, parents)
         self._note({parents: graph.value})
-        return Spot(parents, graph.value, graph=graph)
+        return ClimbState(parents, graph.value, graph=graph)
 
-    def parents_of(self, spot: Spot) -> tuple[int, ...]:
-        """The parents of every node of a spot's graph, masks of bits."""
-        return _graph_of(spot).parents
+    def parents_of(self, state: ClimbState) -> tuple[int, ...]:
+        """The parents of every node of a state's graph, masks of bits."""
+        return _graph_of(state).parents
 
-    def best_around(self, spots: Sequence[Spot], without: Collection[Hashable], most: int) -> list[Spot]:
+    def best_around(self, states: Sequence[ClimbState], without: Collection[Hashable], most: int) -> list[ClimbState]:
         """The best neighbors; no others are made graphs of."""
-        near = [graph.value + graph.gains for graph in map(_graph_of, spots)]
-        for spot, values in zip(spots, near):
+        near = [graph.value + graph.gains for graph in map(_graph_of, states)]
+        for state, values in zip(states, near):
             self.n_valued += len(values)
             listed = np.flatnonzero(values > self._least_listed)
-            top = listed[np.argsort(-values[listed], kind="stable")[:_MAX_LISTED]]
-            self._note({_graph_of(spot).after(k): float(values[k]) for k in top.tolist()})
-        owner = np.repeat(np.arange(len(spots)), [len(values) for values in near])
+            top = listed[np.argsort(-values[listed], kind="stable")[: TUNING.n_listed]]
+            self._note({_graph_of(state).after(k): float(values[k]) for k in top.tolist()})
+        owner = np.repeat(np.arange(len(states)), [len(values) for values in near])
         move = np.concatenate([np.arange(len(values)) for values in near])
-        chosen: dict[Hashable, Spot] = {}
+        chosen: dict[Hashable, ClimbState] = {}
         for k in _leaders(np.concatenate(near)):
             if len(chosen) == most:
                 break
-            key = _graph_of(spots[owner[k]]).after(int(move[k]))
+            key = _graph_of(states[owner[k]]).after(int(move[k]))
             if key not in without and key not in chosen:
                 graph = Graph(self.graphs, key)
-                chosen[key] = Spot(key, graph.value, graph=graph)
+                chosen[key] = ClimbState(key, graph.value, graph=graph)
         return list(chosen.values())
 
     def explore(self) -> None:
         """Value all neighbors of the best graphs met, so that what is nearly as good is known."""
         done: set[Hashable] = set()
-        while new := [parents for parents, _ in self._best(_EXPLORED) if parents not in done]:
+        while new := [parents for parents, _ in self._best(TUNING.n_examined) if parents not in done]:
             for parents in self.problem.until_over(new):
-                self.best_around([self.spot(parents)], (), 0)
+                self.best_around([self.state(parents)], (), 0)
             if self.problem.is_over:
                 break
             done.update(new)
 
     def conclude(self) -> None:
         """Try the best graphs that were valued."""
-        self.problem.list_known([{"structure": self.graphs.dag(parents)} for parents, _ in self._best(_MAX_LISTED)])
+        self.problem.list_known([{"structure": self.graphs.dag(parents)} for parents, _ in self._best(TUNING.n_listed)])
 
     def _note(self, met: Mapping[tuple[int, ...], float]) -> None:
         """Remember graphs met as long as they are among the best."""
         self._met.update(met)
-        if len(self._met) > 10 * _MAX_LISTED + 10:
-            best = self._best(_MAX_LISTED + 1)
+        if len(self._met) > 10 * TUNING.n_listed + 10:
+            best = self._best(TUNING.n_listed + 1)
             self._met, self._least_listed = dict(best), best[-1][1]
 
     def _best(self, n: int) -> list[tuple[tuple[int, ...], float]]:
@@ -231,39 +227,39 @@ class SummedGraphs(Landscape):
         return nlargest(n, self._met.items(), key=lambda met: met[1])
 
 
-def landscape_of(problem: Problem) -> Landscape:
-    """The landscape of a problem: of sums over families where its scores are that, else one of settings to be tried."""
-    return SummedGraphs.of(problem) or TriedSettings(problem)
+def objective_of(problem: Problem) -> Objective:
+    """The objective of a problem: of sums over families where its scores are that, else one of settings to be tried."""
+    return FamilyObjective.of(problem) or TriedObjective(problem)
 
 
-def climb_anew(landscape: Landscape, start, n_tabu: int, n_restarts: int, n_kicks: int) -> None:
-    """Climb from a start, then again and again from where a random walk leads away from the best spot so far.
+def climb_anew(objective: Objective, start, n_tabu: int, n_restarts: int, n_kicks: int) -> None:
+    """Climb from a start, then again and again from where a random walk leads away from the best state so far.
 
     Parameters
     ----------
-    landscape : Landscape
+    objective : Objective
     start : {"emptiest", "random"} or mapping
     n_tabu : int
-        See `Landscape.climb`.
+        See `Objective.climb`.
     n_restarts : int
     n_kicks : int
         Moves of a walk.
     """
-    problem = landscape.problem
-    best = landscape.climb(landscape.at(setting_to_start_from(start, problem.space, problem.rng)), n_tabu)
+    problem = objective.problem
+    best = objective.climb(objective.at(setting_to_start_from(start, problem.space, problem.rng)), n_tabu)
     for _ in range(n_restarts):
         if problem.is_over:
             break
-        away = landscape.at(random_walk(problem.space, best.setting, n_kicks, problem.rng))
-        summit = landscape.climb(away, n_tabu)
+        away = objective.at(random_walk(problem.space, best.setting, n_kicks, problem.rng))
+        summit = objective.climb(away, n_tabu)
         if gains(summit.value, best.value):
             best = summit
-    landscape.conclude()
+    objective.conclude()
 
 
-def _graph_of(spot: Spot) -> Graph:
-    assert spot.graph is not None
-    return spot.graph
+def _graph_of(state: ClimbState) -> Graph:
+    assert state.graph is not None
+    return state.graph
 
 
 def _leaders(values: np.ndarray) -> Iterator[int]:

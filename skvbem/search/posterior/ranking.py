@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -19,39 +19,24 @@ from scipy.special import logsumexp
 from skvbem._compat import warn
 from skvbem.errors import SearchWarning
 from skvbem.evidence import SCORES, EvidenceScorer, scorer
-from skvbem.graphs.dag import DAG
-from skvbem.search._results import order_of
 from skvbem.search.execution.jobs import HeldOutJob, Job, Record
 from skvbem.search.execution.runner import Runner
-from skvbem.search.posterior.settling import probabilities, settle
-from skvbem.search.posterior.structure_chains import NoChains, Visited, visited
+from skvbem.search.families.sum_of_dags import GraphPosterior
+from skvbem.search.posterior.rescoring import probabilities, rescored_posterior
+from skvbem.search.posterior.structure_chains import ChainPosterior, ChainsImpossible, posterior_by_chains
+from skvbem.search.reporting import order_of
+from skvbem.search.tuning import TUNING
 
 #: In place of the name of a score: evidences, or chains over structures, of as many candidates as may matter.
 EVIDENCE = "evidence"
-# Options of the recommended score: posteriors need no smaller errors, which they take into account.
-_OPTIONS = {"error": 0.3, "n_draws": 1024, "n_particles": 128, "max_particles": 2048}
-# Candidates that chains which do not mix have spent this share of their time at have their evidence sampled.
-_VISITED = 0.005
-# The standard error, nats, of an evidence that has none worth the name; probability in doubt that is warned of.
-_NO_ERROR, _IN_DOUBT = 3.0, 0.05
-# Digits of probabilities that tell candidates apart.
-_DIGITS = 12
-# Most candidates that have their evidence sampled one by one.
-MAX_SAMPLED = 100
+_OPTIONS = {
+    "error": TUNING.evidence_error,
+    "n_draws": TUNING.n_evidence_draws,
+    "n_particles": TUNING.n_particles,
+    "max_particles": TUNING.max_particles,
+}
 
 Tried = list[tuple[dict, Record]]
-
-
-class Graphs(Protocol):
-    """The posterior over all graphs of a space, as a sum over them has it."""
-
-    def log_probability(self, dag: DAG) -> float:
-        """ln of the posterior probability of a graph."""
-        ...
-
-    def log_evidence(self, dag: DAG, score: float) -> float:
-        """ln p(y), averaged over all graphs under the prior, from the evidence of one of them, nats."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +126,7 @@ class Ranker:
         self.job, self.ranking, self.rescoring, self.n_rescored = job, ranking, rescoring, n_rescored
         self._stage, self._runner, self._rng = stage, runner, rng
 
-    def ranked(self, tried: Tried, log_priors: np.ndarray, is_all: bool, graphs: Graphs | None) -> Ranking:
+    def ranked(self, tried: Tried, log_priors: np.ndarray, is_all: bool, graphs: GraphPosterior | None) -> Ranking:
         """The candidates in order.
 
         Parameters
@@ -167,12 +152,12 @@ class Ranker:
             if graphs is not None:
                 return self._among_all(ranking, graphs)
             return self._of_evidences(ranking, self.ranking, log_priors) if is_all else ranking
-        if _is_of_evidences(self.job.scorers[self.ranking]):
+        if _is_evidence(self.job.scorers[self.ranking]):
             return self._of_evidences(ranking, self.ranking, log_priors)
         return self._with_posterior(ranking, log_priors) if self.rescoring == EVIDENCE else ranking
 
     def _has_closed_form(self, tried: Tried) -> bool:
-        """Whether scores are the evidence itself, a sum over families of complete rows."""
+        """True if scores are the evidence itself, a sum over families of complete rows."""
         given = self.job.scorers[self.ranking]
         if not isinstance(given, EvidenceScorer) or not SCORES[given.kind].exact_if_complete:
             return False
@@ -181,7 +166,7 @@ class Ranker:
         except ValueError:  # it is no such sum, or the candidate cannot be fitted
             return False
 
-    def _among_all(self, ranking: Ranking, graphs: Graphs) -> Ranking:
+    def _among_all(self, ranking: Ranking, graphs: GraphPosterior) -> Ranking:
         """The ranking with probabilities of candidates among all graphs of the space, tried or not."""
         dags = [self.job.graph(setting)[0] for setting, _ in ranking.tried]  # type: ignore[attr-defined]
         best = ranking.order[0]
@@ -195,8 +180,8 @@ class Ranker:
     def _of_evidences(self, ranking: Ranking, column: str, log_priors: np.ndarray) -> Ranking:
         """The ranking with the posterior that evidences make, and their errors."""
         errors = np.array([record.errors.get(column, 0.0) for _, record in ranking.tried])
-        of, errors = probabilities(ranking.values, _finite(errors), log_priors, self._rng)
-        return _with(ranking, probabilities=of, errors=errors)
+        probability, errors = probabilities(ranking.values, _finite(errors), log_priors, self._rng)
+        return _with(ranking, probabilities=probability, errors=errors)
 
     def _scored_again(self, ranking: Ranking, log_priors: np.ndarray) -> Ranking:
         """The best candidates by a further score, ahead of all others; the posterior is over them alone."""
@@ -209,7 +194,7 @@ class Ranker:
         order = [best[k] for k in again] + rest
         columns = [*ranking.columns, column]
         new = Ranking(tried, columns, order, values, *weights_of(values, log_priors), is_rescored=bool(best))
-        return self._of_evidences(new, column, log_priors) if _is_of_evidences(self.rescoring) else new
+        return self._of_evidences(new, column, log_priors) if _is_evidence(self.rescoring) else new
 
     def _with_scores(self, tried: Tried, positions: Sequence[int], column: str, exact: EvidenceScorer) -> Tried:
         """The records with a further score for those at some positions."""
@@ -222,25 +207,25 @@ class Ranker:
     def _with_posterior(self, ranking: Ranking, log_priors: np.ndarray) -> Ranking:
         """The ranking by the posterior: of chains over structures, or of the evidences of those that may matter."""
         scored = np.isfinite(ranking.values) & np.isfinite(log_priors)
-        of, errors = scored.astype(float), np.zeros(len(scored))
+        probability, errors = scored.astype(float), np.zeros(len(scored))
         if scored.sum() == 1:
-            return self._by_probability(ranking, of, errors)
+            return self._by_probability(ranking, probability, errors)
         with self._stage(EVIDENCE, None) as tell:
             met = self._visited(ranking, log_priors, scored)
             if met is not None and not met.is_stuck:
-                of[scored], errors[scored] = met.probabilities, met.errors
-                return self._by_probability(ranking, of, errors)
+                probability[scored], errors[scored] = met.probabilities, met.errors
+                return self._by_probability(ranking, probability, errors)
             asked = scored.copy()
             if met is not None:
-                asked[scored] = met.probabilities >= _VISITED
+                asked[scored] = met.probabilities >= TUNING.unlikely
             return self._sampled(ranking, log_priors, asked, tell)
 
-    def _visited(self, ranking: Ranking, log_priors: np.ndarray, scored: np.ndarray) -> Visited | None:
-        """What chains over structures say, None where there are none."""
+    def _visited(self, ranking: Ranking, log_priors: np.ndarray, scored: np.ndarray) -> ChainPosterior | None:
+        """The posterior by chains over structures, None where these are not possible."""
         settings = [setting for (setting, _), is_scored in zip(ranking.tried, scored) if is_scored]
         try:
-            return visited(self.job, settings, ranking.values[scored], log_priors[scored], self._rng)
-        except NoChains:
+            return posterior_by_chains(self.job, settings, ranking.values[scored], log_priors[scored], self._rng)
+        except ChainsImpossible:
             return None
 
     def _sampled(self, ranking: Ranking, log_priors: np.ndarray, asked: np.ndarray, tell) -> Ranking:
@@ -258,7 +243,7 @@ class Ranker:
 
             sizes = np.array([record.n_free_parameters or 0 for _, record in tried], dtype=float)
             scores = np.where(asked, ranking.values, np.nan)
-            posterior = settle(scores, sizes, log_priors, evidences_of, self._rng, self.n_rescored)
+            posterior = rescored_posterior(scores, sizes, log_priors, evidences_of, self._rng, self.n_rescored)
         if np.isnan(posterior.probabilities).any():
             failure = next(record.failure for _, record in tried if record.failure)
             warn(
@@ -272,22 +257,24 @@ class Ranker:
         new = _with(ranking, tried=tried, columns=[*ranking.columns, EVIDENCE], values=values)
         return self._by_probability(new, posterior.probabilities, posterior.errors)
 
-    def _by_probability(self, ranking: Ranking, of: np.ndarray, errors: np.ndarray) -> Ranking:
-        order = sorted(ranking.order, key=lambda k: -round(float(of[k]), _DIGITS))  # those that are equal as they were
-        return _with(ranking, order=order, probabilities=of, errors=errors, is_rescored=True)
+    def _by_probability(self, ranking: Ranking, probability: np.ndarray, errors: np.ndarray) -> Ranking:
+        order = sorted(
+            ranking.order, key=lambda k: -round(float(probability[k]) / TUNING.negligible)
+        )  # those that are equal as they were
+        return _with(ranking, order=order, probabilities=probability, errors=errors, is_rescored=True)
 
 
 def _with(ranking: Ranking, **changes) -> Ranking:
     return Ranking(**{**vars(ranking), **changes})
 
 
-def _is_of_evidences(given: Callable) -> bool:
-    """Whether a score is the evidence, up to a standard error that it tells."""
-    return isinstance(given, EvidenceScorer) and (SCORES[given.kind].random or given.kind == "exact")
+def _is_evidence(score: Callable) -> bool:
+    """True if a score is the evidence, up to a standard error that it states."""
+    return isinstance(score, EvidenceScorer) and SCORES[score.kind].is_evidence
 
 
 def _finite(errors: np.ndarray) -> np.ndarray:
-    return np.where(np.isfinite(errors), errors, _NO_ERROR)
+    return np.where(np.isfinite(errors), errors, TUNING.unknown_error)
 
 
 def _joined(tried: Tried, positions: Sequence[int], records: Sequence[Record | None]) -> Tried:
@@ -302,7 +289,7 @@ def _joined(tried: Tried, positions: Sequence[int], records: Sequence[Record | N
 def _without_idle_doubts(before: Tried, tried: Tried, probable: np.ndarray) -> Tried:
     """Records without what a sampler doubts of candidates that are improbable even so."""
     return [
-        (setting, record if share > _IN_DOUBT else _with_doubts(record, old.doubts))
+        (setting, record if share > TUNING.doubtful else _with_doubts(record, old.doubts))
         for (setting, record), (_, old), share in zip(tried, before, probable)
     ]
 

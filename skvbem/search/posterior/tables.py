@@ -1,4 +1,4 @@
-r"""What a posterior over structures says of edges, with the arbitrary names of latents made to agree.
+r"""Edge probabilities and averages by a posterior over structures, the arbitrary names of latents made to agree.
 
 The name of a latent means nothing by itself. Edges of latents are counted after each structure's latents were matched,
 those with equal numbers of states, to the latents of the best structure that have the most neighbors in common with
@@ -9,23 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator
+from sklearn.utils.parallel import Parallel, delayed
 
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.essential import EssentialGraph
 from skvbem.graphs.undirected import UndirectedGraph
+from skvbem.search.execution.jobs import Job
+from skvbem.search.families.sum_of_dags import GraphPosterior
+from skvbem.search.tuning import TUNING
 from skvbem.spaces.settings import value_key
 from skvbem.tables import LabeledTable
 
-# Structures of less weight than this are left out of sums over edges.
-_NEGLIGIBLE = 1e-12
-
 
 @dataclass(frozen=True)
-class Hidden:
+class HiddenStructure:
     """A structure with the numbers of states of its latents."""
 
     dag: DAG | UndirectedGraph
@@ -42,7 +44,7 @@ class Hidden:
         return self.sides(node)[-1]
 
 
-def matched(structure: Hidden, best: Hidden) -> DAG | UndirectedGraph:
+def matched(structure: HiddenStructure, best: HiddenStructure) -> DAG | UndirectedGraph:
     """The structure with its latents named like those of the best that they are most alike.
 
     Latents that match none keep their names, with a prime where another bears it.
@@ -66,7 +68,7 @@ def matched(structure: Hidden, best: Hidden) -> DAG | UndirectedGraph:
     return structure.dag.relabel(new)
 
 
-def _n_common(one: Hidden, a, other: Hidden, b) -> int:
+def _n_common(one: HiddenStructure, a, other: HiddenStructure, b) -> int:
     """Number of neighbors that two latents share, children and parents apart, less those of one alone."""
     score = 0
     for mine, theirs in zip(one.sides(a), other.sides(b)):
@@ -74,40 +76,26 @@ def _n_common(one: Hidden, a, other: Hidden, b) -> int:
     return score
 
 
-class GraphSum(Protocol):
-    """The sum over all graphs of complete data, see `skvbem.search.strategies.exact.sum_of_dags`."""
-
-    @property
-    def nodes(self) -> tuple:
-        """Names, in the order of the axes of `edges`."""
-        ...
-
-    @property
-    def edges(self) -> np.ndarray:
-        """Probability of each edge, (parent, child)."""
-        ...
-
-
 def tables_of(
-    structure_of: Callable[[Mapping], Hidden],
-    best: Hidden,
+    structure_of: Callable[[Mapping], HiddenStructure],
+    best: HiddenStructure,
     settings: Sequence[Mapping],
     weights: np.ndarray,
-    graphs: GraphSum | None,
+    graphs: GraphPosterior | None,
 ) -> dict:
-    """What candidates with weights say of edges and hidden parents, by name of an attribute.
+    """Probabilities of edges and of hidden parents by the weights of candidates, by name of an attribute.
 
     Parameters
     ----------
     structure_of : callable of a setting
-    best : Hidden
+    best : HiddenStructure
     settings : sequence of mapping
     weights : ndarray of shape (n_candidates,)
-    graphs : GraphSum or None
+    graphs : GraphPosterior or None
         The sum over all graphs of the space, if nothing is hidden and it is known.
     """
     if graphs is None:
-        kept = [k for k in range(len(weights)) if weights[k] > _NEGLIGIBLE]
+        kept = [k for k in range(len(weights)) if weights[k] > TUNING.negligible]
         structures, weights = [structure_of(settings[k]) for k in kept], weights[kept]
         edges = edge_probabilities(structures, weights, best)
     else:
@@ -141,12 +129,12 @@ class EquivalenceClass:
 
 
 def equivalence_classes(
-    structure_of: Callable[[Mapping], Hidden], settings: Sequence[Mapping], weights: np.ndarray
+    structure_of: Callable[[Mapping], HiddenStructure], settings: Sequence[Mapping], weights: np.ndarray
 ) -> list[EquivalenceClass]:
     """The classes of candidates with weights, the most probable first; see `EquivalenceClass`."""
     members: dict = {}
     for k in np.argsort(-weights, kind="stable").tolist():
-        if weights[k] > _NEGLIGIBLE:
+        if weights[k] > TUNING.negligible:
             hidden, setting = structure_of(settings[k]), settings[k]
             graph = hidden.dag if isinstance(hidden.dag, UndirectedGraph) else hidden.dag.essential()
             rest = {name: value for name, value in setting.items() if name not in ("structure", "latents")}
@@ -165,7 +153,9 @@ def edge_table(nodes: Sequence, among: Sequence, edges: np.ndarray) -> LabeledTa
     return LabeledTable(probability, ("parent", "child"), (_names(nodes), _names(nodes)))
 
 
-def edge_probabilities(structures: Sequence[Hidden], weights: np.ndarray, best: Hidden) -> LabeledTable:
+def edge_probabilities(
+    structures: Sequence[HiddenStructure], weights: np.ndarray, best: HiddenStructure
+) -> LabeledTable:
     """P(parent -> child), axes "parent" and "child", latents named like those of the best structure."""
     dags = [matched(structure, best) for structure in structures]
     nodes = list(dict.fromkeys(node for dag in [best.dag, *dags] for node in dag.nodes))
@@ -179,7 +169,7 @@ def edge_probabilities(structures: Sequence[Hidden], weights: np.ndarray, best: 
     return LabeledTable(probability, ("parent", "child"), (_names(nodes), _names(nodes)))
 
 
-def shared_parent_probabilities(structures: Sequence[Hidden], weights: np.ndarray) -> LabeledTable:
+def shared_parent_probabilities(structures: Sequence[HiddenStructure], weights: np.ndarray) -> LabeledTable:
     """P(two observed nodes share a hidden parent), axes "node" and "other"; the diagonal is P(it has one)."""
     nodes = _observed(structures)
     probability = np.zeros((len(nodes), len(nodes)))
@@ -189,7 +179,7 @@ def shared_parent_probabilities(structures: Sequence[Hidden], weights: np.ndarra
     return LabeledTable(probability, ("node", "other"), (_names(nodes), _names(nodes)))
 
 
-def hidden_parent_counts(structures: Sequence[Hidden], weights: np.ndarray) -> LabeledTable:
+def hidden_parent_counts(structures: Sequence[HiddenStructure], weights: np.ndarray) -> LabeledTable:
     """P(an observed node has so many hidden parents), axes "node" and "n_hidden_parents"."""
     nodes = _observed(structures)
     most = max(len(structure.latents) for structure in structures)
@@ -199,12 +189,12 @@ def hidden_parent_counts(structures: Sequence[Hidden], weights: np.ndarray) -> L
     return LabeledTable(probability, ("node", "n_hidden_parents"), (_names(nodes), np.arange(most + 1)))
 
 
-def _observed(structures: Sequence[Hidden]) -> list:
+def _observed(structures: Sequence[HiddenStructure]) -> list:
     return list(dict.fromkeys(node for each in structures for node in each.dag.nodes if node not in each.latents))
 
 
-def _has_parent(structure: Hidden, nodes: Sequence) -> np.ndarray:
-    """Whether each of the nodes has each of the latents as a parent, (n_nodes, n_latents) of 0 and 1."""
+def _has_parent(structure: HiddenStructure, nodes: Sequence) -> np.ndarray:
+    """True if each of the nodes has each of the latents as a parent, (n_nodes, n_latents) of 0 and 1."""
     known = set(structure.dag.nodes)
     return np.array(
         [[int(node in known and latent in structure.above(node)) for latent in structure.latents] for node in nodes],
@@ -216,3 +206,52 @@ def _names(nodes: Sequence) -> np.ndarray:
     names = np.empty(len(nodes), dtype=object)
     names[:] = nodes
     return names
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """Fitted models and their posterior probabilities, by which predictions are averaged.
+
+    Parameters
+    ----------
+    estimators : tuple of estimator
+        The most probable first.
+    weights : ndarray of shape (n_models,)
+        Sum to one.
+    left_out : float
+        Posterior probability of the models that are not in the average.
+    """
+
+    estimators: tuple[BaseEstimator, ...]
+    weights: np.ndarray
+    left_out: float
+
+    def score_samples(self, X) -> np.ndarray:
+        """ln of the average predictive probability of each row, nats.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = np.stack([estimator.score_samples(X) for estimator in self.estimators])
+        return logsumexp(scores, axis=0, b=self.weights[:, None])
+
+
+def average_over(job: Job, settings: Sequence[Mapping], posterior: np.ndarray, n_jobs: int | None) -> Average:
+    """The fitted models that hold all but 0.1 % of the posterior (at most 100)."""
+    order = np.argsort(-posterior, kind="stable")
+    n_kept = min(
+        int(np.searchsorted(np.cumsum(posterior[order]), 1.0 - TUNING.improbable)) + 1, TUNING.n_listed, len(order)
+    )
+    kept = order[:n_kept]
+    weights = posterior[kept]
+    fitted = Parallel(n_jobs=n_jobs)(delayed(_fitted)(job, settings[k]) for k in kept)
+    return Average(tuple(fitted), weights / weights.sum(), float(1.0 - weights.sum()))
+
+
+def _fitted(job: Job, setting: Mapping) -> BaseEstimator:
+    return job.fit(job.candidate_of(setting))

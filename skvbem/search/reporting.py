@@ -1,0 +1,244 @@
+"""The table of a search, its warnings, and its progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from scipy.stats import rankdata
+
+from skvbem._compat import IterationReport, warn
+from skvbem.errors import SearchWarning
+from skvbem.evidence import SCORES, EvidenceScorer
+from skvbem.search.execution.jobs import Record
+from skvbem.search.tuning import TUNING
+
+
+def results_table(tried: Sequence[tuple[dict, Record]], names: Sequence[str], log_priors: np.ndarray) -> dict:
+    """`cv_results_`: arrays aligned with the candidates, by the names that scikit-learn uses.
+
+    Parameters
+    ----------
+    found : sequence of (setting, Record)
+    names : sequence of str
+        Names of the scores; "score" if there is one.
+    log_priors : ndarray of shape (n_candidates,)
+    """
+    settings, records = [setting for setting, _ in tried], [record for _, record in tried]
+    table: dict = {}
+    for what, seconds in (("fit", "fit_seconds"), ("score", "score_seconds")):
+        times = [np.asarray(getattr(record, seconds)) for record in records]
+        table[f"mean_{what}_time"] = np.array([each.mean() for each in times])
+        table[f"std_{what}_time"] = np.array([each.std() for each in times])
+    for name in dict.fromkeys(name for setting in settings for name in setting):
+        table[f"param_{name}"] = _column(settings, name)
+    table["params"] = settings
+    for name in names:
+        values = np.array([record.values.get(name, np.nan) for record in records])
+        n_splits = max((len(record.splits.get(name, ())) for record in records), default=0)
+        splits = np.array([[*record.splits.get(name, ()), *[np.nan] * n_splits][:n_splits] for record in records])
+        for k in range(n_splits):
+            table[f"split{k}_test_{name}"] = splits[:, k]
+        table[f"mean_test_{name}"] = values
+        table[f"std_test_{name}"] = splits.std(axis=1) if n_splits else np.zeros(len(values))
+        if any(name in record.errors for record in records):
+            table[f"standard_error_{name}"] = np.array([record.errors.get(name, np.nan) for record in records])
+        table[f"rank_test_{name}"] = ranks(values)
+    table["n_free_parameters"] = np.array(
+        [-1 if record.n_free_parameters is None else record.n_free_parameters for record in records]
+    )
+    table["log_prior"] = log_priors
+    table["failure"] = np.array([record.failure for record in records], dtype=object)
+    table["inference"] = np.array([record.inference for record in records], dtype=object)
+    table["doubts"] = np.array(["; ".join(record.doubts) for record in records], dtype=object)
+    return table
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks of scores: 1 for the highest, ties sharing the best rank; scores that are not there come last."""
+    return rankdata(-np.where(np.isnan(values), -np.inf, values), method="min").astype(np.int32)
+
+
+def order_of(tried: Sequence[tuple[dict, Record]], values: np.ndarray) -> list[int]:
+    """Positions of candidates, best first; of equal scores fewer parameters come first, then the setting's name."""
+
+    def key(k: int):
+        setting, record = tried[k]
+        value = -np.inf if np.isnan(values[k]) else values[k]
+        size = np.inf if record.n_free_parameters is None else record.n_free_parameters
+        return -value, size, describe(setting)
+
+    return sorted(range(len(tried)), key=key)
+
+
+def describe(setting: Mapping) -> str:
+    """A setting in one line of text."""
+    return ", ".join(f"{name}={value}" for name, value in setting.items()) or "as given"
+
+
+def _column(settings: Sequence[Mapping], name: str) -> np.ma.MaskedArray:
+    """Values of a parameter for every candidate, masked where a setting does not give it."""
+    values = [setting.get(name) for setting in settings]
+    kind: type = object
+    if all(isinstance(value, bool) for value in values):
+        kind = bool
+    elif all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        kind = int
+    elif all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        kind = float
+    missing = [name not in setting for setting in settings]
+    column: np.ma.MaskedArray = np.ma.MaskedArray(np.empty(len(values), dtype=kind), mask=missing)
+    for k, value in enumerate(values):
+        if name in settings[k]:
+            column[k] = value
+    return column
+
+
+def warn_of_failures(tried: Sequence[tuple[dict, Record]], error_score: float, owner: str) -> None:
+    """Warn if candidates failed.
+
+    Raises
+    ------
+    ValueError
+        If all did.
+    """
+    failures = [(setting, record.failure) for setting, record in tried if record.failure]
+    if len(failures) == len(tried):
+        reasons = dict.fromkeys(failure for _, failure in failures)
+        raise ValueError(f"All {len(tried)} candidates of {owner} failed, with these errors:\n" + "\n".join(reasons))
+    if failures:
+        warn(
+            f"{len(failures)} of {len(tried)} candidates failed and have the score {error_score}. The first: "
+            f"{describe(failures[0][0])}: {failures[0][1]} See cv_results_['failure'].",
+            SearchWarning,
+        )
+
+
+def warn_of_doubts(table: Mapping, best: int) -> None:
+    """Warn if scores doubt themselves, above all that of the best candidate."""
+    doubted = np.flatnonzero(table["doubts"] != "")
+    if len(doubted):
+        one = best if table["doubts"][best] else int(doubted[0])
+        which = "the best among them" if one == best else "not the best"
+        warn(
+            f"{len(doubted)} of {len(table['doubts'])} candidates, {which}, have scores that should not be "
+            f"trusted. {describe(table['params'][one])}: {table['doubts'][one]} See cv_results_['doubts'].",
+            SearchWarning,
+        )
+
+
+def warn_of_inference(inference: np.ndarray, scorers: Mapping) -> None:
+    """Warn if bounds of some candidates are looser than those of others, for the family of their q(x)."""
+    looser = np.flatnonzero(inference != "exact")
+    is_closed = all(
+        isinstance(each, EvidenceScorer) and SCORES[each.kind].closes_gap_of_clusters for each in scorers.values()
+    )
+    if 0 < len(looser) < len(inference) and not is_closed:
+        warn(
+            f"{len(looser)} of {len(inference)} candidates have bounds by a q(x) in clusters, the others exact ones. "
+            "The looser bounds make them look worse. Give all the same 'inference', or take scoring='collapsed', which "
+            "closes most of the difference. See cv_results_['inference'].",
+            SearchWarning,
+        )
+
+
+class Progress:
+    """Tells callbacks and, if asked to, the screen how far a search is.
+
+    Parameters
+    ----------
+    owner : str
+    verbose : int
+        1 for lines now and then, 2 for one of every candidate too.
+    report : IterationReport
+    """
+
+    def __init__(self, owner: str, verbose: int, report: IterationReport):
+        self._owner, self._verbose, self._report = owner, verbose, report
+
+    def tell(self, text: str) -> None:
+        """Print a line, if the screen is told anything."""
+        if self._verbose:
+            print(f"[{self._owner}] {text}", flush=True)
+
+    @contextmanager
+    def stage(self, name: str, ranking: str, n: int | None, seconds: float | None = None) -> Iterator[Stage]:
+        """A stage, to be called for every candidate; its end is told too.
+
+        Parameters
+        ----------
+        name : str
+        ranking : str
+            The score whose best value is told.
+        n : int or None
+            Candidates there will be at most, if that is known.
+        seconds : float or None
+            After which the stage ends.
+        """
+        report = self._report.stage(name, "candidate", n)
+        stage = Stage(f"[{self._owner}] {name}: ", self._verbose, report, ranking, n, seconds)
+        yield stage
+        stage.close()
+        report.close()
+
+
+class Stage:
+    """One stage of a search, see `Progress.stage`."""
+
+    def __init__(
+        self, head: str, verbose: int, report: IterationReport, ranking: str, n: int | None, seconds: float | None
+    ):
+        self._head, self._verbose, self._report, self._ranking = head, verbose, report, ranking
+        self._n, self._limit = n, seconds
+        self._n_done, self._n_new, self._best = 0, 0, -np.inf
+        self._began = self._told = time.monotonic()
+
+    def __call__(self, setting: Mapping, record: Record, is_new: bool = True) -> bool:
+        """Note one more candidate, new or known from before; true if a callback asks to stop."""
+        self._n_done += 1
+        self._n_new += is_new
+        value = record.values.get(self._ranking, np.nan)
+        self._best = max(self._best, value) if value == value else self._best
+        if self._verbose > 1:
+            outcome = f"failed: {record.failure.splitlines()[0]}" if record.failure else f"{value:.4f}"
+            self._print(f"{self._count()}, {describe(setting)}: {outcome}{'' if is_new else ' (known from before)'}")
+        now = time.monotonic()
+        if (
+            self._verbose
+            and self._n_done != self._n
+            and now - self._told > max(TUNING.tick, TUNING.told_share * (now - self._began))
+        ):
+            self._told = now
+            self._print(f"{self._so_far()}, {self._left(now - self._began)}")
+        return self._report()
+
+    def close(self) -> None:
+        """Tell that the stage is over."""
+        if self._verbose:
+            self._print(f"{self._so_far()}, done in {duration(time.monotonic() - self._began)}")
+
+    def _so_far(self) -> str:
+        known = self._n_done - self._n_new
+        return f"{self._count()} candidates{f' ({known} known from before)' if known else ''}, best {self._best:.4f}"
+
+    def _count(self) -> str:
+        return f"{self._n_done}" if self._n is None else f"{self._n_done} of {self._n}"
+
+    def _left(self, passed: float) -> str:
+        """The time left for a stage, from what new candidates took; the time passed if their number is not known."""
+        limits = [] if self._limit is None else [max(self._limit - passed, 0.0)]
+        if self._n is not None and self._n_new:
+            limits.append(passed / self._n_new * max(self._n - self._n_done, 0))
+        return f"about {duration(min(limits))} left" if limits else f"{duration(passed)} so far"
+
+    def _print(self, text: str) -> None:
+        print(self._head + text, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """A time in words: in seconds, minutes or hours."""
+    if seconds < 100:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,1 +1,0 @@
-"""The best graph over complete data, found by dynamic programming over sets of nodes."""
