@@ -72,7 +72,7 @@ class StructureSearchCV(
         names of exchangeable latents are one candidate.
     strategy : str or strategy, default="auto"
         Which candidates are tried. "exhaustive" tries all, "exact" finds the best graph by dynamic programming, and
-        others, such as "structural", "greedy", "beam" or "mc3", go where they are led. An instance of a strategy
+        others, such as "structural", "greedy" or "mc3", go where they are led. An instance of a strategy
         (`skvbem.search.strategies`) sets its options. "auto" takes the one that suits: all of up to 10 000 structures,
         the best graph where nothing is hidden and nodes are few, else a climb. `strategy_` says which.
     scoring : str, callable, list, tuple or mapping, default=None

@@ -33,7 +33,6 @@ PROBLEMS = (*COMPLETE, "bipartite", "hidden", "mixed")
 STRATEGIES = {
     "greedy": strategies.Greedy(),
     "greedy, 10 restarts": strategies.Greedy(n_restarts=10),
-    "beam": strategies.Beam(),
     "mc3": strategies.MC3(),
     "structural": strategies.StructuralVBEM(),
     "structural, no orders": strategies.StructuralVBEM(n_orders=0),

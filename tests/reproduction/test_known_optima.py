@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from skvbem import DAG, DAGSpace, StructureSearchCV, VBDiscreteDAG, datasets
-from skvbem.search.strategies import Beam, Exact, Exhaustive, Greedy, StructuralVBEM
+from skvbem.search.strategies import Exact, Exhaustive, Greedy, StructuralVBEM
 
 approx = pytest.approx
 DATA = Path(__file__).parents[1] / "data"
@@ -105,9 +105,8 @@ CLIMBS = {
     "greedy": (Greedy(), {("asia5000", 1.0): 1.85}),
     "greedy, restarts": (Greedy(n_restarts=5), {("asia5000", 1.0): 1.85}),
     "structural": (StructuralVBEM(), {}),
-    "beam": (Beam(), {}),
 }
-SLOW = ("greedy", "greedy, restarts", "beam")
+SLOW = ("greedy", "greedy, restarts")
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_grids_and_lists_mean_all_that_they_say():
 
 
 def test_a_strategy_that_is_named_stays():
-    for strategy in (Greedy(n_tabu=2), "beam"):
+    for strategy in (Greedy(n_tabu=2), "mc3"):
         search = StructureSearchCV(VBDiscreteDAG(n_init=1), DAGSpace(WIDE[:3]), strategy=strategy, random_state=0).fit(
             table(3)
         )

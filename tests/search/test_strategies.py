@@ -7,15 +7,15 @@ import pytest
 from search.problems import make_problem, scores_of
 
 from skvbem.errors import TooLargeError
-from skvbem.search.strategies import MC3, STRATEGIES, Beam, Exhaustive, Greedy, Strategy, resolve_strategy
-from skvbem.search.strategies.mc3 import _Place
+from skvbem.search.strategies import MC3, STRATEGIES, Exhaustive, Greedy, Strategy, resolve_strategy
+from skvbem.search.strategies.mc3 import _ChainState
 from skvbem.search.strategies.starts import emptiest, random_setting
 from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace
 from skvbem.spaces.priors import coerce_prior
 from skvbem.spaces.settings import canonical
 
 approx = pytest.approx
-WALKERS = [Greedy(), Greedy(n_tabu=0), Greedy(start="random", n_restarts=2), Beam(), Beam(width=1), MC3(n_steps=30)]
+WALKERS = [Greedy(), Greedy(n_tabu=0), Greedy(start="random", n_restarts=2), MC3(n_steps=30)]
 SPACES = {
     "dags": DAGSpace(["x", "y", "z"]),
     "bipartite": BipartiteSpace({"h0": 2, "h1": 2}, ["x", "y", "z"]),
@@ -66,7 +66,7 @@ def test_exhaustive_tries_everything_once_in_the_order_of_the_space(space):
     assert problem.job.n_measured == len(tried)
 
 
-@pytest.mark.parametrize("strategy", [Greedy(), Greedy(n_tabu=0), Greedy(start="random"), Beam(), Beam(1)], ids=names)
+@pytest.mark.parametrize("strategy", [Greedy(), Greedy(n_tabu=0), Greedy(start="random")], ids=names)
 @pytest.mark.parametrize("kind", SPACES)
 def test_climbers_find_the_top_of_a_slope(strategy, kind):
     top, score = slope_to_the_last(kind)
@@ -126,10 +126,9 @@ def test_nothing_is_tried_that_the_prior_rules_out():
 def test_climbers_climb_the_posterior():
     """The score likes edges, the prior dislikes them more."""
     space = DAGSpace(["x", "y", "z"])
-    for strategy in (Greedy(n_tabu=0), Beam(width=1)):
-        problem = make_problem(space, lambda setting: len(setting["structure"].edges), prior=coerce_prior(0.1))
-        strategy.search(problem)
-        assert len(problem.runner.tried) == 7  # the empty graph and those with one edge
+    problem = make_problem(space, lambda setting: len(setting["structure"].edges), prior=coerce_prior(0.1))
+    Greedy(n_tabu=0).search(problem)
+    assert len(problem.runner.tried) == 7  # the empty graph and those with one edge
 
 
 def test_a_tabu_list_leaves_a_local_optimum():
@@ -154,19 +153,18 @@ def test_restarts_leave_a_local_optimum():
 
 
 @pytest.mark.parametrize("kind", SPACES)
-def test_a_beam_tries_all_neighbors_of_its_best(kind):
-    for width in (1, 3):
+def test_a_climb_tries_all_neighbors_of_its_summit(kind):
+    for n_tabu in (0, 3):
         problem = make_problem(SPACES[kind], noise(kind))
-        Beam(width).search(problem)
-        values = sorted(scores_of(problem), key=lambda pair: -pair[1])
-        tried = {canonical(setting) for setting, _ in values}
-        for setting, _ in values[:width]:
-            assert {canonical(near) for near in SPACES[kind].neighbors(setting)} <= tried
+        Greedy(n_tabu=n_tabu).search(problem)
+        summit, _ = max(scores_of(problem), key=lambda pair: pair[1])
+        tried = {canonical(setting) for setting, _ in scores_of(problem)}
+        assert {canonical(near) for near in SPACES[kind].neighbors(summit)} <= tried
 
 
 def test_a_start_may_be_given():
     start = {"structure": "[x][y|x][z|y]"}
-    for strategy in (Greedy(start=start), Beam(start=start), MC3(start=start, n_chains=1)):
+    for strategy in (Greedy(start=start), MC3(start=start, n_chains=1)):
         problem = make_problem(SPACES["dags"], lambda setting: 0.0, most=3)
         strategy.search(problem)
         assert canonical(problem.runner.tried[0][0]) == canonical(start)
@@ -252,14 +250,14 @@ def test_names_and_options_are_checked():
         resolve_strategy("greddy")
     with pytest.raises(TypeError, match="name or a Strategy"):
         resolve_strategy(3)
-    for wrong in (lambda: Greedy(n_tabu=-1), lambda: Beam(width=0), lambda: MC3(n_chains=0), lambda: MC3(n_steps=0.5)):
+    for wrong in (lambda: Greedy(n_tabu=-1), lambda: MC3(n_chains=0), lambda: MC3(n_steps=0.5)):
         with pytest.raises(ValueError, match="must be an int"):
             wrong()
-    with pytest.raises(TypeError, match="'start' of Beam"):
-        Beam(start="empty")
+    with pytest.raises(TypeError, match="'start' of Greedy"):
+        Greedy(start="empty")
 
 
-@pytest.mark.parametrize("strategy", [Greedy(), Beam(), Exhaustive()], ids=names)
+@pytest.mark.parametrize("strategy", [Greedy(), Exhaustive()], ids=names)
 def test_a_limit_of_time_holds_while_settings_are_listed(strategy):
     """Neighbors of a graph with many nodes take seconds to list: of those that come late not one more is asked for."""
     problem, n_late = None, 0
@@ -296,6 +294,6 @@ def test_candidates_are_not_even_named_when_it_is_late():
 def test_chains_propose_the_neighbors_of_a_space(kind):
     """In its order, though where nothing is hidden no graph is made of those that are not proposed."""
     for setting in list(SPACES[kind])[::20]:
-        place = _Place(setting, "", SPACES[kind])
+        place = _ChainState(setting, "", SPACES[kind])
         around = [canonical(near) for near in SPACES[kind].neighbors(setting)]
         assert [canonical(place.neighbor(k)) for k in range(place.n_neighbors)] == around

@@ -15,7 +15,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
@@ -37,8 +37,9 @@ from skvbem.search.checkpoint.journal import (
     remove_partial_files,
     write_atomically,
 )
-from skvbem.search.execution.jobs import Record
+from skvbem.search.execution.jobs import Record, digest
 from skvbem.search.tuning import TUNING
+from skvbem.spaces.settings import canonical
 
 _FORMAT = "skvbem search checkpoint, version 1"
 _SEAL = ', "sha256": "%s"}\n'
@@ -59,6 +60,11 @@ class Checkpoint:
 
     def __init__(self):
         self.known: dict[str, Record] = {}
+        self._numbers: dict[Hashable, int] = {}
+
+    def name(self, setting: Mapping) -> str:
+        """The name of a candidate among the records, whatever its latents are called."""
+        return str(self._numbers.setdefault(canonical(setting), len(self._numbers)))
 
     def note(self, name: str, record: Record, is_kept: bool) -> None:
         """Take notice, in the process of the search, of a record and of whether it was written where it was made."""
@@ -113,6 +119,10 @@ class FileCheckpoint(Checkpoint):
         self._length = self._write()
         self._journal = Journal.made_at(f"{path}.journal")
         self.keep = JournalWriter(self._journal, self._tag)
+
+    def name(self, setting: Mapping) -> str:
+        """The name of a candidate, the same in every process."""
+        return digest(setting)
 
     def note(self, name: str, record: Record, is_kept: bool) -> None:
         """Take notice of a record, and write it if that was not done where it was made."""

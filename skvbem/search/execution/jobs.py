@@ -122,7 +122,7 @@ class Job(ABC):
     readings: Readings | None
 
     @abstractmethod
-    def measured(self, estimator: BaseEstimator) -> Record:
+    def measured(self, setting: Mapping) -> Record:
         """The record of one candidate; errors are those of the fit or the scores."""
 
     def summed(self, setting: Mapping) -> Record | None:
@@ -165,7 +165,7 @@ class Job(ABC):
     def record(self, setting: Mapping) -> Record:
         """The record of a candidate, which is tried."""
         try:
-            return self.summed(setting) or self.measured(self.candidate_of(setting))
+            return self.summed(setting) or self.measured(setting)
         except Exception as error:
             if self.error_score == "raise":
                 raise
@@ -205,9 +205,10 @@ class EvidenceJob(Job):
     scorers: Mapping[str, EvidenceScorer]
     error_score: float | str = np.nan
 
-    def measured(self, estimator: BaseEstimator) -> Record:
+    def measured(self, setting: Mapping) -> Record:
         """The record of one candidate by scores of the evidence."""
         began = time.perf_counter()
+        estimator = shallow_candidate(self.estimator, setting)
         evaluation = evaluate(estimator, self.readings.of(estimator))
         fitted = time.perf_counter()
         scores = {name: score_of(evaluation, each.kind, each.options) for name, each in self.scorers.items()}
@@ -291,9 +292,10 @@ class AllRowsJob(Job):
     error_score: float | str = np.nan
     readings: Readings | None = None
 
-    def measured(self, estimator: BaseEstimator) -> Record:
+    def measured(self, setting: Mapping) -> Record:
         """The record of one candidate by scores on all rows."""
         began = time.perf_counter()
+        estimator: Any = self.candidate_of(setting)
         self.fit(estimator)
         fitted = time.perf_counter()
         evaluation = None
@@ -345,10 +347,10 @@ class HeldOutJob(Job):
     #: Every split is read by itself.
     readings = None
 
-    def measured(self, estimator: BaseEstimator) -> Record:
+    def measured(self, setting: Mapping) -> Record:
         """The record of one candidate by scores on held-out rows."""
         results = cross_validate(
-            estimator,
+            self.candidate_of(setting),
             self.X,
             self.y,
             cv=self.splits,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
+from copy import copy, deepcopy
 from itertools import islice
 from typing import Any, Self
 
+from numpy.random import RandomState
 from sklearn.base import BaseEstimator, clone
 
 from skvbem.fitting.fit import read
@@ -92,9 +93,11 @@ def candidate(estimator: BaseEstimator, setting: Mapping) -> BaseEstimator:
 
 
 def shallow_candidate(estimator: BaseEstimator, setting: Mapping) -> Any:
-    """An estimator with the parameters of a setting that shares its parts with others: soon made, not to be fitted."""
+    """An estimator with the parameters of a setting that shares all but its random state with others: soon made."""
     if not setting.keys() <= vars(estimator).keys():  # one is of a part, which is not to change for others, or is none
         return candidate(estimator, setting)
     copied = copy(estimator)
     vars(copied).update(setting)
+    if isinstance(state := vars(copied).get("random_state"), RandomState):
+        copied.random_state = deepcopy(state)
     return copied

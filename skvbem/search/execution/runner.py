@@ -14,7 +14,7 @@ from typing import Self
 from skvbem._compat import is_pool_warm
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.execution.deadlines import Deadline
-from skvbem.search.execution.jobs import Job, Record, digest
+from skvbem.search.execution.jobs import Job, Record
 from skvbem.search.execution.workers import Outcome, Workers, attempt
 from skvbem.search.tuning import TUNING
 
@@ -82,7 +82,7 @@ class Runner:
         """
         # to name thousands of large graphs takes seconds
         on_time = takewhile(lambda _: at_any_time or not self.is_late(), settings)
-        names = [self._stage + digest(setting) for setting in on_time]
+        names = [self._stage + self._checkpoint.name(setting) for setting in on_time]
         new: deque[tuple[str, Mapping]] = deque()
         for name, setting in zip(names, settings):
             if name in self._asked:

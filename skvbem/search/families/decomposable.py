@@ -19,7 +19,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
 from skvbem.search.execution.readings import candidate, shallow_candidate
 from skvbem.search.families.family_scores import Families, FamilyScores, FittedFamilies, MaximizedLikelihood
-from skvbem.spaces.settings import value_key
+from skvbem.spaces.settings import resolve_latents, value_key
 
 #: What a score has to be, to be a sum over families, before anything else.
 NEEDS_EVIDENCE = "needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG"
@@ -118,6 +118,8 @@ class DecomposableScores:
 
     def _of_tables(self, estimator, key: Hashable, name: str) -> FamilyScores:
         """The families of a network of tables alone."""
+        if resolve_latents(estimator.latents):
+            raise NotDecomposable(_NO_LATENTS)
         network = kind_of(estimator).network(estimator, self._reading)
         if network.latents:
             raise NotDecomposable(_NO_LATENTS)

@@ -6,7 +6,6 @@ name           tries                                                       for
 "auto"         what the strategy below does that suits the search          any search
 "exhaustive"   every setting                                               spaces that can be gone through
 "greedy"       all neighbors of the setting it is at                       any space
-"beam"         all neighbors of the best settings                          any space
 "mc3"          what Markov chains propose                                  any space, for its posterior
 "structural"   the summits of a climb along bounds, which needs few fits   networks
 "exact"        the best graph, found by dynamic programming                complete data, 20 nodes, no latents
@@ -14,7 +13,6 @@ name           tries                                                       for
 """
 
 from skvbem.search.strategies.base import Problem, Strategy
-from skvbem.search.strategies.beam import Beam
 from skvbem.search.strategies.exact import Exact
 from skvbem.search.strategies.exhaustive import Exhaustive
 from skvbem.search.strategies.greedy import Greedy
@@ -26,7 +24,6 @@ __all__ = [
     "MC3",
     "STRATEGIES",
     "Auto",
-    "Beam",
     "Exact",
     "Exhaustive",
     "Greedy",

@@ -11,18 +11,18 @@ stand in for ln p(y | m).
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from skvbem.search.execution.jobs import digest
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.starts import check_start, edge_moves_within, setting_to_start_from
 from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space
 from skvbem.spaces.rules import check_count
+from skvbem.spaces.settings import canonical
 from skvbem.spaces.structures import StructureSpace
 
 # Settings remembered with their neighbors, some 32 KiB each.
@@ -76,14 +76,12 @@ class MC3(Strategy):
     def search(self, problem: Problem) -> dict:
         """Walk the chains; notes ``visits``, (n_chains, n_candidates), and ``acceptance`` of proposals."""
         states = _ChainStates(problem)
-        here = [
-            states.place(setting_to_start_from(self.start, problem.space, problem.rng)) for _ in range(self.n_chains)
-        ]
+        here = [states.at(setting_to_start_from(self.start, problem.space, problem.rng)) for _ in range(self.n_chains)]
         values = states.values(here)
         visits: list[Counter] = [Counter() for _ in here]
         n_accepted = n_proposed = 0
         while n_proposed < self.n_chains * self.n_steps and not problem.is_over:
-            proposals = [states.random_neighbor(place) for place in here]
+            proposals = [states.random_neighbor(state) for state in here]
             proposed = states.values(proposals)
             thresholds = np.log(problem.rng.random(self.n_chains))
             for chain, (proposal, value) in enumerate(zip(proposals, proposed)):
@@ -93,20 +91,20 @@ class MC3(Strategy):
                     if thresholds[chain] < ratio:
                         here[chain], values[chain] = proposal, value
                         n_accepted += 1
-                visits[chain][here[chain].name] += 1
+                visits[chain][here[chain].key] += 1
             n_proposed += self.n_chains
-        names = [digest(setting) for setting, _ in problem.runner.tried]
+        keys = [canonical(setting) for setting, _ in problem.runner.tried]
         return {
-            "visits": np.array([[count[name] for name in names] for count in visits]).reshape(self.n_chains, -1),
+            "visits": np.array([[count[key] for key in keys] for count in visits]).reshape(self.n_chains, -1),
             "acceptance": n_accepted / max(n_proposed, 1),
         }
 
 
-class _Place:
-    """A setting, the names of those of its neighbors that were met, and its log posterior once that is known."""
+class _ChainState:
+    """A setting with its key, the keys of those of its neighbors that were met, and its log posterior once known."""
 
-    def __init__(self, setting: Mapping, name: str, space: Space):
-        self.setting, self.name = setting, name
+    def __init__(self, setting: Mapping, key: Hashable, space: Space):
+        self.setting, self.key = setting, key
         self._space = space
         self.value: float | None = None
 
@@ -118,7 +116,7 @@ class _Place:
         return moves or list(self._space.neighbors(self.setting)) or [dict(self.setting)]
 
     @cached_property
-    def names(self) -> list[str | None]:
+    def keys(self) -> list[Hashable]:
         return [None] * self.n_neighbors
 
     @property
@@ -131,30 +129,30 @@ class _Place:
 
 
 class _ChainStates:
-    """The places that chains went through lately."""
+    """The states that chains went through lately."""
 
     def __init__(self, problem: Problem):
         self._problem = problem
-        self._places: OrderedDict[str, _Place] = OrderedDict()
+        self._states: OrderedDict[Hashable, _ChainState] = OrderedDict()
 
-    def place(self, setting: Mapping, name: str | None = None) -> _Place:
-        name = digest(setting) if name is None else name
-        if name not in self._places:
-            self._places[name] = _Place(setting, name, self._problem.space)
-            if len(self._places) > _MAX_STATES:
-                self._places.popitem(last=False)
-        self._places.move_to_end(name)
-        return self._places[name]
+    def at(self, setting: Mapping, key: Hashable = None) -> _ChainState:
+        key = canonical(setting) if key is None else key
+        if key not in self._states:
+            self._states[key] = _ChainState(setting, key, self._problem.space)
+            if len(self._states) > _MAX_STATES:
+                self._states.popitem(last=False)
+        self._states.move_to_end(key)
+        return self._states[key]
 
-    def random_neighbor(self, place: _Place) -> _Place:
-        k = int(self._problem.rng.integers(place.n_neighbors))
-        neighbor = self.place(place.neighbor(k), place.names[k])
-        place.names[k] = neighbor.name
+    def random_neighbor(self, state: _ChainState) -> _ChainState:
+        k = int(self._problem.rng.integers(state.n_neighbors))
+        neighbor = self.at(state.neighbor(k), state.keys[k])
+        state.keys[k] = neighbor.key
         return neighbor
 
-    def values(self, places: Sequence[_Place]) -> np.ndarray:
-        """The log posterior of each place; those not known are tried together."""
-        new = list({place.name: place for place in places if place.value is None}.values())
-        for place, value in zip(new, self._problem.log_posteriors([place.setting for place in new])):
-            place.value = value
-        return np.array([place.value for place in places], dtype=float)
+    def values(self, states: Sequence[_ChainState]) -> np.ndarray:
+        """The log posterior of each state; those not known are tried together."""
+        new = list({state.key: state for state in states if state.value is None}.values())
+        for state, value in zip(new, self._problem.log_posteriors([state.setting for state in new])):
+            state.value = value
+        return np.array([state.value for state in states], dtype=float)

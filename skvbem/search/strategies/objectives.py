@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
-from itertools import islice
 
 import numpy as np
 
@@ -64,17 +63,8 @@ class Objective(ABC):
         """The state of a setting."""
 
     @abstractmethod
-    def best_around(self, states: Sequence[ClimbState], without: Collection[Hashable], most: int) -> list[ClimbState]:
-        """The best neighbors of some states, the last ones in order among equals; none that failed.
-
-        Parameters
-        ----------
-        states : sequence of ClimbState
-        without : collection of hashable
-            Keys of settings that are left out.
-        most : int
-            How many.
-        """
+    def best_near(self, state: ClimbState, without: Collection[Hashable]) -> ClimbState | None:
+        """The best neighbor whose key is not in `without`, the last one in order among equals; None if all failed."""
 
     def conclude(self) -> None:  # noqa: B027
         """Try what was valued without being tried, as far as it is to be part of the result."""
@@ -91,10 +81,10 @@ class Objective(ABC):
         here = best = start
         lately, n_waited = deque([start.key], maxlen=max(n_tabu, 1)), 0
         while not self.problem.is_over and n_waited <= n_tabu:
-            near = self.best_around([here], lately, 1)
-            if not near:
+            near = self.best_near(here, lately)
+            if near is None:
                 break
-            here, n_waited = near[0], n_waited + 1
+            here, n_waited = near, n_waited + 1
             lately.append(here.key)
             if gains(here.value, best.value):
                 best, n_waited = here, 0
@@ -118,14 +108,13 @@ class TriedObjective(Objective):
         key = canonical(setting)
         return ClimbState(key, self._valued({key: setting})[0], given=setting)
 
-    def best_around(self, states: Sequence[ClimbState], without: Collection[Hashable], most: int) -> list[ClimbState]:
-        """The best neighbors, all of which are tried together."""
-        around = (near for state in states for near in self.problem.space.neighbors(state.setting))
-        near = {
-            key: setting for key, setting in distinct(self.problem.until_over(around)).items() if key not in without
-        }
+    def best_near(self, state: ClimbState, without: Collection[Hashable]) -> ClimbState | None:
+        """The best neighbor; all are tried together."""
+        near = distinct(self.problem.until_over(self.problem.space.neighbors(state.setting)))
+        near = {key: setting for key, setting in near.items() if key not in without}
         keys, values = list(near), self._valued(near)
-        return [ClimbState(keys[k], float(values[k]), given=near[keys[k]]) for k in islice(_leaders(values), most)]
+        k = next(_best_first(values), None)
+        return None if k is None else ClimbState(keys[k], float(values[k]), given=near[keys[k]])
 
     def _valued(self, settings: Mapping[Hashable, Mapping]) -> np.ndarray:
         """The log posterior of settings, by their keys; those not known are tried together."""
@@ -181,32 +170,29 @@ class FamilyObjective(Objective):
         """The parents of every node of a state's graph, masks of bits."""
         return _graph_of(state).parents
 
-    def best_around(self, states: Sequence[ClimbState], without: Collection[Hashable], most: int) -> list[ClimbState]:
-        """The best neighbors; no others are made graphs of."""
-        near = [graph.value + graph.gains for graph in map(_graph_of, states)]
-        for state, values in zip(states, near):
-            self.n_valued += len(values)
-            listed = np.flatnonzero(values > self._least_listed)
-            top = listed[np.argsort(-values[listed], kind="stable")[: TUNING.n_listed]]
-            self._note({_graph_of(state).after(k): float(values[k]) for k in top.tolist()})
-        owner = np.repeat(np.arange(len(states)), [len(values) for values in near])
-        move = np.concatenate([np.arange(len(values)) for values in near])
-        chosen: dict[Hashable, ClimbState] = {}
-        for k in _leaders(np.concatenate(near)):
-            if len(chosen) == most:
-                break
-            key = _graph_of(states[owner[k]]).after(int(move[k]))
-            if key not in without and key not in chosen:
-                graph = Graph(self.graphs, key)
-                chosen[key] = ClimbState(key, graph.value, graph=graph)
-        return list(chosen.values())
+    def best_near(self, state: ClimbState, without: Collection[Hashable]) -> ClimbState | None:
+        """The best neighbor; no others are made graphs of."""
+        graph, values = _graph_of(state), self._valued_near(state)
+        keys = (graph.after(k) for k in _best_first(values))
+        key = next((key for key in keys if key not in without), None)
+        return None if key is None else ClimbState(key, (near := Graph(self.graphs, key)).value, graph=near)
+
+    def _valued_near(self, state: ClimbState) -> np.ndarray:
+        """The values of all neighbors, the best of which are remembered."""
+        graph = _graph_of(state)
+        values = graph.value + graph.gains
+        self.n_valued += len(values)
+        listed = np.flatnonzero(values > self._least_listed)
+        top = listed[np.argsort(-values[listed], kind="stable")[: TUNING.n_listed]]
+        self._note({graph.after(k): float(values[k]) for k in top.tolist()})
+        return values
 
     def explore(self) -> None:
         """Value all neighbors of the best graphs met, so that what is nearly as good is known."""
         done: set[Hashable] = set()
         while new := [parents for parents, _ in self._best(TUNING.n_examined) if parents not in done]:
             for parents in self.problem.until_over(new):
-                self.best_around([self.state(parents)], (), 0)
+                self._valued_near(self.state(parents))
             if self.problem.is_over:
                 break
             done.update(new)
@@ -262,7 +248,7 @@ def _graph_of(state: ClimbState) -> Graph:
     return state.graph
 
 
-def _leaders(values: np.ndarray) -> Iterator[int]:
+def _best_first(values: np.ndarray) -> Iterator[int]:
     """Positions of the values, highest first; of those equal but for rounding the last; -inf is none.
 
     Moves that add an edge come first in a space: of equal ones that is made which removes or turns one.

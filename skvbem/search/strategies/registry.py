@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from skvbem._names import did_you_mean
 from skvbem.search.execution.jobs import Job
 from skvbem.search.strategies.base import Problem, Strategy
-from skvbem.search.strategies.beam import Beam
 from skvbem.search.strategies.exact import Exact
 from skvbem.search.strategies.exhaustive import Exhaustive
 from skvbem.search.strategies.greedy import Greedy
@@ -74,7 +73,6 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "auto": Auto,
     "exhaustive": Exhaustive,
     "greedy": Greedy,
-    "beam": Beam,
     "mc3": MC3,
     "structural": StructuralVBEM,
     "exact": Exact,

@@ -92,7 +92,7 @@ ERRORS = {
         ("passed += best(order[k], ahead[k] & ~bit) - best(order[k], ahead[k])", "passed += 0.0")
     ],
     "graphs that are good and were only valued are not listed": [
-        ("self._note({_graph_of(state).after(k): float(values[k]) for k in top.tolist()})", "pass")
+        ("self._note({graph.after(k): float(values[k]) for k in top.tolist()})", "pass")
     ],
     "scores of families stand for those of a fit that may be refused": [
         ("if self._may_be_refused or estimator.method", "if estimator.method")

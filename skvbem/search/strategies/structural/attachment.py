@@ -21,7 +21,7 @@ from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.network.completed_rows import complete_rows
 from skvbem.search.families.family_scores import FamilyScores
 from skvbem.search.strategies.base import Problem
-from skvbem.search.strategies.structural.fitter import Fitter, Place
+from skvbem.search.strategies.structural.fitter import Fitter, StructuralState
 from skvbem.search.tuning import TUNING
 from skvbem.spaces import DAGSpace
 from skvbem.spaces.priors import EdgePrior, StructurePrior, UniformPrior
@@ -30,14 +30,16 @@ from skvbem.vbem.driver import run
 from skvbem.vbem.posteriors import VB
 
 
-def state_with_attached_latents(problem: Problem, climb: Callable[[Fitter, Place], Place | None]) -> Place | None:
+def state_with_attached_latents(
+    problem: Problem, climb: Callable[[Fitter, StructuralState], StructuralState | None]
+) -> StructuralState | None:
     """A setting with its hidden nodes above groups of columns, and a q(x) for it; None where there is no way to it.
 
     Parameters
     ----------
     problem : Problem
-    climb : callable of (Fitter, Place)
-        The place that the bounds of one q(x) lead to; None if not higher.
+    climb : callable of (Fitter, StructuralState)
+        The state that the bounds of one q(x) lead to; None if not higher.
     """
     space = problem.space
     if not isinstance(space, StructureSpace) or not space.latents or not _has_free_columns(space):
@@ -55,7 +57,7 @@ def state_with_attached_latents(problem: Problem, climb: Callable[[Fitter, Place
     while not problem.is_over and (top := climb(fitter, here)) is not None:
         last, here = here, fitter.fitted(top.setting, top.scores.completed)
         if here.value < last.value + TUNING.one_nat:
-            here = max(here, last, key=lambda place: place.value)
+            here = max(here, last, key=lambda state: state.value)
             break
     for latent, n_states in sorted(space.latents.items(), key=lambda item: -item[1]):
         groups = sorted(_groups(here, space, latent, n_states, problem.rng), key=lambda group: -group[0])
@@ -63,8 +65,8 @@ def state_with_attached_latents(problem: Problem, climb: Callable[[Fitter, Place
             return None
         fitter = Fitter(replace(problem, space=_over(space, {latent: n_states, **here.latents}), prior=prior))
         begun = [_attached(here, latent, *group[1:]) for group in groups[: TUNING.n_groups]]
-        tops = [climb(fitter, place) or place for place in begun]
-        here = max((fitter.fitted(top.setting, top.scores.completed) for top in tops), key=lambda place: place.value)
+        tops = [climb(fitter, state) or state for state in begun]
+        here = max((fitter.fitted(top.setting, top.scores.completed) for top in tops), key=lambda state: state.value)
     setting = {"structure": here.dag, "latents": dict(space.latents)}
     is_possible = setting in space and problem.log_priors([setting])[0] > -np.inf
     return replace(here, setting=setting) if is_possible else None
@@ -92,7 +94,7 @@ def _over(space: StructureSpace, latents: Mapping[Hashable, int]) -> DAGSpace:
 
 
 def _groups(
-    here: Place, space: StructureSpace, latent: Hashable, n_states: int, rng: np.random.Generator
+    here: StructuralState, space: StructureSpace, latent: Hashable, n_states: int, rng: np.random.Generator
 ) -> Iterator[tuple[float, tuple, int, np.ndarray]]:
     """Groups that a hidden node may be above: what the bound gains, members, its states and their probabilities."""
     rules, seen = space.rules.parents, set()
@@ -131,8 +133,10 @@ def _latent_classes(
     return float(ended.objective[ended.best]), share
 
 
-def _attached(here: Place, latent: Hashable, members: tuple, n_states: int, share: np.ndarray) -> Place:
-    """A place in which a hidden node is above a group, in the room of its edges."""
+def _attached(
+    here: StructuralState, latent: Hashable, members: tuple, n_states: int, share: np.ndarray
+) -> StructuralState:
+    """A state in which a hidden node is above a group, in the room of its edges."""
     edges = [(p, c) for p, c in here.dag.edges if not {p, c} <= set(members)] + [(latent, m) for m in members]
     latents = {latent: n_states, **here.latents}
     dag = DAG.from_edges(edges, [latent, *here.dag.nodes])
@@ -146,4 +150,4 @@ def _attached(here: Place, latent: Hashable, members: tuple, n_states: int, shar
         completed = completed.split(latent, 0, fraction[at])
         left = left - share[..., state]
     scores = FamilyScores(completed.without_improbable(TUNING.improbable), here.scores.prior)
-    return Place({"structure": dag, "latents": latents}, dag, latents, scores, scores.bound(dag))
+    return StructuralState({"structure": dag, "latents": latents}, dag, latents, scores, scores.bound(dag))

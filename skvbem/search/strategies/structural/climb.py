@@ -23,7 +23,7 @@ from skvbem.search.strategies.base import Problem, Strategy, gains
 from skvbem.search.strategies.objectives import FamilyObjective
 from skvbem.search.strategies.starts import check_start, random_walk, setting_to_start_from
 from skvbem.search.strategies.structural.attachment import state_with_attached_latents
-from skvbem.search.strategies.structural.fitter import Fitter, Place
+from skvbem.search.strategies.structural.fitter import Fitter, StructuralState
 from skvbem.spaces.rules import check_count
 from skvbem.spaces.settings import canonical
 
@@ -109,7 +109,7 @@ class StructuralVBEM(Strategy):
             if problem.is_over:
                 break
             away = random_walk(problem.space, best.setting, self.n_kicks, problem.rng)
-            best = max(best, self._climb(fitter, fitter.fitted(away)), key=lambda place: place.value)
+            best = max(best, self._climb(fitter, fitter.fitted(away)), key=lambda state: state.value)
         ranked = sorted(fitter.met.values(), key=lambda met: -met[0])
         problem.scores([setting for _, setting in ranked[: self.n_finalists]])
         return {"n_bounded": fitter.n_bounded, "n_refitted": len(fitter.met)}
@@ -132,8 +132,8 @@ class StructuralVBEM(Strategy):
         graphs.conclude()
         return {"n_bounded": graphs.n_valued, "n_refitted": 0}
 
-    def _climb(self, fitter: Fitter, here: Place) -> Place:
-        """The fitted place from where no bound leads higher, and none of the most promising neighbors once fitted."""
+    def _climb(self, fitter: Fitter, here: StructuralState) -> StructuralState:
+        """The fitted state from where no bound leads higher, and none of the most promising neighbors once fitted."""
         while not fitter.problem.is_over:
             fit = fitter.best_fit([top] if (top := self._climb_bounds(fitter, here)) else [])
             if fit is None or not gains(fit.value, here.value):
@@ -143,13 +143,13 @@ class StructuralVBEM(Strategy):
             here = fit
         return here
 
-    def _climb_bounds(self, fitter: Fitter, here: Place) -> Place | None:
-        """The place that the highest bounds by one q(x) lead to, from neighbor to neighbor; None if not higher."""
+    def _climb_bounds(self, fitter: Fitter, here: StructuralState) -> StructuralState | None:
+        """The state that the highest bounds by one q(x) lead to, from neighbor to neighbor; None if not higher."""
         top = best = here
         lately, n_waited = deque([canonical(here.setting)], maxlen=max(self.n_tabu, 1)), 0
         while n_waited <= self.n_tabu and not fitter.problem.is_over:
             near = fitter.best_first(top)
-            step = next((place for place in near if canonical(place.setting) not in lately), None)
+            step = next((state for state in near if canonical(state.setting) not in lately), None)
             if step is None:
                 break
             top, n_waited = step, n_waited + 1

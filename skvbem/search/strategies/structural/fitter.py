@@ -1,4 +1,4 @@
-"""Places of a structural search: settings with a q(x) each, the bounds it gives on neighbors, and fits from there."""
+"""States of a structural search: settings with a q(x) each, the bounds it gives on neighbors, and fits from there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from skvbem.spaces.structures import StructureSpace
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class StructuralState:
     """A setting and a q(x) for it, from which structural VBEM goes on.
 
     Parameters
@@ -104,7 +104,7 @@ class Fitter:
         # by the rest of a setting, where nothing is hidden: q(x) is then the same for every graph
         self._certain: dict[Hashable, FamilyScores] = {}
 
-    def fitted(self, setting: Mapping, completed: CompletedRows | None = None) -> Place:
+    def fitted(self, setting: Mapping, completed: CompletedRows | None = None) -> StructuralState:
         """A setting fitted, from a q(x) if one is given; where nothing is hidden there is nothing to fit."""
         estimator, log_prior, key = self._estimator(setting), self._log_prior(setting), rest(setting)
         network = kind_of(estimator).network(estimator, self._reading)
@@ -119,36 +119,36 @@ class Fitter:
         else:
             value = bound = scores.bound(dag)
         self.met[canonical(setting)] = value + log_prior, setting
-        return Place(setting, dag, latents, scores, bound + log_prior, value + log_prior)
+        return StructuralState(setting, dag, latents, scores, bound + log_prior, value + log_prior)
 
-    def is_new(self, place: Place) -> bool:
+    def is_new(self, state: StructuralState) -> bool:
         """True if the setting was not fitted yet."""
-        return canonical(place.setting) not in self.met
+        return canonical(state.setting) not in self.met
 
-    def best_fit(self, places: Iterable[Place]) -> Place | None:
-        """The best of those places whose settings are new, once fitted from their q(x); None if there is none."""
-        fits = [place for place in map(self._refitted, filter(self.is_new, places)) if place is not None]
-        return max(fits, key=lambda place: place.value, default=None)
+    def best_fit(self, states: Iterable[StructuralState]) -> StructuralState | None:
+        """The best of those states whose settings are new, once fitted from their q(x); None if there is none."""
+        fits = [state for state in map(self._refitted, filter(self.is_new, states)) if state is not None]
+        return max(fits, key=lambda state: state.value, default=None)
 
-    def best_first(self, here: Place) -> Iterator[Place]:
-        """The neighbors of a place, bounded by its q(x) as far as they can be, the highest bound first."""
+    def best_first(self, here: StructuralState) -> Iterator[StructuralState]:
+        """The neighbors of a state, bounded by its q(x) as far as they can be, the highest bound first."""
         if self._odds is not None and self._rules_of_space.allow(here.dag):
             yield from self._moved(here, self._odds)
             return
         settings = list(self.problem.space.neighbors(here.setting))
         self.n_bounded += len(settings)
-        bounded = [place for setting in settings if (place := self._bounded(here, setting)) is not None]
-        yield from sorted(bounded, key=lambda place: -place.bound)
+        bounded = [state for setting in settings if (state := self._bounded(here, setting)) is not None]
+        yield from sorted(bounded, key=lambda state: -state.bound)
 
-    def _moved(self, here: Place, odds: EdgeLogOdds) -> Iterator[Place]:
+    def _moved(self, here: StructuralState, odds: EdgeLogOdds) -> Iterator[StructuralState]:
         """Neighbors by moves of an edge, with their bounds: no graph is made before it is asked for."""
         graphs = self._graphs_of(here.scores, odds)
         graph = graphs.at(here.dag)
         self.n_bounded += len(graph.gains)
         for k in np.argsort(-graph.gains, kind="stable").tolist():
             setting = {**here.setting, "structure": Graph(graphs, graph.after(k)).dag}
-            if setting in self.problem.space and (place := self._bounded(here, setting)) is not None:
-                yield place
+            if setting in self.problem.space and (state := self._bounded(here, setting)) is not None:
+                yield state
 
     def _graphs_of(self, scores: FamilyScores, odds: EdgeLogOdds) -> FamilyGraphs:
         """The graphs that a q(x) bounds; those of the last one are remembered."""
@@ -156,8 +156,8 @@ class Fitter:
             self._graphs = FamilyGraphs(scores, odds)
         return self._graphs
 
-    def _bounded(self, here: Place, setting: Mapping) -> Place | None:
-        """A setting with the bound that the q(x) of a place gives; None if it has none."""
+    def _bounded(self, here: StructuralState, setting: Mapping) -> StructuralState | None:
+        """A setting with the bound that the q(x) of a state gives; None if it has none."""
         estimator, log_prior = self._estimator(setting), self._log_prior(setting)
         if log_prior == -np.inf:
             return None
@@ -167,15 +167,15 @@ class Fitter:
             if latents != here.latents or rest(setting) != rest(here.setting):
                 scores_of = partial(_scores_of, network)
                 scores = scores_of(transferred_rows(here.scores.completed, here.latents, dag, latents, scores_of))
-            return Place(setting, dag, latents, scores, scores.bound(dag) + log_prior)
+            return StructuralState(setting, dag, latents, scores, scores.bound(dag) + log_prior)
         except ValueError:  # no such network, or one too large; it is left out
             return None
 
-    def _refitted(self, place: Place) -> Place | None:
+    def _refitted(self, state: StructuralState) -> StructuralState | None:
         try:
-            return self.fitted(place.setting, place.scores.completed)
+            return self.fitted(state.setting, state.scores.completed)
         except ValueError:
-            self.met[canonical(place.setting)] = -np.inf, place.setting
+            self.met[canonical(state.setting)] = -np.inf, state.setting
             return None
 
     def _log_prior(self, setting: Mapping) -> float:
