@@ -65,7 +65,8 @@ class Tuning:
     n_particles: int = 128  #: particles of others, doubled where these are too few; reproduction.posterior_calibration
     max_particles: int = 2048  #: particles at most; reproduction.posterior_calibration
     # Workers, files and the screen
-    batch_seconds: float = 0.25  #: of work in a batch, or measured before workers start, or worth sending; by hand
+    batch_seconds: float = 0.25  #: of work in a batch, or worth sending; by hand
+    measured_seconds: float = 0.1  #: of work that tells what a candidate costs, before workers start; by hand
     start_seconds: float = 3.0  #: of work worth starting workers for: they import the library
     n_round: int = 12  #: batches for each worker, where joblib returns all at once; by hand
     shared_bytes: int = 2**16  #: of an array that is shared, not sent along, or of a journal worth taking in; by hand

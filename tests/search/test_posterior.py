@@ -95,7 +95,7 @@ def test_chains_that_do_not_mix_leave_it_to_evidences(few_rows, monkeypatch):
     """Of the candidates that they visited, here all but the last ten."""
     space, shares = HIDDEN["bipartite"], np.r_[np.full(26, 1 / 26), np.zeros(10)]
     stuck = ChainPosterior(shares, np.full(36, 0.1), is_stuck=True, n_sweeps=1)
-    monkeypatch.setattr("skvbem.search.posterior.ranking.visited", lambda *_: stuck)
+    monkeypatch.setattr("skvbem.search.posterior.ranking.posterior_by_chains", lambda *_: stuck)
     model = VBDiscreteDAG(categories=BINARY, n_init=2)
     search = StructureSearchCV(model, space, refit=False, random_state=0).fit(few_rows)
     exact = exact_posterior(model, space, few_rows)[:26]

@@ -156,6 +156,6 @@ class Runner:
         if self._workers.n == 1 or n_waiting < 2 or (self._deadline is not None and not self._records):
             return False
         each, is_warm = self._seconds_each(), is_pool_warm()
-        if each is None or not (is_warm or self._seconds > TUNING.batch_seconds or n_here < 0):
+        if each is None or not (is_warm or self._seconds > TUNING.measured_seconds or n_here < 0):
             return each is None and is_warm
         return each * n_waiting > (TUNING.batch_seconds if is_warm else TUNING.start_seconds)

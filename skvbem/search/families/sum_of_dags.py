@@ -134,7 +134,7 @@ def summed(scores: np.ndarray) -> SumOfGraphs:
     n, set_sums = len(scores), _SumOfSets(scores)
     if not set_sums.log_total > -inf:
         return SumOfGraphs(-inf, np.full((n, n), np.nan))
-    sink_shares, log_a = set_sums.sink_shares(), set_sums.log_a
+    sink_probabilities, log_a = set_sums.sink_probabilities(), set_sums.log_a
     edges = np.zeros((n, n))
     index = np.arange(scores.shape[1])
     for child in range(n):
@@ -142,7 +142,7 @@ def summed(scores: np.ndarray) -> SumOfGraphs:
         for place, parent in enumerate(others):
             with_edge = _log_sums_of_subsets(np.where(index >> place & 1, scores[child], -inf))
             share = np.exp(with_edge - np.where(log_a[child] > -inf, log_a[child], 0.0))
-            edges[parent, child] = float((sink_shares[child] * share).sum())
+            edges[parent, child] = float((sink_probabilities[child] * share).sum())
     return SumOfGraphs(set_sums.log_total, np.clip(edges, 0.0, 1.0))
 
 
@@ -165,12 +165,12 @@ class _SumOfSets:
         exists = scale[-1] > -inf
         self.log_total = float(self._log_scale[-1] + np.log(self._sums[-1])) if exists else -inf
 
-    def sink_shares(self) -> np.ndarray:
+    def sink_probabilities(self) -> np.ndarray:
         """Shares of graphs in which a node is a sink, by the nodes ahead of it, (n_nodes, 2 ** (n_nodes - 1))."""
-        sink_shares = np.empty(self.log_a.shape, np.longdouble)
+        sink_probabilities = np.empty(self.log_a.shape, np.longdouble)
         worth = np.empty(len(self._sums), np.longdouble)
-        _sum_of_dags.shares_of_sinks(self._by_size, self.log_a, self._log_scale, self._sums, worth, sink_shares)
-        return sink_shares
+        _sum_of_dags.shares_of_sinks(self._by_size, self.log_a, self._log_scale, self._sums, worth, sink_probabilities)
+        return sink_probabilities
 
 
 def _log_sums_of_subsets(scores: np.ndarray) -> np.ndarray:
