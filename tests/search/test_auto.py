@@ -124,7 +124,7 @@ def test_as_a_strategy_among_others():
 
 
 def test_endless_searches_are_refused_with_their_count_before_anything_is_fitted(monkeypatch):
-    monkeypatch.setattr(VBDiscreteDAG, "evaluate", lambda *args: pytest.fail("a fit began"))
+    monkeypatch.setattr("skvbem.search.execution.jobs.evaluate", lambda *args: pytest.fail("a fit began"))
     search = StructureSearchCV(VBDiscreteDAG(), DAGSpace(WIDE[:7], latents={"h": 2}), strategy="exhaustive")
     with pytest.raises(TooLargeError, match=r"DAGSpace has 637938583423 settings. Take .*'structural'.*max_candidates"):
         search.fit(table(7))
