@@ -14,7 +14,7 @@ from skvbem.data import Rows
 from skvbem.errors import PosteriorWarning
 from skvbem.fitted.named_states import code_of, nodes_asked
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.identification import is_identified
+from skvbem.graphs.paths import is_identified
 from skvbem.models.network import queries
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.tables import LabeledTable

@@ -17,14 +17,10 @@ from numbers import Integral
 
 from skvbem._names import did_you_mean, first_few, shown
 from skvbem.errors import StructureError
-from skvbem.graphs.adjacency import adjacency, adjacency_frame, edge_cell, is_frame, read_adjacency
+from skvbem.graphs import conversions
 from skvbem.graphs.canonical import canonical_renaming
-from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.essential import EssentialGraph, immoralities
-from skvbem.graphs.html import as_html
-from skvbem.graphs.model_strings import model_string, read_model_string
-from skvbem.graphs.networkx import read_networkx, write_networkx
-from skvbem.graphs.separation import are_separated, markov_blanket
+from skvbem.graphs.paths import are_separated, describe_cycle, find_cycle, markov_blanket
 from skvbem.graphs.undirected import UndirectedGraph
 
 __all__ = ["DAG"]
@@ -169,7 +165,7 @@ class DAG:
     @classmethod
     def from_networkx(cls, graph) -> DAG:
         """The graph with the nodes and edges of a directed networkx graph, in its order, without their attributes."""
-        nodes, edges = read_networkx(graph)
+        nodes, edges = conversions.read_networkx(graph)
         return cls.from_edges(edges, nodes)
 
     @classmethod
@@ -196,13 +192,13 @@ class DAG:
         >>> DAG.from_adjacency([[0, 1, 1], [0, 0, 1], [0, 0, 0]], ["a", "b", "c"])
         DAG("[a][b|a][c|a:b]")
         """
-        nodes, edges = read_adjacency(matrix, nodes if nodes is None else _node_names(nodes, "nodes"))
+        nodes, edges = conversions.read_adjacency(matrix, nodes if nodes is None else _node_names(nodes, "nodes"))
         parents: dict = {}
         for parent, child in edges:
             parents.setdefault(child, []).append(parent)
         if cycle := find_cycle(nodes, parents):
             first = (cycle[0], cycle[1 % len(cycle)])
-            raise StructureError(f"{describe_cycle(cycle)} Its first edge is the 1 at {edge_cell(first)}.")
+            raise StructureError(f"{describe_cycle(cycle)} Its first edge is the 1 at {conversions.edge_cell(first)}.")
         return cls._made(nodes, parents)
 
     @classmethod
@@ -223,7 +219,7 @@ class DAG:
         >>> DAG.from_string('[a|"b:c"]').edges
         (('b:c', 'a'),)
         """
-        nodes, parents = read_model_string(text)
+        nodes, parents = conversions.read_model_string(text)
         return cls._made(_extended(tuple(nodes), chain.from_iterable(parents.values())), parents)
 
     @classmethod
@@ -301,7 +297,7 @@ class DAG:
             dag = cls.from_networkx(structure)
         elif isinstance(structure, Mapping):
             dag = cls.from_parents(structure)
-        elif is_frame(structure):
+        elif conversions.is_frame(structure):
             dag = cls.from_adjacency(structure)
         elif isinstance(structure, Iterable):
             dag = cls.from_edges(structure)
@@ -494,7 +490,7 @@ class DAG:
 
     def to_networkx(self):
         """A networkx.DiGraph with the same nodes and edges. Needs networkx."""
-        return write_networkx(self._nodes, self.edges)
+        return conversions.write_networkx(self._nodes, self.edges)
 
     def to_adjacency(self, *, as_frame: bool = True):
         """The square table of the graph, 1 where the row is a parent of the column, otherwise 0.
@@ -515,7 +511,7 @@ class DAG:
         array([[0, 1],
                [0, 0]])
         """
-        return (adjacency_frame if as_frame else adjacency)(self._nodes, self.edges)
+        return (conversions.adjacency_frame if as_frame else conversions.adjacency)(self._nodes, self.edges)
 
     def _known(self, node):
         if node not in self._parents:
@@ -563,14 +559,14 @@ class DAG:
         return hash(self._key)
 
     def __str__(self):
-        return model_string(self._nodes, self._parents)
+        return conversions.model_string(self._nodes, self._parents)
 
     def __repr__(self):
         text = str(self)
         return f'DAG("{text}")' if text.isprintable() and not {'"', "\\"} & set(text) else f"DAG({text!r})"
 
     def _repr_html_(self):
-        return as_html(self._nodes, self._parents, "parents")
+        return conversions.as_html(self._nodes, self._parents, "parents")
 
     def __reduce__(self):
         return type(self), (self._nodes, self._parents)

@@ -12,8 +12,8 @@ from numbers import Integral
 
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
-from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.paths import describe_cycle, find_cycle
 
 __all__ = ["EdgeRules", "ParentRule", "check_count", "edge_pairs", "make_rules", "one_or_more", "tier_members"]
 

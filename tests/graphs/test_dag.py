@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 from skvbem.errors import StructureError
-from skvbem.graphs.cycles import find_cycle
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.paths import find_cycle
 
 laws = settings(deadline=None)
 

@@ -7,7 +7,7 @@ import pytest
 
 from skvbem import DAG
 from skvbem.errors import StructureError
-from skvbem.graphs.identification import is_identified
+from skvbem.graphs.paths import is_identified
 
 
 def random_dag(seed, n_nodes=6, share=0.4):

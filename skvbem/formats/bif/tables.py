@@ -12,8 +12,8 @@ from skvbem.errors import StructureError, TooLargeError
 from skvbem.fitted.bayesian_network import Network
 from skvbem.formats.bif.grammar import MAX_ROUNDING, Declarations
 from skvbem.formats.bif.tokens import NUMBER
-from skvbem.graphs.cycles import describe_cycle, find_cycle
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.paths import describe_cycle, find_cycle
 from skvbem.tables import SLACK
 
 

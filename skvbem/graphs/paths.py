@@ -1,18 +1,100 @@
-"""Whether the effect of setting nodes follows from what can be observed, where some nodes are hidden.
+"""Paths of directed graphs: cycles, d-separation, and whether the effect of setting nodes is identified.
 
-The effect is identified if any two networks with this graph that agree on the distribution of the observed nodes agree
-on it. The ID algorithm decides that for sets of nodes [SP06], IDC for effects given
-evidence [SP06a]; both are complete. They work on the latent projection of the graph, in
-which a directed edge stands for a path through hidden nodes and a bidirected one for a common hidden cause.
+Two sets of nodes are separated by a third if removing it cuts them apart in the moral graph of all their ancestors:
+parents of a common child joined, arrows dropped [LDLL90].
+
+An effect is identified if any two networks with this graph that agree on the distribution of the observed nodes agree
+on it. The ID algorithm decides that for sets of nodes [SP06], IDC for effects given evidence [SP06a]; both are
+complete. They work on the latent projection of the graph, in which a directed edge stands for a path through hidden
+nodes and a bidirected one for a common hidden cause.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from itertools import combinations
 
-from skvbem.graphs.separation import are_separated
+
+def find_cycle(nodes: Iterable[Hashable], parents: Mapping[Hashable, Iterable[Hashable]]) -> tuple:
+    """The nodes of one directed cycle, each a parent of the next and the last one of the first; empty if there is none.
+
+    The cycle starts at the earliest of its nodes in `nodes`; `parents` maps child -> parents and may lack roots.
+    """
+    place = {node: position for position, node in enumerate(nodes)}
+    done: set = set()
+    exhausted = object()
+    for start in place:
+        path = {} if start in done else {start: iter(parents.get(start, ()))}
+        while path:
+            node = next(reversed(path))
+            parent = next((parent for parent in path[node] if parent not in done), exhausted)
+            if parent in path:
+                against = list(path)
+                cycle = against[against.index(parent) :][::-1]
+                first = min(range(len(cycle)), key=lambda at: place[cycle[at]])
+                return (*cycle[first:], *cycle[:first])
+            if parent is exhausted:
+                done.add(node)
+                del path[node]
+            else:
+                path[parent] = iter(parents.get(parent, ()))
+    return ()
+
+
+def describe_cycle(cycle: tuple) -> str:
+    """The error text that prints a cycle in the direction of its edges."""
+    steps = [str(node) for node in (*cycle, cycle[0])]
+    if len(steps) > 20:
+        steps[10:-9] = ["..."]
+    return f"The graph must have no directed cycle. It has {' -> '.join(steps)}; remove or turn one of these edges."
+
+
+def markov_blanket(parents: Mapping, children: Mapping, node: Hashable) -> set:
+    """Parents, children and the children's other parents: given these, no other node tells anything of this one."""
+    blanket = {*parents[node], *children[node]}
+    for child in children[node]:
+        blanket.update(parents[child])
+    return blanket - {node}
+
+
+def are_separated(parents: Mapping, one: Set, other: Set, given: Set) -> bool:
+    """Whether `given` separates two sets of nodes: whether they are independent under every choice of tables.
+
+    Parameters
+    ----------
+    parents : mapping of node to tuple
+        The graph.
+    one, other, given : set
+        Disjoint.
+    """
+    neighbors = _moral_graph(parents, _with_ancestors(parents, one | other | given))
+    reached, waiting = set(one), list(one)
+    while waiting:
+        for node in neighbors[waiting.pop()] - given - reached:
+            reached.add(node)
+            waiting.append(node)
+    return not reached & other
+
+
+def _with_ancestors(parents: Mapping, nodes: Set) -> set:
+    closure, waiting = set(nodes), list(nodes)
+    while waiting:
+        for parent in parents[waiting.pop()]:
+            if parent not in closure:
+                closure.add(parent)
+                waiting.append(parent)
+    return closure
+
+
+def _moral_graph(parents: Mapping, nodes: Set) -> dict[Hashable, set]:
+    neighbors: dict[Hashable, set] = {node: set() for node in nodes}
+    for child in nodes:
+        family = {child, *parents[child]}
+        for member in family:
+            neighbors[member] |= family - {member}
+    return neighbors
+
 
 Nodes = frozenset
 
