@@ -102,7 +102,7 @@ def reached(lines: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
         for name in strategies_for(problem):
             behind = np.array([max(line["best"].values()) - line["best"][name] for line in mine])
             seconds = np.median([line["seconds"][name] for line in mine])
-            edges = f"{np.median([line['edges'][name] for line in mine]):.1f}" if problem == "asia" else ""
+            edges = f"{np.median([line['edges'][name] for line in mine]):.1f}" if problem == "asia" else "-"
             counts = str(len(mine)), str(np.sum(behind <= TIED))
             yield problem, str(n), name, *counts, f"{behind.mean():.2f}", f"{seconds:.2f}", edges
 
