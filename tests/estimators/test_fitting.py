@@ -82,10 +82,10 @@ def test_a_fit_that_raises_changes_nothing(failure, fitted_before):
         assert estimator.predict(X).shape == (80,)
 
 
-FACE = "skvbem.estimators.network.vb_discrete_dag."
-STEPS = [FACE + "read_table", "skvbem.reading.tables.Table.names_of_fit", "skvbem.vbem.fit.FitPlan.run"]
-STEPS += [f"{FACE}VBDiscreteDAG.{step}" for step in ("_model", "_fitted_type", "_model_state", "_data_state")]
-ONLY_IN_FIT = {"names_of_fit", "_model", "_fitted_type"}
+KIND = "skvbem.estimators.network.kind."
+STEPS = [KIND + "read_table", "skvbem.reading.tables.Table.names_of_fit", "skvbem.vbem.fit.FitPlan.run"]
+STEPS += [f"{KIND}NetworkKind.{step}" for step in ("model", "fitted", "attributes", "data_attributes")]
+ONLY_IN_FIT = {"names_of_fit", "model", "fitted"}
 
 
 @pytest.mark.parametrize("where", STEPS)

@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from skvbem import VBHMM
+from skvbem.fitting.fit import attributes_of, published
 
 
 def constructor(**defaults):
@@ -92,17 +93,17 @@ class Model:
             fit = self._vbhmm(max_iter=1).fit(X, lengths=lengths)
         model = fit._fitted_.model
         statistics = np.concatenate([self._chain_statistics(model), self._emission_statistics(model)])
-        fit._publish(fit._model_state(replace(fit._fitted_, statistics=statistics)))
+        fit.__dict__ = published(fit, attributes_of(fit, replace(fit._fitted_, statistics=statistics)))
         return fit
 
     def _publish(self, fit):
-        for name, value in (published := self._published(fit)).items():
+        for name, value in (told := self._published(fit)).items():
             setattr(self, name, value)
         self.n_features = getattr(self, "n_features", None) or self._width(fit)
         self.monitor_ = SimpleNamespace(
             history=getattr(fit, "lower_bounds_", ()), iter=fit.n_iter_, converged=fit.converged_, tol=self.tol
         )
-        self._fit = {name: getattr(self, name) for name in published}, fit
+        self._fit = {name: getattr(self, name) for name in told}, fit
 
     def _width(self, fit):
         return fit.n_features_in_
@@ -117,12 +118,12 @@ class Model:
         if not fresh:
             return
         lengths = None if lengths is None else np.atleast_1d(lengths)
-        published = self._published(fit := self._vbhmm(max_iter=1).fit(np.asarray(X), lengths=lengths))
+        told = self._published(fit := self._vbhmm(max_iter=1).fit(np.asarray(X), lengths=lengths))
         if fresh == set(self._letters):
             self._publish(fit)
             return
         for name in chain.from_iterable(self._letters[letter] for letter in fresh):
-            setattr(self, name, published[name])
+            setattr(self, name, told[name])
         self.n_features = getattr(self, "n_features", None) or self._width(fit)
 
     # What is asked ----------------------------------------------------------------------------------------------------
