@@ -1,4 +1,4 @@
-r"""What every emission owes: p(y | component, theta) of one family, for whatever model has components.
+r"""The page of an emission: p(y | component, theta) of one family, for whatever model has components.
 
 With u(y) the sufficient statistics of a row,
 :math:`\ln p(y \mid k, \theta) = \ln f(y) + \phi_k(\theta)^\top u(y)`, so all that inference needs is
@@ -134,8 +134,8 @@ class Hidden(ABC):
     """
 
     @property
-    def is_counted(self) -> bool:
-        """Whether the numbers of these variables are yet to be chosen."""
+    def awaits_n_factors(self) -> bool:
+        """True if the numbers of these variables are yet to be chosen."""
         return False
 
     @abstractmethod
@@ -183,7 +183,7 @@ class Emission(ABC):
 
     @property
     def hidden(self) -> Hidden | None:
-        """What rows hide besides their labels, if that has symmetries or a start of its own; see `Hidden`."""
+        """Hidden variables of rows besides labels, if these have symmetries or a start of their own; else None."""
         return None
 
     @property
@@ -294,7 +294,7 @@ class Emission(ABC):
         """
 
     def is_conjugate(self, table: Any) -> bool:
-        """Whether rows of known components have statistics, so that their evidence has a closed form.
+        """True if rows of known components have statistics, so that their evidence has a closed form.
 
         They have none where measurements are missing on which others depend.
         """
@@ -329,7 +329,7 @@ class Emission(ABC):
 
     @property
     def identifies_components(self) -> bool:
-        """Whether mixtures are identifiable, but for the names of their components, at almost all parameters.
+        """True if mixtures are identifiable, but for the names of their components, at almost all parameters.
 
         So it is for Gaussian, Poisson and exponential columns [Teicher 1963; Yakowitz and Spragins 1968].
         """
@@ -395,8 +395,8 @@ def from_outside(emission: Emission) -> list[tuple[int, Emission]]:
 
 
 def counts_factors(emission: Emission) -> bool:
-    """Whether the numbers of factors of some group are yet to be chosen."""
-    return any(part.hidden is not None and part.hidden.is_counted for part in parts_of(emission))
+    """True if the numbers of factors of some group are yet to be chosen."""
+    return any(part.hidden is not None and part.hidden.awaits_n_factors for part in parts_of(emission))
 
 
 def n_symmetries(emission: Emission, component: int | None = None) -> int:
@@ -498,7 +498,7 @@ def by_row(matrix: np.ndarray, n_components: int, single: bool) -> np.ndarray:
     return rows[0] if single else rows
 
 
-def as_matrix(of_rows: np.ndarray) -> np.ndarray:
+def as_matrix(rows: np.ndarray) -> np.ndarray:
     """Responsibilities as a matrix (n_lanes x n_components, n_rows)."""
-    *lanes, n_rows, n_components = of_rows.shape
-    return of_rows.swapaxes(-1, -2).reshape(prod(lanes) * n_components, n_rows)
+    *lanes, n_rows, n_components = rows.shape
+    return rows.swapaxes(-1, -2).reshape(prod(lanes) * n_components, n_rows)

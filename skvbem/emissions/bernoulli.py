@@ -114,5 +114,5 @@ class BernoulliEmission(CategoricalEmission):
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
         """The probabilities of 0 and of 1, column by column; see `parameters`."""
-        of_ones = parameters["probabilities"]
-        return np.stack([1.0 - of_ones, of_ones], axis=-1).ravel()
+        ones = parameters["probabilities"]
+        return np.stack([1.0 - ones, ones], axis=-1).ravel()

@@ -96,7 +96,7 @@ class Categorical(EmissionSpecification):
 
     def expected(self, parameters: Parameters, levels: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Probabilities of each column's levels."""
-        return [parameters["probabilities"][:, j, : len(of_column)] for j, of_column in enumerate(levels)]
+        return [parameters["probabilities"][:, j, : len(categories)] for j, categories in enumerate(levels)]
 
     def profiles(
         self,
@@ -107,9 +107,9 @@ class Categorical(EmissionSpecification):
     ) -> list[Numbers | Probabilities]:
         """Probabilities of each column's levels, with their intervals."""
         profiles: list[Numbers | Probabilities] = []
-        for j, (name, of_column) in enumerate(zip(names, levels)):
+        for j, (name, categories) in enumerate(zip(names, levels)):
             ends = None if intervals is None else tuple(each["probabilities"][:, j] for each in intervals)
-            profiles.append(of_levels(name, of_column.tolist(), parameters["probabilities"][:, j], ends))
+            profiles.append(of_levels(name, categories.tolist(), parameters["probabilities"][:, j], ends))
         return profiles
 
 
@@ -160,7 +160,7 @@ class CategoricalEmission(Emission):
 
     @property
     def first_cell(self) -> np.ndarray:
-        """Where each column's table begins among the cells of a component, and the end."""
+        """First cell of each column's table among the cells of a component, and the end."""
         return np.concatenate([[0], np.cumsum(self.n_categories)]).astype(np.int64)
 
     def default_prior(self, n_components: int, *, concentration=1.0) -> Dirichlet:
@@ -174,8 +174,8 @@ class CategoricalEmission(Emission):
         if isinstance(concentration, Real):
             rows = [np.full(n, float(concentration)) for n in self.n_categories]
         else:
-            given = zip(concentration, self.n_categories)
-            rows = [np.broadcast_to(np.asarray(row, dtype=float), n) for row, n in given]
+            pairs = zip(concentration, self.n_categories)
+            rows = [np.broadcast_to(np.asarray(row, dtype=float), n) for row, n in pairs]
         return Dirichlet.from_rows(rows * n_components)
 
     def survey(self, values: np.ndarray, before: CategoricalTable | None = None) -> CategoricalTable:

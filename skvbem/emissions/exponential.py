@@ -118,8 +118,8 @@ class ExponentialEmission(RatePriorEmission, LinearEmission):
         """Lomax log densities, nats, (n_rows, n_components)."""
         times, observed = block.columns
         shape, rate = posterior.shape.T[:, None], posterior.rate.T[:, None]
-        of_cells = np.log(shape / rate) - (shape + 1) * np.log1p(times[:, :, None] / rate)
-        return (observed[:, :, None] * (of_cells - np.log(self.unit)[:, None, None])).sum(axis=0)
+        cells = np.log(shape / rate) - (shape + 1) * np.log1p(times[:, :, None] / rate)
+        return (observed[:, :, None] * (cells - np.log(self.unit)[:, None, None])).sum(axis=0)
 
     def sample(self, point: np.ndarray, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Times drawn."""

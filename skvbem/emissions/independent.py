@@ -44,20 +44,20 @@ class Independent(Emission):
             Keyword arguments of each group's own `default_prior`.
         """
         options = options or [{}] * len(self.parts)
-        blocks = tuple(part.default_prior(n_components, **given) for part, given in zip(self.parts, options))
+        blocks = tuple(part.default_prior(n_components, **keywords) for part, keywords in zip(self.parts, options))
         n_cells = tuple(len(part.component_of_cell(n_components)) for part in self.parts)
         return Product(blocks, n_cells)
 
     def survey(self, values: Sequence[np.ndarray], before: IndependentTable | None = None) -> IndependentTable:
         """The surveys of the groups."""
         surveys = (None,) * len(self.parts) if before is None else before.parts
-        tables = (part.survey(*of_part) for part, *of_part in zip(self.parts, values, surveys))
+        tables = (part.survey(*arguments) for part, *arguments in zip(self.parts, values, surveys))
         return IndependentTable(tuple(tables))
 
     def prepare(self, values: Sequence[np.ndarray], survey: IndependentTable | None = None) -> IndependentTable:
         """A table of rows from one array for each group."""
         surveys = (None,) * len(self.parts) if survey is None else survey.parts
-        tables = (part.prepare(*of_part) for part, *of_part in zip(self.parts, values, surveys))
+        tables = (part.prepare(*arguments) for part, *arguments in zip(self.parts, values, surveys))
         return IndependentTable(tuple(tables))
 
     def step(self, natural: np.ndarray, table: IndependentTable) -> Step:
@@ -67,7 +67,7 @@ class Independent(Emission):
     def log_predictive(self, block: IndependentTable, posterior: Product) -> np.ndarray:
         """Log densities of rows, nats, (n_rows, n_components)."""
         parts = zip(self.parts, block.parts, posterior.blocks)
-        return np.sum([part.log_predictive(of_part, q) for part, of_part, q in parts], axis=0)
+        return np.sum([part.log_predictive(table, q) for part, table, q in parts], axis=0)
 
     def sample(self, point: tuple, components: np.ndarray, rng: np.random.Generator) -> tuple:  # type: ignore[override]
         """Rows drawn, one array for each group."""
@@ -77,14 +77,14 @@ class Independent(Emission):
         self, values: Any, lengths: Any, point: tuple, components: np.ndarray, rng: np.random.Generator
     ) -> tuple:
         """Rows drawn where some of their columns are given, one array for each group."""
-        of_parts = (None,) * len(self.parts) if values is None else values
-        parts = zip(self.parts, of_parts, point)
+        by_part = (None,) * len(self.parts) if values is None else values
+        parts = zip(self.parts, by_part, point)
         return tuple(part.sample_given(rows, lengths, at, components, rng) for part, rows, at in parts)
 
     def impute(self, block: IndependentTable, point: tuple, responsibilities: np.ndarray) -> tuple:  # type: ignore[override]
         """Rows with missing cells filled, one array for each group."""
         parts = zip(self.parts, block.parts, point)
-        return tuple(part.impute(of_part, at, responsibilities) for part, of_part, at in parts)
+        return tuple(part.impute(table, at, responsibilities) for part, table, at in parts)
 
     def predictive_point(self, posterior: Product) -> tuple:
         """The predictive points of the groups."""
@@ -93,7 +93,7 @@ class Independent(Emission):
     def seeding_coordinates(self, block: IndependentTable) -> np.ndarray:
         """The seeding coordinates of the groups, side by side."""
         parts = zip(self.parts, block.parts)
-        return np.concatenate([part.seeding_coordinates(of_part) for part, of_part in parts], axis=1)
+        return np.concatenate([part.seeding_coordinates(table) for part, table in parts], axis=1)
 
     def parameters(self, point: tuple) -> tuple:  # type: ignore[override]
         """The parameters of each group, by name."""
@@ -101,11 +101,11 @@ class Independent(Emission):
 
     def point_of(self, parameters: Sequence[Mapping[str, np.ndarray]]) -> tuple:
         """The points of the parts."""
-        return tuple(part.point_of(of_part) for part, of_part in zip(self.parts, parameters))
+        return tuple(part.point_of(named) for part, named in zip(self.parts, parameters))
 
     def is_conjugate(self, table: IndependentTable) -> bool:
-        """Whether rows of known components have statistics in every group."""
-        return all(part.is_conjugate(of_part) for part, of_part in zip(self.parts, table.parts))
+        """True if rows of known components have statistics in every group."""
+        return all(part.is_conjugate(part_table) for part, part_table in zip(self.parts, table.parts))
 
     def count_blocks(self, prior: Product) -> list[tuple[int, Dirichlet]]:
         """Dirichlet blocks of all groups that count rows."""
@@ -115,7 +115,7 @@ class Independent(Emission):
 
     @property
     def identifies_components(self) -> bool:
-        """Whether one group does: then it does so for the others."""
+        """True if one group identifies them: then it does so for the others."""
         return any(part.identifies_components for part in self.parts)
 
     @property
@@ -134,12 +134,12 @@ class Independent(Emission):
 
     def row_order(self, table: IndependentTable) -> np.ndarray | None:
         """The order of the first group to which it matters."""
-        orders = (part.row_order(of_part) for part, of_part in zip(self.parts, table.parts))
+        orders = (part.row_order(part_table) for part, part_table in zip(self.parts, table.parts))
         return next((order for order in orders if order is not None), None)
 
     def size_of_terms(self, table: IndependentTable, weight: np.ndarray) -> float:
         """The sum of the groups."""
-        return sum(part.size_of_terms(of_part, weight) for part, of_part in zip(self.parts, table.parts))
+        return sum(part.size_of_terms(part_table, weight) for part, part_table in zip(self.parts, table.parts))
 
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell belongs to; -1 where it belongs to all."""
@@ -176,15 +176,15 @@ class IndependentStep(Step):
         n_components = emission.n_components(len(natural))
         ends = np.cumsum([len(part.component_of_cell(n_components)) for part in emission.parts])
         naturals = np.split(natural, ends[:-1])
-        self.steps = [part.step(of_part, rows) for part, of_part, rows in zip(emission.parts, naturals, table.parts)]
+        self.steps = [part.step(cells, rows) for part, cells, rows in zip(emission.parts, naturals, table.parts)]
         self.n_components, self.ends = n_components, ends
 
     def log_likelihood(self, block: IndependentTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
         first, *others = zip(self.steps, block.parts)
         log_likelihood = first[0].log_likelihood(first[1])
-        for step, of_part in others:
-            log_likelihood += step.log_likelihood(of_part)
+        for step, rows in others:
+            log_likelihood += step.log_likelihood(rows)
         return log_likelihood
 
     def zeros(self) -> Any:
@@ -193,42 +193,40 @@ class IndependentStep(Step):
 
     def add(self, block: IndependentTable, responsibilities: np.ndarray, total: Any) -> None:
         """Add the statistics of a block to a sum."""
-        for step, of_part, of_sum in zip(self.steps, block.parts, total):
-            step.add(of_part, responsibilities, of_sum)
+        for step, rows, part_total in zip(self.steps, block.parts, total):
+            step.add(rows, responsibilities, part_total)
 
     def statistics(self, total: Any) -> np.ndarray:
         """Statistics of a sum."""
-        return np.concatenate([step.statistics(of_sum) for step, of_sum in zip(self.steps, total)])
+        return np.concatenate([step.statistics(part_total) for step, part_total in zip(self.steps, total)])
 
     def expansion(self, total: Any) -> IndependentExpansion | None:
         """The expansions of the groups that have one, together."""
-        expansions = [step.expansion(of_sum) for step, of_sum in zip(self.steps, total)]
+        expansions = [step.expansion(part_total) for step, part_total in zip(self.steps, total)]
         return IndependentExpansion(expansions, self.ends) if any(expansions) else None
 
     def of_rows(self, block: IndependentTable) -> np.ndarray:
         """Statistics of each row, group after group."""
         parts = zip(self.steps, block.parts)
-        return np.concatenate([step.of_rows(of_part) for step, of_part in parts], axis=2)
+        return np.concatenate([step.of_rows(rows) for step, rows in parts], axis=2)
 
     def hidden_covariance(self, block: IndependentTable, responsibilities: np.ndarray) -> np.ndarray | None:
         """Covariance of statistics given what is observed: that of each group, which are independent of each other."""
-        covariances = [
-            step.hidden_covariance(of_part, responsibilities) for step, of_part in zip(self.steps, block.parts)
-        ]
-        if all(of_group is None for of_group in covariances):
+        covariances = [step.hidden_covariance(rows, responsibilities) for step, rows in zip(self.steps, block.parts)]
+        if all(covariance is None for covariance in covariances):
             return None
-        sizes = [step.of_rows(of_part[:0]).shape[2] for step, of_part in zip(self.steps, block.parts)]
+        sizes = [step.of_rows(rows[:0]).shape[2] for step, rows in zip(self.steps, block.parts)]
         ends = np.cumsum(sizes)
         whole = np.zeros((self.n_components, ends[-1], ends[-1]))
-        for of_group, size, end in zip(covariances, sizes, ends):
-            if of_group is not None:
-                whole[:, end - size : end, end - size : end] = of_group
+        for covariance, size, end in zip(covariances, sizes, ends):
+            if covariance is not None:
+                whole[:, end - size : end, end - size : end] = covariance
         return whole
 
     def add_drawn(self, block: IndependentTable, components: np.ndarray, rng: ParallelGenerator, total: Any) -> None:
         """Add statistics of rows whose components are known."""
-        for step, of_part, of_sum in zip(self.steps, block.parts, total):
-            step.add_drawn(of_part, components, rng, of_sum)
+        for step, rows, part_total in zip(self.steps, block.parts, total):
+            step.add_drawn(rows, components, rng, part_total)
 
 
 class IndependentExpansion:
@@ -241,16 +239,17 @@ class IndependentExpansion:
     def statistics(self, cells: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, n_lanes) after the map."""
         parts = zip(self.parts, np.split(cells, self.ends[:-1]))
-        return np.concatenate([of_part if part is None else part.statistics(of_part) for part, of_part in parts])
+        return np.concatenate([x if part is None else part.statistics(x) for part, x in parts])
 
     def natural(self, cells: np.ndarray) -> np.ndarray:
         """Natural parameters (n_cells, n_lanes) after the map."""
         parts = zip(self.parts, np.split(cells, self.ends[:-1]))
-        return np.concatenate([of_part if part is None else part.natural(of_part) for part, of_part in parts])
+        return np.concatenate([x if part is None else part.natural(x) for part, x in parts])
 
     def further(self, given: np.ndarray, statistics: np.ndarray, natural: np.ndarray) -> IndependentExpansion:
         """The maps and what follows each of them."""
         cells = zip(*(np.split(each, self.ends[:-1]) for each in (given, statistics, natural)))
         return IndependentExpansion(
-            [None if part is None else part.further(*of_part) for part, of_part in zip(self.parts, cells)], self.ends
+            [None if part is None else part.further(*x) for part, x in zip(self.parts, cells)],
+            self.ends,
         )

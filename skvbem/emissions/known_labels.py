@@ -94,7 +94,7 @@ class KnownLabels:
         return self.of_rows.seeding_coordinates(block.rows)
 
     def is_conjugate(self, table: PartlyLabeled) -> bool:
-        """Whether rows of known components have statistics."""
+        """True if rows of known components have statistics."""
         return self.of_rows.is_conjugate(table.rows)
 
     def row_order(self, table: PartlyLabeled) -> np.ndarray | None:
@@ -152,14 +152,14 @@ def _of_labels(logs: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return logs
     logs = logs if logs.flags.writeable else logs.copy()
     components = labels[known]
-    of_known = logs[..., known, components]
+    kept = logs[..., known, components]
     logs[..., known, :] = -np.inf
-    logs[..., known, components] = of_known
+    logs[..., known, components] = kept
     return logs
 
 
 def labels_of(table: Any) -> np.ndarray | None:
-    """What is known of the labels of a table's rows, (n_rows,), negative where nothing is; None if no label is."""
+    """Known labels of a table's rows, (n_rows,), negative where there is none; None without any."""
     return table.labels if isinstance(table, PartlyLabeled) else None
 
 

@@ -78,7 +78,7 @@ class LinearEmission(Emission):
 
     @abstractmethod
     def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
-        """What multiplies the features, (..., n_features), of natural parameters (..., cells per component)."""
+        """Coefficients of the features, (..., n_features), from natural parameters (..., cells per component)."""
 
     @abstractmethod
     def unfold(self, sums: np.ndarray, complete: bool) -> np.ndarray:

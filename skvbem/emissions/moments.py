@@ -63,7 +63,7 @@ class _Extent(NamedTuple):
         return cls(lowest, highest, has_gaps)
 
     def from_origin(self, origin: np.ndarray | float) -> np.ndarray:
-        """How far cells are from an origin at most; 1 if nowhere."""
+        """Largest distance of cells from an origin; 1 if there is none."""
         largest = np.fmax(self.highest - origin, origin - self.lowest)
         return np.where(largest > 0, largest, 1.0)
 

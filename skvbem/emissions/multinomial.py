@@ -164,8 +164,8 @@ class MultinomialEmission(LinearEmission):
         """Dirichlet-multinomial log probabilities of rows, nats, (n_rows, n_components)."""
         counts = block.columns[0][:, :, None]
         concentration = posterior.concentration.reshape(-1, 1, self.n_categories).T
-        of_total = log_rising(concentration.sum(axis=0), counts.sum(axis=0))
-        return log_rising(concentration, counts).sum(axis=0) - of_total + block.base[:, None]
+        total = log_rising(concentration.sum(axis=0), counts.sum(axis=0))
+        return log_rising(concentration, counts).sum(axis=0) - total + block.base[:, None]
 
     def sample(
         self,

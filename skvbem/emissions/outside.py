@@ -19,7 +19,7 @@ _N_TRIED = 2, 3
 
 
 def likely_defect(emission: Emission) -> str | None:
-    """Where the defect is if the objective of a fit falls or is not a number; None if it is the library's.
+    """A hint for the error message if the objective falls or is not a number; None if the defect is the library's.
 
     Laws hold the library's own emissions, so that one from outside is the first suspect.
     """
@@ -72,9 +72,9 @@ def check_shapes(emission: Emission, table: Any, prior: Any, n_components: int) 
         That names the emission and the method.
     """
     for k, part in from_outside(emission):
-        of_part = table.parts[k] if part is not emission else table
+        rows = table.parts[k] if part is not emission else table
         for n_rows in _N_TRIED:
-            _check_shapes_of(part, of_part[:n_rows], prior.blocks[k] if part is not emission else prior, n_components)
+            _check_shapes_of(part, rows[:n_rows], prior.blocks[k] if part is not emission else prior, n_components)
 
 
 def _check_shapes_of(emission: Emission, block: Any, prior: Any, n_components: int) -> None:
@@ -88,9 +88,9 @@ def _check_shapes_of(emission: Emission, block: Any, prior: Any, n_components: i
         _of_shape(emission, "unfold", emission.unfold(sums, block.complete), natural.shape)
     else:
         natural = prior.expected_natural()
-        of_rows = emission.expected_log_likelihood(block, natural)
-        _of_shape(emission, "step(...).log_likelihood", of_rows, (len(block), n_components))
-        statistics = emission.statistics(block, np.ones_like(of_rows), natural)
+        log_likelihood = emission.expected_log_likelihood(block, natural)
+        _of_shape(emission, "step(...).log_likelihood", log_likelihood, (len(block), n_components))
+        statistics = emission.statistics(block, np.ones_like(log_likelihood), natural)
         _of_shape(emission, "step(...).statistics", statistics, natural.shape)
 
 
@@ -103,8 +103,8 @@ def checked_coordinates(emission: Emission, block: Any) -> np.ndarray:
         If they are of another shape, or not finite; it names the emission.
     """
     for k, part in from_outside(emission):
-        of_part = block.parts[k] if part is not emission else block
-        coordinates = _of_shape(part, "seeding_coordinates", part.seeding_coordinates(of_part), (len(block), "n_axes"))
+        rows = block.parts[k] if part is not emission else block
+        coordinates = _of_shape(part, "seeding_coordinates", part.seeding_coordinates(rows), (len(block), "n_axes"))
         if not np.isfinite(coordinates).all():
             raise ValueError(
                 f"`seeding_coordinates` of the emission {type(part).__name__} returned numbers that are not finite. "
@@ -116,7 +116,7 @@ def checked_coordinates(emission: Emission, block: Any) -> np.ndarray:
 
 
 def _of_shape(emission: Emission, method: str, returned: Any, wanted: tuple) -> np.ndarray:
-    """What a method returned, if it is an array of the shape; names in the shape stand for any number."""
+    """The value that a method returned, if it is an array of the shape; names in the shape stand for any number."""
     shape = np.shape(returned)
     fits = len(shape) == len(wanted) and all(isinstance(n, str) or n == m for n, m in zip(wanted, shape))
     if not (isinstance(returned, np.ndarray) and fits):

@@ -118,9 +118,9 @@ class PoissonEmission(RatePriorEmission, LinearEmission):
         """Negative binomial log probabilities, nats, (n_rows, n_components)."""
         counts, observed = (x[:, :, None] for x in block.columns)
         shape, rate = posterior.shape.T[:, None], (posterior.rate / self.unit).T[:, None]
-        of_cells = log_rising(shape, counts) - log_rising(1.0, counts)
-        of_cells = of_cells - shape * np.log1p(1 / rate) - counts * np.log1p(rate)
-        return (observed * of_cells).sum(axis=0)
+        cells = log_rising(shape, counts) - log_rising(1.0, counts)
+        cells = cells - shape * np.log1p(1 / rate) - counts * np.log1p(rate)
+        return (observed * cells).sum(axis=0)
 
     def sample(self, point: np.ndarray, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Counts drawn, floats."""

@@ -1,4 +1,4 @@
-"""What a column looks like in each class: probabilities of its labels, or means and deviations of its numbers."""
+"""Profiles of columns in each class: probabilities of labels, or means and deviations of numbers."""
 
 from __future__ import annotations
 

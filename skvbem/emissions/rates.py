@@ -40,10 +40,10 @@ class RateSpecification(NumericSpecification):
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Shape and rate of Gamma distributions."""
         parameters = {"shape": "shape_prior", "rate": "rate_prior"}
-        given = {option: getattr(self, name) for option, name in parameters.items()}
+        values = {option: getattr(self, name) for option, name in parameters.items()}
         return {
             option: value if option == "rate" and is_hierarchical(value) else self.positive(parameters[option], names)
-            for option, value in given.items()
+            for option, value in values.items()
             if value is not None
         }
 

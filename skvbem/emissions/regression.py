@@ -190,15 +190,15 @@ class Regression(NormalSpecification):
         return clone(self).set_params(covariates=list(covariates))
 
     def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
-        """How precisely the prior knows coefficients to be 0, in units of the noise; the constant first."""
+        """Prior precisions of coefficients around 0, in units of the noise; the constant first."""
         packed = prior.split(prior.coordinates)[0][: emission.n_columns]
         return {"coefficient_precision_prior_": packed[:, diagonal_places(emission.n_regressors)]}
 
     def further_rows(
         self, names: Sequence[str], parameters: Parameters, ends: tuple[Parameters, Parameters] | None
     ) -> list[tuple]:
-        """What each column gains per unit of what is given."""
-        given = [*self.covariates, *(f"{name} {lag} before" for lag in range(1, self.lags + 1) for name in names)]
+        """Coefficients: the gain of each column per unit of each regressor."""
+        regressors = [*self.covariates, *(f"{name} {lag} before" for lag in range(1, self.lags + 1) for name in names)]
 
         def cells(of: Parameters, j: int, i: int) -> np.ndarray:
             return of["coefficients"][:, j, i]
@@ -210,11 +210,11 @@ class Regression(NormalSpecification):
                 None if ends is None else tuple(cells(each, j, i) for each in ends),
             )
             for j, name in enumerate(names)
-            for i, regressor in enumerate(given)
+            for i, regressor in enumerate(regressors)
         ]
 
     def means(self, parameters: Parameters) -> np.ndarray:
-        """What columns are expected to hold where their regressors are at their means."""
+        """Expected values of columns where their regressors are at their means."""
         return parameters["means"]
 
     def deviations(self, parameters: Parameters) -> np.ndarray:
@@ -296,9 +296,9 @@ class RegressionEmission(LinearEmission):
             size = np.hypot(unit, origin + mean)
             origin, mean, unit = np.zeros(len(origin)), origin + mean, np.where(size > 0, size, 1.0)
         d = (len(origin) - n_covariates) // (1 + n_lags)
-        given = np.concatenate([np.arange(d, d + n_covariates), np.tile(np.arange(d), n_lags)])
-        of_given = origin[given], unit[given], (mean / unit)[given]
-        return cls(origin[:d], unit[:d], *of_given, n_lags, intercept, moments.total_weight)
+        places = np.concatenate([np.arange(d, d + n_covariates), np.tile(np.arange(d), n_lags)])
+        regressor_units = origin[places], unit[places], (mean / unit)[places]
+        return cls(origin[:d], unit[:d], *regressor_units, n_lags, intercept, moments.total_weight)
 
     @property
     def n_columns(self) -> int:
@@ -393,26 +393,26 @@ class RegressionEmission(LinearEmission):
 
     def regressors(self, values: np.ndarray) -> np.ndarray:
         """Regressors of rows in their units, (n_regressors, n_rows), NaN where one is missing."""
-        given = (np.asarray(values[:, self.n_columns :], dtype=float) - self.given_origin) / self.given_unit
-        return np.concatenate([np.ones((int(self.intercept), len(given))), given.T])
+        columns = (np.asarray(values[:, self.n_columns :], dtype=float) - self.given_origin) / self.given_unit
+        return np.concatenate([np.ones((int(self.intercept), len(columns))), columns.T])
 
     def features(self, block: LinearTable) -> np.ndarray:
         """Products of regressors, responses times regressors, ones, and squares of responses; see `fold`."""
         (measured, observed), regressors = block.columns, np.nan_to_num(self.regressors(block.values))
         first, second = self._upper
         products = regressors[first] * regressors[second]
-        of_products = (observed[:, None] * products).reshape(len(observed) * len(products), len(block))
+        by_response = (observed[:, None] * products).reshape(len(observed) * len(products), len(block))
         total = (measured[:, None] * regressors).reshape(len(measured) * len(regressors), len(block))
-        return np.concatenate([of_products, total, observed, measured**2])
+        return np.concatenate([by_response, total, observed, measured**2])
 
     def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
-        """What multiplies the features; those that count rows serve all responses where nothing is missing."""
-        of_products, total, of_log, square = self._split(natural)
-        of_log = of_log - np.log(self.unit)
+        """Coefficients of the features; those that count rows serve all responses where nothing is missing."""
+        products, total, log_root, square = self._split(natural)
+        log_root = log_root - np.log(self.unit)
         if complete:
-            of_products = of_products.reshape(*natural.shape[:-1], self.n_columns, -1).sum(axis=-2)
-            of_log = of_log.sum(axis=-1, keepdims=True)
-        return np.concatenate([of_products, total, of_log, square], axis=-1)
+            products = products.reshape(*natural.shape[:-1], self.n_columns, -1).sum(axis=-2)
+            log_root = log_root.sum(axis=-1, keepdims=True)
+        return np.concatenate([products, total, log_root, square], axis=-1)
 
     def unfold(self, sums: np.ndarray, complete: bool) -> np.ndarray:
         """Statistics of sums of features."""
@@ -421,9 +421,9 @@ class RegressionEmission(LinearEmission):
         d, first = self.n_columns, len(self._upper[0])
         last = first + d * self.n_regressors
         batch = (1,) * (sums.ndim - 1)
-        of_products = np.tile(sums[..., :first], (*batch, d))
+        products = np.tile(sums[..., :first], (*batch, d))
         n = np.tile(sums[..., last : last + 1], (*batch, d))
-        return np.concatenate([of_products, sums[..., first:last], n, sums[..., last + 1 :]], axis=-1)
+        return np.concatenate([products, sums[..., first:last], n, sums[..., last + 1 :]], axis=-1)
 
     def _split(self, natural: np.ndarray) -> list[np.ndarray]:
         """Cells (..., cells per component) of products, of sums, of logs of precisions, and of squares."""
@@ -447,11 +447,11 @@ class RegressionEmission(LinearEmission):
         a, b = posterior.shape[:, None], posterior.rate[:, None]
         logs = log_rising(a, 0.5) - 0.5 * np.log(2 * np.pi * b * spread)
         logs = logs - (a + 0.5) * np.log1p(away**2 / (2 * b * spread))
-        of_columns = logs.reshape(k, self.n_columns, -1) - np.log(self.unit)[:, None]
-        return (observed * of_columns).sum(axis=1).T
+        column_logs = logs.reshape(k, self.n_columns, -1) - np.log(self.unit)[:, None]
+        return (observed * column_logs).sum(axis=1).T
 
     def _in_units(self, values: np.ndarray, point: RegressionPoint) -> np.ndarray:
-        """What rows are expected to respond in each component, in units, (n_rows, n_components, n_columns)."""
+        """Expected responses of rows in each component, in units, (n_rows, n_components, n_columns)."""
         products = self.regressors(values).T @ point.coefficients.T
         return products.reshape(len(values), len(point.coefficients) // self.n_columns, self.n_columns)
 
@@ -488,8 +488,10 @@ class RegressionEmission(LinearEmission):
     def impute(self, block: LinearTable, point: RegressionPoint, responsibilities: np.ndarray) -> np.ndarray:
         """Rows with missing responses replaced by their means, and what is given and missing by that of the data."""
         values = np.array(block.values, dtype=float)
-        given = values[:, self.n_columns :]
-        given[:] = np.where(np.isnan(given), self.given_origin + self.given_unit * self.given_mean, given)
+        explaining = values[:, self.n_columns :]
+        explaining[:] = np.where(
+            np.isnan(explaining), self.given_origin + self.given_unit * self.given_mean, explaining
+        )
         means = np.einsum("nk,nkj->nj", responsibilities, self._in_units(values, point))
         responses = values[:, : self.n_columns]
         responses[:] = np.where(np.isnan(responses), self.origin + self.unit * means, responses)
@@ -497,16 +499,16 @@ class RegressionEmission(LinearEmission):
 
     def seeding_coordinates(self, block: LinearTable) -> np.ndarray:
         """Responses and what is given, in units from their means."""
-        given = self.regressors(block.values)[int(self.intercept) :]
-        given = np.nan_to_num(given - self.given_mean[:, None])
-        return np.concatenate([block.columns[0], given]).T
+        regressors = self.regressors(block.values)[int(self.intercept) :]
+        regressors = np.nan_to_num(regressors - self.given_mean[:, None])
+        return np.concatenate([block.columns[0], regressors]).T
 
     def parameters(self, point: RegressionPoint) -> dict[str, np.ndarray]:
         """Of each component and response: slopes, the value at 0 and at the mean of what is given, and the variance."""
         coefficients = point.coefficients.reshape(-1, self.n_columns, self.n_regressors)
-        of_maps = {name: at + (coefficients * per).sum(axis=-1) for name, (at, per) in self._maps().items()}
+        constants = {name: at + (coefficients * per).sum(axis=-1) for name, (at, per) in self._maps().items()}
         slopes = coefficients[..., int(self.intercept) :] * self._slope_units
-        return of_maps | {
+        return constants | {
             "coefficients": slopes,
             "variances": self.unit**2 / point.precision.reshape(-1, self.n_columns),
         }

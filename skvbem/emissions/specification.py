@@ -1,4 +1,4 @@
-r"""What an emission owes above the model: a small estimator that says all that is particular to a family of columns.
+r"""Specifications: small estimators that hold all that is particular to a family of columns, as users name it.
 
 A specification holds the parameters of a prior :math:`p(\theta)` and makes, of a table, the emission
 :math:`p(y \mid k, \theta)` and that prior. Whoever reads a table, warns, draws or forecasts asks it; nothing above this
@@ -38,16 +38,16 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     # What `check_parameters` asks of single parameters, as in scikit-learn.
     _parameter_constraints: ClassVar[dict] = {}
 
-    #: Whether columns hold categories of any type, which come as codes 0, 1, ... of their levels; else numbers.
+    #: True if columns hold categories of any type, which come as codes 0, 1, ... of their levels; else numbers.
     holds_categories: ClassVar[bool] = False
-    #: What a number must be, said where one is `impossible`: "counts are whole numbers >= 0".
+    #: The condition on numbers, said where one is `impossible`: "counts are whole numbers >= 0".
     wanted: ClassVar[str] = ""
     #: The largest number, without its sign, and what is said of larger ones.
     largest: ClassVar[float] = np.inf
     if_larger: ClassVar[str] = ""
-    #: Whether a column that holds one value wherever it is observed can tell no component from another.
+    #: True if a column that holds one value wherever it is observed tells no component from another.
     needs_variation: ClassVar[bool] = False
-    #: Whether `covariances` gives those of columns, over which ellipses can be drawn.
+    #: True if `covariances` gives those of columns, over which ellipses can be drawn.
     has_covariances: ClassVar[bool] = False
 
     def check_parameters(self) -> None:
@@ -57,7 +57,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     # Reading ----------------------------------------------------------------------------------------------------------
 
     def impossible(self, values: np.ndarray) -> np.ndarray:
-        """Which numbers no member of the family can make, boolean of the same shape. Missing ones, NaN, are not asked.
+        """Boolean array of the numbers that no member of the family can make. Missing ones, NaN, are not asked.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     # What is said of a fit --------------------------------------------------------------------------------------------
 
     def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
-        """What a fitted estimator shows besides `parameters_`, by the names of its attributes.
+        """Attributes of a fitted estimator besides `parameters_`, by name.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def expected(self, parameters: Parameters, levels: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """What each column is expected to hold in each component.
+        """Expected value of each column in each component.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         """
 
     def exposure(self, values: np.ndarray) -> np.ndarray | float:
-        """What expected values are multiplied by in each row to be those of its cells, such as the total of shares."""
+        """Factor of each row by which expected values become those of its cells, such as the total of shares."""
         return 1.0
 
     @abstractmethod
@@ -227,7 +227,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     def further_rows(
         self, names: Sequence[str], parameters: Parameters, ends: tuple[Parameters, Parameters] | None
     ) -> list[tuple]:
-        """What reports tell beyond `profiles`: labels, values (n_components,), and ends of intervals or None."""
+        """Rows of reports beyond `profiles`: labels, values (n_components,), and ends of intervals or None."""
         return []
 
     def covariances(self, parameters: Parameters, columns: Sequence[int]) -> np.ndarray:
@@ -238,9 +238,9 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
 class NumericSpecification(EmissionSpecification):
     """Columns of numbers, each with a mean and a deviation in each component."""
 
-    #: Whether `cumulative` gives the distribution of a cell, of which forecasts have intervals.
+    #: True if `cumulative` gives the distribution of a cell, of which forecasts have intervals.
     has_cumulative: ClassVar[bool] = False
-    #: Whether cells are whole numbers.
+    #: True if cells are whole numbers.
     holds_counts: ClassVar[bool] = False
 
     @abstractmethod
@@ -273,13 +273,13 @@ class NumericSpecification(EmissionSpecification):
     ) -> list[Numbers | Probabilities]:
         """Means and deviations, with the intervals that their parameters have."""
         means, deviations = self.means(parameters), self.deviations(parameters)
-        ends = of_deviations = None
+        ends = deviation_ends = None
         if intervals is not None:
             ends = _in_order(*map(self.means, intervals))
             if len(parameters) > 1 and all(parameters.keys() <= each.keys() for each in intervals):
-                of_deviations = _in_order(*map(self.deviations, intervals))
+                deviation_ends = _in_order(*map(self.deviations, intervals))
         return [
-            Numbers(name, means[:, j], deviations[:, j], _of_column(ends, j), _of_column(of_deviations, j))
+            Numbers(name, means[:, j], deviations[:, j], _of_column(ends, j), _of_column(deviation_ends, j))
             for j, name in enumerate(names)
         ]
 
@@ -312,7 +312,7 @@ class ProbabilitySpecification(EmissionSpecification):
     @staticmethod
     @abstractmethod
     def label(name: str) -> str:
-        """What the probability of a column is of."""
+        """The event whose probability a column has."""
 
     def expected(self, parameters: Parameters, levels: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
         """The probabilities, column by column."""
@@ -354,12 +354,12 @@ class CountCells:
         return (values < 0) | (values != np.floor(values))
 
 
-#: What a parameter of a prior says that is hidden itself, and learned from all components.
+#: Value of a parameter of a prior that is hidden itself, and learned from all components.
 HIERARCHICAL = "hierarchical"
 
 
 def is_hierarchical(value: Any) -> bool:
-    """Whether a parameter of a prior says that it is hidden."""
+    """True if a parameter of a prior is hidden itself."""
     return isinstance(value, str) and value == HIERARCHICAL
 
 

@@ -1,4 +1,4 @@
-"""Changes of what a row hides that nothing tells: cells that change places and signs."""
+"""Symmetries of hidden variables: cells that change places and signs, and the likelihood stays as it is."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SignedPermutations:
 
     @property
     def n(self) -> int:
-        """How many changes there are."""
+        """Number of changes."""
         return len(self.blocks[0].places)
 
     @property
@@ -52,7 +52,7 @@ class SignedPermutations:
 
     @cached_property
     def _chosen(self) -> sparse.csr_array:
-        """Which products of two cells of a row each change adds up, with which sign, (n, cells of `_products`)."""
+        """Signs of the products of two cells of a row that each change adds up, (n, cells of `_products`)."""
         parts = []
         for _, places, signs in self.blocks:
             n, width = places.shape
@@ -72,9 +72,9 @@ class SignedPermutations:
         for n_rows, places, _ in self.blocks:
             width = places.shape[1]
             cells = slice(first, first + n_rows * width)
-            of_statistics = statistics[:, cells].reshape(len(statistics), n_rows, width)
-            of_points = points[cells].reshape(n_rows, width, points.shape[1])
-            pairs = np.tensordot(of_statistics, of_points, axes=(1, 0))
+            left = statistics[:, cells].reshape(len(statistics), n_rows, width)
+            right = points[cells].reshape(n_rows, width, points.shape[1])
+            pairs = np.tensordot(left, right, axes=(1, 0))
             parts.append(pairs.transpose(1, 2, 0, 3).reshape(width * width, len(statistics) * points.shape[1]))
             first = cells.stop
         return (self._chosen @ np.concatenate(parts)).reshape(self.n, len(statistics), points.shape[1])
@@ -84,8 +84,8 @@ class SignedPermutations:
         parts, first = [], 0
         for n_rows, places, signs in self.blocks:
             cells = slice(first, first + n_rows * places.shape[1])
-            of_rows = points[cells].reshape(n_rows, places.shape[1], points.shape[1])
-            taken = np.take_along_axis(of_rows, places[which].T[None], axis=1) * signs[which].T
+            rows = points[cells].reshape(n_rows, places.shape[1], points.shape[1])
+            taken = np.take_along_axis(rows, places[which].T[None], axis=1) * signs[which].T
             parts.append(taken.reshape(cells.stop - first, points.shape[1]))
             first = cells.stop
         return np.concatenate(parts)

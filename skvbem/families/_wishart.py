@@ -75,8 +75,8 @@ class Factored:
         (n, d), p = self.mean.shape, len(self.factor)
         ends = np.cumsum([n * d, p * d, p * d * (d - 1) // 2])
         means, pivots, below = np.split(np.arange(ends[-1]), ends[:-1])
-        of_factors = [pivots.reshape(p, d), below.reshape(p, -1)]
-        return means.reshape(n, d), np.concatenate(of_factors, axis=1)
+        factors = [pivots.reshape(p, d), below.reshape(p, -1)]
+        return means.reshape(n, d), np.concatenate(factors, axis=1)
 
     @cached_property
     def row_of(self) -> np.ndarray:
@@ -98,15 +98,15 @@ class Factored:
 
 def wishart_jacobian(cells: Sequence[np.ndarray], at: Factored) -> np.ndarray:
     """Derivatives of natural parameters, whose cells for means, logs, sums and squares these are, (n_cells, n_free)."""
-    of_mean, of_log, total, square = cells
+    norm, log_root, total, square = cells
     means, factors = at.places
     d = means.shape[1]
     derivatives = np.zeros((sum(cell.size for cell in cells), means.size + factors.size))
-    derivatives[of_mean[:, None], means] = -at.mean
+    derivatives[norm[:, None], means] = -at.mean
     for precision, cells_of_factor in enumerate(factors):
         first, _ = at.rows(precision)
         factor = at.factor[precision]
-        derivatives[of_log[precision], cells_of_factor[:d]] = 0.5
+        derivatives[log_root[precision], cells_of_factor[:d]] = 0.5
         moved = np.zeros((len(cells_of_factor), d, d))
         moved[np.arange(len(cells_of_factor)), at.row_of] = first @ factor.T
         products = pack_symmetric(moved + moved.swapaxes(-1, -2))
@@ -129,13 +129,13 @@ def wishart_information(coordinates: Sequence[np.ndarray], at: Factored) -> np.n
         scale = unpack_symmetric(square[precision], d)
         # - d2 of t' C m and + d2 of tr(S C C') / 2
         pull = scale @ at.factor[precision]
-        of_factors = (first @ first.T) * scale[np.ix_(at.row_of, at.row_of)]
+        products = (first @ first.T) * scale[np.ix_(at.row_of, at.row_of)]
         for k in at.means_of(precision):
             drawn = total[k][at.row_of][:, None] * first
             curvature[cells_of_factor[:, None], means[k]] = -drawn
             curvature[means[k][:, None], cells_of_factor] = -drawn.T
             pull = pull - np.outer(total[k], at.mean[k])
-        curvature[cells_of_factor[:, None], cells_of_factor] = of_factors + (second * pull[at.row_of][:, None]).sum(
+        curvature[cells_of_factor[:, None], cells_of_factor] = products + (second * pull[at.row_of][:, None]).sum(
             axis=-1
         )
     return curvature

@@ -38,7 +38,7 @@ EDGE = 0.01
 class ConjugateFamily(ABC):
     """One or many members of a conjugate family, an immutable value with batch axes last."""
 
-    #: What statistics are added to, (n_cells, ...).
+    #: Coordinates to which statistics are added, (n_cells, ...).
     coordinates: np.ndarray
     #: Of hyperparameters that are hidden variables themselves; see `skvbem.families.hierarchical`.
     hyperprior: Hyperprior | None = None
@@ -59,12 +59,12 @@ class ConjugateFamily(ABC):
     @property
     @abstractmethod
     def is_valid(self) -> np.ndarray:
-        """Whether these are hyperparameters of a density, which extrapolated ones may not be; of the batch's shape."""
+        """True where these are hyperparameters of a density, as extrapolated ones may not be; of the batch's shape."""
 
     @property
     @abstractmethod
     def signed(self) -> np.ndarray:
-        """Which statistics may be negative, (n_cells,)."""
+        """Boolean array of the statistics that may be negative, (n_cells,)."""
 
     @abstractmethod
     def log_normalizer(self) -> np.ndarray:
@@ -95,14 +95,14 @@ class ConjugateFamily(ABC):
         return self.natural(self.most_likely(statistics))
 
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
-        """Which components maximum likelihood lets grow without limit, (n_components, ...); None where it never does.
+        """Boolean array of the components whose likelihood has no bound, (n_components, ...); None if none ever has.
 
         Those whose variance in some direction is at its floor, or that stand on no more rows than they have columns.
         """
         return None
 
     def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
-        """Whether statistics leave hidden hyperparameters to their prior, of the shape of the batch."""
+        """True where statistics leave hidden hyperparameters to their prior, of the shape of the batch."""
         return np.zeros(statistics.shape[1:], dtype=bool)
 
     def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
@@ -160,7 +160,7 @@ class ConjugateFamily(ABC):
         """
 
     def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the point of some coordinates can move, and where it stands at the edge of the parameters.
+        """Boolean arrays of the coordinates in which a point can move, and of those at the edge of the parameters.
 
         At an edge is a probability, or a rate, of less than `EDGE` counts: 0 as far as data tell.
 
@@ -179,7 +179,7 @@ class ConjugateFamily(ABC):
     @property
     @abstractmethod
     def probability_shift(self) -> np.ndarray:
-        """What to add to the coordinates for the density with respect to the parameters themselves, (n_cells,).
+        """Shift of the coordinates for the density with respect to the parameters themselves, (n_cells,).
 
         The natural density at shifted coordinates is proportional to the density with respect to the parameters.
         """

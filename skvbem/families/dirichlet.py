@@ -89,7 +89,7 @@ class Dirichlet(ConjugateFamily):
 
     @property
     def is_valid(self) -> np.ndarray:
-        """Whether all concentrations are positive; of the shape of the batch."""
+        """True where all concentrations are positive; of the shape of the batch."""
         return np.asarray((self.concentration > 0).all(axis=0))
 
     @property
@@ -242,15 +242,15 @@ class Dirichlet(ConjugateFamily):
     def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Directions of the log weights of cells, inside of all with counts, in each row against the largest."""
         row_of = self._row_of
-        of_cells = np.zeros((self.n_free_parameters, len(row_of)))
-        of_cells[np.arange(self.n_free_parameters), self._free_cells] = 1.0
+        velocities = np.zeros((self.n_free_parameters, len(row_of)))
+        velocities[np.arange(self.n_free_parameters), self._free_cells] = 1.0
         last = self.row_starts[1:] - 1  # its weight is 1: it grows as all others fall
-        of_cells[:, last] = np.where(row_of[self._free_cells][:, None] == row_of[last], -1.0, 0.0)
+        velocities[:, last] = np.where(row_of[self._free_cells][:, None] == row_of[last], -1.0, 0.0)
         inside = coordinates >= EDGE
         largest = np.zeros(len(row_of), dtype=bool)
         for start, end in zip(self.row_starts[:-1], self.row_starts[1:]):
             largest[start + np.argmax(coordinates[start:end])] = True
-        return of_cells[:, inside & ~largest], of_cells[:, ~inside & ~largest]
+        return velocities[:, inside & ~largest], velocities[:, ~inside & ~largest]
 
     def log_det_information(
         self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray, diagonal: bool = False
@@ -271,7 +271,7 @@ class Dirichlet(ConjugateFamily):
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """What to add to the concentrations: -1 in every cell, but 0 in rows of one cell, which are no parameters."""
+        """Shift of the concentrations: -1 in every cell, but 0 in rows of one cell, which are no parameters."""
         return np.where(self.per_cell(np.diff(self.row_starts)) == 1, 0.0, -1.0)
 
     @property

@@ -70,7 +70,7 @@ class Gamma(FlatFamily):
 
     @property
     def is_valid(self) -> np.ndarray:
-        """Whether all shapes and rates are positive; of the shape of the batch."""
+        """True where all shapes and rates are positive; of the shape of the batch."""
         return np.asarray((self.coordinates > 0).all(axis=0))
 
     @property
@@ -181,7 +181,7 @@ class Gamma(FlatFamily):
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """What to add to the coordinates: -1 to shapes, nothing to rates."""
+        """Shift of the coordinates: -1 for shapes, nothing for rates."""
         return self._flat(*(np.full((self.n_components, self.n_features), x) for x in (-1.0, 0.0)))
 
     @property

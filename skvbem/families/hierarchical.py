@@ -126,7 +126,7 @@ class Hierarchical(ConjugateFamily):
         return self.base + statistics
 
     def statistics_above(self, prior: Any) -> np.ndarray:
-        """What was added to `prior` to give the base."""
+        """Statistics that were added to `prior` to give the base."""
         return self.base.statistics_above(prior)
 
     def _like(self, statistics: np.ndarray) -> np.ndarray:
@@ -139,12 +139,12 @@ class Hierarchical(ConjugateFamily):
 
     @property
     def is_valid(self) -> np.ndarray:
-        """Whether the hyperparameters at their prior means make a density of the base."""
+        """True if the hyperparameters at their prior means make a density of the base."""
         return (self.base + self.hyperprior.prior_statistics).is_valid
 
     @property
     def signed(self) -> np.ndarray:
-        """Which statistics may be negative, (n_cells,)."""
+        """Boolean array of the statistics that may be negative, (n_cells,)."""
         return self.base.signed
 
     def log_normalizer(self) -> np.ndarray:
@@ -166,14 +166,14 @@ class Hierarchical(ConjugateFamily):
         return self.base + statistics
 
     def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
-        """Whether statistics leave hyperparameters to their prior: all are 0, or make no density without them."""
+        """True where statistics leave hyperparameters to their prior: all are 0, or make no density without them."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return ~(np.asarray((self.base + statistics).is_valid) & statistics.any(axis=0))
 
     def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics, those of hyperparameters at their prior means added where there is no density without them."""
-        of_prior = self.hyperprior.prior_statistics.reshape(-1, *(1 for _ in statistics.shape[1:]))
-        return statistics + self.leaves_hyperparameters(statistics) * of_prior
+        hidden = self.hyperprior.prior_statistics.reshape(-1, *(1 for _ in statistics.shape[1:]))
+        return statistics + self.leaves_hyperparameters(statistics) * hidden
 
     def expected_natural(self) -> np.ndarray:
         """Expected natural parameters where the hyperparameters are at their prior means, (n_cells, ...)."""
@@ -196,7 +196,7 @@ class Hierarchical(ConjugateFamily):
         return self.base.natural_of_most_likely(statistics)
 
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
-        """Which components maximum likelihood lets grow without limit: those of the base."""
+        """Boolean array of the components whose likelihood has no bound: those of the base."""
         return self.base.are_spikes(statistics)
 
     def with_exact_zeros(self, point: Any) -> Any:
@@ -239,7 +239,7 @@ class Hierarchical(ConjugateFamily):
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """What coordinates become less, or more, where the density is with respect to the parameters, (n_cells,)."""
+        """Shift of the coordinates for the density with respect to the parameters, (n_cells,)."""
         return self.base.probability_shift
 
     @staticmethod
@@ -304,12 +304,12 @@ def normal_wishart_prior(
     """
     n_precisions = 1 if shared else n_components
 
-    def family(weight: float, dof: float, of_precision: np.ndarray) -> NormalWishart:
+    def family(weight: float, dof: float, scale_of_each: np.ndarray) -> NormalWishart:
         return NormalWishart.from_parameters(
             np.tile(mean, (n_components, 1)),
             np.full(n_components, weight),
             np.full(n_precisions, dof),
-            np.tile(of_precision, (n_precisions, 1, 1)),
+            np.tile(scale_of_each, (n_precisions, 1, 1)),
             shared=shared,
         )
 
@@ -345,12 +345,12 @@ def normal_gamma_prior(
     """
     n_precisions = len(scale.mean if isinstance(scale, HiddenScale) else scale)
 
-    def family(weight: float, dof: float, of_precisions: np.ndarray) -> NormalGamma:
+    def family(weight: float, dof: float, scales: np.ndarray) -> NormalGamma:
         return NormalGamma.from_parameters(
             np.tile(mean, (n_components, 1)),
             np.full((n_components, len(mean)), weight),
             np.full((n_components, n_precisions), dof),
-            np.tile(of_precisions, (n_components, 1)),
+            np.tile(scales, (n_components, 1)),
         )
 
     no_width = family(0.0, 0.0, np.zeros(n_precisions))
@@ -377,7 +377,7 @@ def _weight_of_means(prior: HiddenMeanPrecision, power: float, loading: np.ndarr
 def _gamma_hyperprior(groups: Sequence[tuple]) -> GammaHyperprior:
     """One hyperprior of groups of Gamma variables; loadings of few cells are dense, which is faster."""
     shape, rate, power = (np.concatenate(parts) for parts in list(zip(*groups))[:3])
-    loadings = vstack([of_group for *_, of_group in groups], format="csr")
+    loadings = vstack([loading for *_, loading in groups], format="csr")
     dense = np.prod(loadings.shape) <= _MAX_DENSE
     return GammaHyperprior(shape, rate, power, loadings.toarray() if dense else loadings)
 
@@ -432,8 +432,8 @@ def hidden_rate_prior(
     places = np.broadcast_to(np.arange(d), cells.shape).ravel(), cells.ravel()
     loadings = csr_array((np.ones(cells.size), places), (d, len(base.coordinates)))
     constant = -float(Gamma.from_parameters(every, np.ones((n_components, d))).log_normalizer())
-    of_columns = np.full(d, hyper_shape)
-    return Hierarchical(base, GammaHyperprior(of_columns, of_columns / mean, n_components * shape, loadings, constant))
+    shapes = np.full(d, hyper_shape)
+    return Hierarchical(base, GammaHyperprior(shapes, shapes / mean, n_components * shape, loadings, constant))
 
 
 def with_learned_precisions(
@@ -456,10 +456,10 @@ def with_learned_precisions(
     if block_of is None:
         block_of = np.zeros(prior.n_precisions, dtype=int)
     block, regressor = np.nonzero(learned)
-    of_diagonal = prior.precision_cells[:, diagonal_places(prior.n_regressors)]
+    diagonal_cells = prior.precision_cells[:, diagonal_places(prior.n_regressors)]
     which, matrix = np.nonzero(block[:, None] == block_of)
     sums = csr_array(
-        (np.ones(len(which)), (which, of_diagonal[matrix, regressor[which]])), (len(block), len(prior.coordinates))
+        (np.ones(len(which)), (which, diagonal_cells[matrix, regressor[which]])), (len(block), len(prior.coordinates))
     )
     power = np.bincount(block_of[prior.precision_of], minlength=len(learned))[block] / 2
     return _with_gammas(prior, GammaHyperprior(np.full(len(block), shape), np.full(len(block), rate), power, sums))
@@ -502,11 +502,11 @@ def _with_gammas(prior: Regression | Hierarchical, hyperprior: GammaHyperprior) 
         assert isinstance(prior.hyperprior, GammaHyperprior)
         groups = [prior.hyperprior, hyperprior]
     shape, rate, power = (np.concatenate([getattr(x, name) for x in groups]) for name in ("shape", "rate", "power"))
-    of_all = vstack([csr_array(x.loadings) for x in groups], format="csr")
-    of_ones = of_all.sum(axis=0)
-    known = np.where(of_ones > 0, 0.0, regression.coordinates)
-    constant = -float(replace(regression, coordinates=known + of_ones).log_normalizer())
-    loadings = of_all.toarray() if np.prod(of_all.shape) <= _MAX_DENSE_OF_REGRESSIONS else of_all
+    joined = vstack([csr_array(x.loadings) for x in groups], format="csr")
+    at_ones = joined.sum(axis=0)
+    known = np.where(at_ones > 0, 0.0, regression.coordinates)
+    constant = -float(replace(regression, coordinates=known + at_ones).log_normalizer())
+    loadings = joined.toarray() if np.prod(joined.shape) <= _MAX_DENSE_OF_REGRESSIONS else joined
     together = GammaHyperprior(shape, rate, power, loadings, constant)
     return Hierarchical(replace(regression, coordinates=known), together)
 

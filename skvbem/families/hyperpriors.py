@@ -113,7 +113,7 @@ class GammaHyperprior(Hyperprior):
 
     @cached_property
     def _below(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Where the cells of each rate begin, these, how often they count, and shapes of q(nu)."""
+        """Offsets of the cells of each rate, these cells, their loadings, and shapes of q(nu)."""
         loadings = csr_array(self.loadings)
         starts, cells = (np.asarray(x, dtype=np.int32) for x in (loadings.indptr, loadings.indices))
         return starts, cells, np.asarray(loadings.data, dtype=float), self.shape + self.power
@@ -150,9 +150,9 @@ class GammaHyperprior(Hyperprior):
         return self._by_cell @ (self.shape / self.rate)
 
     @staticmethod
-    def _like(of_groups: np.ndarray, natural: np.ndarray) -> np.ndarray:
+    def _like(values: np.ndarray, natural: np.ndarray) -> np.ndarray:
         """An array by group with as many axes as natural parameters have."""
-        return of_groups.reshape(-1, *(1 for _ in natural.shape[1:]))
+        return values.reshape(-1, *(1 for _ in natural.shape[1:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +198,8 @@ class WishartHyperprior(Hyperprior):
         """The covariance of scores under the Wishart posterior of the inverse scale, (n_free, n_free)."""
         # a score is tr(S B) with S symmetric, and Cov(tr(S B), tr(S' B)) = 2 n tr(V S V S') where B ~ W(n, V)
         d, inverse = len(self.scale), np.linalg.inv(self._factor(natural))
-        of_cells = jacobian[self.squares].sum(axis=0)
-        turned = pack_symmetric(inverse @ unpack_symmetric((of_cells / pairings(d)[:, None]).T, d) @ inverse.T)
+        by_cell = jacobian[self.squares].sum(axis=0)
+        turned = pack_symmetric(inverse @ unpack_symmetric((by_cell / pairings(d)[:, None]).T, d) @ inverse.T)
         by_deviation = turned * np.sqrt(2 * self._posterior_dof * pairings(d))
         return by_deviation @ by_deviation.T
 
@@ -269,9 +269,9 @@ class BlockHyperpriors(Hyperprior):
         """Expected statistics of all blocks under q(nu), and the sum of their ln Z, nats."""
         statistics, log_z = np.zeros(natural.shape), np.zeros(natural.shape[1:])
         for cells, hyperprior in self.blocks:
-            of_cells, of_block = hyperprior.expect(natural[cells])
-            statistics[cells] += of_cells
-            log_z = log_z + of_block
+            expected, block_log_z = hyperprior.expect(natural[cells])
+            statistics[cells] += expected
+            log_z = log_z + block_log_z
         return statistics, log_z
 
     def score_covariance(self, natural: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
@@ -303,5 +303,5 @@ class BlockHyperpriors(Hyperprior):
 
 
 def floor_of_scales(total_weight: Any) -> Any:
-    """What hidden scales of data with these total weights have at least, as shares of the variance of the data."""
+    """Floors under hidden scales of data with these total weights, as shares of the variance of the data."""
     return np.minimum(_FLOOR_OF_ROW * total_weight, _HIGHEST_FLOOR)

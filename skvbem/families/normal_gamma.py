@@ -43,7 +43,7 @@ class NormalPoint(NamedTuple):
     precision: np.ndarray
 
     def at_floor(self) -> np.ndarray:
-        """Which precisions a floor of the variance has stopped in some direction, (n_precisions,)."""
+        """Boolean array of the precisions that a floor of the variance stopped in some direction, (n_precisions,)."""
         largest = np.linalg.eigvalsh(self.precision)[:, -1] if self.precision.ndim == 3 else self.precision.max(axis=1)
         return largest > _NEARLY / VARIANCE_FLOOR
 
@@ -106,7 +106,7 @@ class NormalGamma(FlatFamily):
 
     @property
     def is_valid(self) -> np.ndarray:
-        """Whether all weights, degrees of freedom and scales are positive; of the shape of the batch."""
+        """True where all weights, degrees of freedom and scales are positive; of the shape of the batch."""
         kappa, dof, _, _ = self._split(self.coordinates)
         positive = (kappa > 0).all(axis=(0, 1)) & (dof > 0).all(axis=(0, 1))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -115,8 +115,8 @@ class NormalGamma(FlatFamily):
     @property
     def signed(self) -> np.ndarray:
         """Sums may be negative; the least squares depend on them."""
-        of_component = np.repeat([False, True], self.n_features + self.n_precisions)
-        return np.tile(of_component, self.n_components)
+        signs = np.repeat([False, True], self.n_features + self.n_precisions)
+        return np.tile(signs, self.n_components)
 
     @property
     def mean_precision(self) -> np.ndarray:
@@ -143,8 +143,8 @@ class NormalGamma(FlatFamily):
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over components and features."""
         (kappa, dof, _, _), scale = self._split(self.coordinates), self.scale
-        of_precisions = log_gamma(dof / 2) - dof / 2 * (np.log(np.pi) + np.log(scale))
-        return of_precisions.sum(axis=(0, 1)) + 0.5 * (_LOG_2PI - np.log(kappa)).sum(axis=(0, 1))
+        precision_logs = log_gamma(dof / 2) - dof / 2 * (np.log(np.pi) + np.log(scale))
+        return precision_logs.sum(axis=(0, 1)) + 0.5 * (_LOG_2PI - np.log(kappa)).sum(axis=(0, 1))
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats."""
@@ -153,12 +153,12 @@ class NormalGamma(FlatFamily):
         n_mean, n, total, square = self._split(statistics)
         about_mean = total - n_mean * mean
         added = square - self._shared(mean * (2 * total - n_mean * mean) + about_mean**2 / (kappa + n_mean))
-        of_precisions = (
+        precision_logs = (
             log_rising(dof / 2, n / 2)
             - n / 2 * (np.log(np.pi) + np.log(scale))
             - (dof + n) / 2 * np.log1p(added / scale)
         )
-        return of_precisions.sum(axis=(0, 1)) - 0.5 * np.log1p(n_mean / kappa).sum(axis=(0, 1))
+        return precision_logs.sum(axis=(0, 1)) - 0.5 * np.log1p(n_mean / kappa).sum(axis=(0, 1))
 
     def expected_natural(self) -> np.ndarray:
         """Expectations of the natural parameters, of the shape of the coordinates."""
@@ -166,14 +166,14 @@ class NormalGamma(FlatFamily):
         mean = total / kappa
         scale = square - self._shared(mean * total)
         precision = dof / scale
-        of_log = 0.5 * (digamma(dof / 2) - np.log(scale) - np.log(np.pi))
-        return self._join(-0.5 * (precision * mean**2 + 1 / kappa), of_log, precision * mean, -0.5 * precision)
+        log_root = 0.5 * (digamma(dof / 2) - np.log(scale) - np.log(np.pi))
+        return self._join(-0.5 * (precision * mean**2 + 1 / kappa), log_root, precision * mean, -0.5 * precision)
 
     def natural(self, point: NormalPoint) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
         mean, precision = point
-        of_log = 0.5 * (np.log(precision) - _LOG_2PI)
-        return self._join(-0.5 * precision * mean**2, of_log, precision * mean, -0.5 * precision)
+        log_root = 0.5 * (np.log(precision) - _LOG_2PI)
+        return self._join(-0.5 * precision * mean**2, log_root, precision * mean, -0.5 * precision)
 
     def mode(self, basis: str = "natural") -> NormalPoint:
         """The point of highest density with respect to the natural measure, or to means and precisions.
@@ -205,7 +205,7 @@ class NormalGamma(FlatFamily):
         return NormalPoint(mean, 1 / np.maximum(variance, VARIANCE_FLOOR))
 
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray:
-        """Which components have a variance at its floor, or no more rows than columns, (n_components, ...)."""
+        """True where components have a variance at its floor, or no more rows than columns, (n_components, ...)."""
         precision = self.most_likely(statistics).precision.max(axis=1)
         return (precision > _NEARLY / VARIANCE_FLOOR) | (self._split(statistics)[0].min(axis=1) <= self.n_features)
 
@@ -234,13 +234,13 @@ class NormalGamma(FlatFamily):
 
     def jacobian(self, point: NormalPoint) -> np.ndarray:
         r"""Derivatives of :math:`-\tfrac12 m^2, \tfrac12\rho, e^{\rho/2} m, -\tfrac12 e^\rho` by means m and by rho."""
-        of_mean, of_log, total, square = self._places(self.coordinates)
+        norm, log_root, total, square = self._places(self.coordinates)
         means, logs = self._free_places
         root, which = np.sqrt(point.precision), self._precision_of
         mean = root[:, which] * point.mean
         derivatives = np.zeros((len(self.coordinates), self.n_free_parameters))
-        derivatives[of_mean, means] = -mean
-        derivatives[of_log, logs] = 0.5
+        derivatives[norm, means] = -mean
+        derivatives[log_root, logs] = 0.5
         derivatives[total, means] = root[:, which]
         derivatives[total, logs[:, which]] = 0.5 * root[:, which] * mean
         derivatives[square, logs] = -0.5 * point.precision
@@ -255,8 +255,8 @@ class NormalGamma(FlatFamily):
         curvature = np.zeros((self.n_free_parameters,) * 2)
         curvature[means, means] = kappa
         curvature[means, logs[:, which]] = curvature[logs[:, which], means] = -drawn
-        of_logs = self._shared(0.5 * drawn * root[:, which] * point.mean)
-        curvature[logs, logs] = 0.5 * square * point.precision - of_logs
+        log_curvature = self._shared(0.5 * drawn * root[:, which] * point.mean)
+        curvature[logs, logs] = 0.5 * square * point.precision - log_curvature
         return principal_submatrix(curvature, free)
 
     @property
@@ -266,7 +266,7 @@ class NormalGamma(FlatFamily):
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """What to add to the coordinates: to degrees of freedom the number of means on a precision, less 2."""
+        """Shift of the coordinates: of degrees of freedom by the number of means on a precision, less 2."""
         shift = np.zeros(len(self.coordinates))
         shift[self._places(self.coordinates)[1]] = self.n_features // self.n_precisions - 2
         return shift
@@ -282,7 +282,7 @@ class NormalGamma(FlatFamily):
 
     @property
     def _precision_of(self) -> np.ndarray:
-        """Which precision of its component each mean stands on."""
+        """Precision of its component that each mean stands on."""
         return np.arange(self.n_features) * (self.n_precisions == self.n_features)
 
     def _log_natural_measure(self, point: NormalPoint) -> np.ndarray:
@@ -299,10 +299,10 @@ class NormalGamma(FlatFamily):
         cells = np.concatenate(parts, axis=1)
         return cells.reshape(-1, *cells.shape[2:])
 
-    def _shared(self, of_features: np.ndarray) -> np.ndarray:
-        return _shared(of_features, self.n_precisions)
+    def _shared(self, features: np.ndarray) -> np.ndarray:
+        return _shared(features, self.n_precisions)
 
 
-def _shared(of_features: np.ndarray, n_precisions: int) -> np.ndarray:
+def _shared(features: np.ndarray, n_precisions: int) -> np.ndarray:
     """Sums over the features that share a precision, (n_components, n_precisions, ...)."""
-    return of_features if of_features.shape[1] == n_precisions else of_features.sum(axis=1, keepdims=True)
+    return features if features.shape[1] == n_precisions else features.sum(axis=1, keepdims=True)

@@ -112,8 +112,8 @@ class NormalWishart(FlatFamily):
     def n_components(self) -> int:
         """Number of components."""
         d, n_cells = self.n_features, len(self.coordinates)
-        of_precision = 1 + d * (d + 1) // 2
-        return (n_cells - of_precision) // (1 + d) if self.shared else n_cells // (1 + d + of_precision)
+        n_precision_cells = 1 + d * (d + 1) // 2
+        return (n_cells - n_precision_cells) // (1 + d) if self.shared else n_cells // (1 + d + n_precision_cells)
 
     @property
     def n_free_parameters(self) -> int:
@@ -143,7 +143,7 @@ class NormalWishart(FlatFamily):
 
     @property
     def is_valid(self) -> np.ndarray:
-        """Whether weights are positive, degrees of freedom enough and scales definite; of the shape of the batch."""
+        """True where weights are positive, degrees of freedom enough and scales definite; of the shape of the batch."""
         if self._is_small:
             return self._expected[2].copy()
         kappa, dof, _, _ = self._split(self.coordinates)
@@ -155,11 +155,12 @@ class NormalWishart(FlatFamily):
     def signed(self) -> np.ndarray:
         """Sums and products may be negative."""
         d = self.n_features
-        of_mean, of_precision = np.arange(1 + d) > 0, np.arange(1 + d * (d + 1) // 2) > 0
+        means, precisions = np.arange(1 + d) > 0, np.arange(1 + d * (d + 1) // 2) > 0
         if self.shared:
-            return np.concatenate([np.tile(of_mean, self.n_components), of_precision])
+            return np.concatenate([np.tile(means, self.n_components), precisions])
         return np.tile(
-            np.concatenate([of_mean[:1], of_precision[:1], of_mean[1:], of_precision[1:]]), self.n_components
+            np.concatenate([means[:1], precisions[:1], means[1:], precisions[1:]]),
+            self.n_components,
         )
 
     def log_normalizer(self) -> np.ndarray:
@@ -167,8 +168,8 @@ class NormalWishart(FlatFamily):
         if self._is_small:
             return self._expected[1].copy()
         (kappa, dof, _, _), d = self._moments, self.n_features
-        of_precisions = self._log_gamma(dof) - dof / 2 * (d * np.log(np.pi) + self._log_det_scale)
-        return of_precisions.sum(axis=-1) + d / 2 * (_LOG_2PI - np.log(kappa)).sum(axis=-1)
+        precision_logs = self._log_gamma(dof) - dof / 2 * (d * np.log(np.pi) + self._log_det_scale)
+        return precision_logs.sum(axis=-1) + d / 2 * (_LOG_2PI - np.log(kappa)).sum(axis=-1)
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats; NaN where either is not the normalizer of a density."""
@@ -186,8 +187,8 @@ class NormalWishart(FlatFamily):
         added = unpack_symmetric(square, d) - _shared(crossed, self.shared, axis=-3)
         growth = log_det_one_plus(self._inverse_factor @ added @ self._inverse_factor.swapaxes(-1, -2))
         lifted = log_rising((dof[..., None] - np.arange(d)) / 2, n[..., None] / 2).sum(axis=-1)
-        of_precisions = lifted - n / 2 * (d * np.log(np.pi) + self._log_det_scale) - (dof + n) / 2 * growth
-        return of_precisions.sum(axis=-1) - d / 2 * np.log1p(n_mean / kappa).sum(axis=-1)
+        precision_logs = lifted - n / 2 * (d * np.log(np.pi) + self._log_det_scale) - (dof + n) / 2 * growth
+        return precision_logs.sum(axis=-1) - d / 2 * np.log1p(n_mean / kappa).sum(axis=-1)
 
     def expected_natural(self) -> np.ndarray:
         """Expectations of the natural parameters, of the shape of the coordinates."""
@@ -196,17 +197,17 @@ class NormalWishart(FlatFamily):
         kappa, _, mean, _ = self._moments
         precision, d = self._expected_precision, self.n_features
         weighted = (precision @ mean[..., None])[..., 0]
-        of_mean = -0.5 * ((weighted * mean).sum(axis=-1) + d / kappa)
-        of_log = 0.5 * (self._expected_log_det - d * _LOG_2PI)
-        return _joined(self.shared, of_mean, of_log, weighted, -0.5 * pairings(d) * pack_symmetric(precision))
+        norm = -0.5 * ((weighted * mean).sum(axis=-1) + d / kappa)
+        log_root = 0.5 * (self._expected_log_det - d * _LOG_2PI)
+        return _joined(self.shared, norm, log_root, weighted, -0.5 * pairings(d) * pack_symmetric(precision))
 
     def natural(self, point: NormalPoint) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
         mean, precision = _lead(point)
         weighted, d = (precision @ mean[..., None])[..., 0], self.n_features
-        of_log = np.log(np.diagonal(safe_cholesky(precision), axis1=-2, axis2=-1)).sum(axis=-1) - d / 2 * _LOG_2PI
-        of_mean = -0.5 * (weighted * mean).sum(axis=-1)
-        return _joined(self.shared, of_mean, of_log, weighted, -0.5 * pairings(d) * pack_symmetric(precision))
+        log_root = np.log(np.diagonal(safe_cholesky(precision), axis1=-2, axis2=-1)).sum(axis=-1) - d / 2 * _LOG_2PI
+        norm = -0.5 * (weighted * mean).sum(axis=-1)
+        return _joined(self.shared, norm, log_root, weighted, -0.5 * pairings(d) * pack_symmetric(precision))
 
     def mode(self, basis: str = "natural") -> NormalPoint:
         """The point of highest density with respect to the natural measure, or to means and precisions.
@@ -260,7 +261,7 @@ class NormalWishart(FlatFamily):
         return natural.reshape(statistics.shape), bool(sure.all())
 
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray:
-        """Which components have a variance at its floor, or no more rows than columns, (n_components, ...).
+        """True where components have a variance at its floor, or no more rows than columns, (n_components, ...).
 
         With one precision for all it is all of them or none.
         """
@@ -296,10 +297,10 @@ class NormalWishart(FlatFamily):
         noise = first_axes_last(rng.standard_normal((*mean.shape[-2:], *dof.shape[:-1])), 2)
         turned = (half.swapaxes(-1, -2) @ mean[..., None])[..., 0] + noise / np.sqrt(kappa)[..., None]
         log_pivots = np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(axis=-1)
-        of_log = log_pivots - 0.5 * (self._log_det_scale + d * _LOG_2PI)
+        log_root = log_pivots - 0.5 * (self._log_det_scale + d * _LOG_2PI)
         square = -0.5 * pairings(d) * pack_symmetric(half @ half.swapaxes(-1, -2))
         weighted = (half @ turned[..., None])[..., 0]
-        return _joined(self.shared, -0.5 * (turned * turned).sum(axis=-1), of_log, weighted, square)
+        return _joined(self.shared, -0.5 * (turned * turned).sum(axis=-1), log_root, weighted, square)
 
     def to_unconstrained(self, point: NormalPoint) -> np.ndarray:
         r"""Coordinates in which the natural measure is volume, (n_free_parameters, ...).
@@ -324,14 +325,14 @@ class NormalWishart(FlatFamily):
         d, n_means = self.n_features, self.n_components
         n_precisions = 1 if self.shared else n_means
         flat = first_axes_last(free)
-        of_means, of_pivots, below = np.split(flat, [n_means * d, (n_means + n_precisions) * d], axis=-1)
+        means, log_pivots, below = np.split(flat, [n_means * d, (n_means + n_precisions) * d], axis=-1)
         batch = flat.shape[:-1]
         factor = np.zeros((*batch, n_precisions, d, d))
         factor[..., np.arange(d), np.arange(d)] = 1.0
         rows, columns = np.tril_indices(d, -1)
         factor[..., rows, columns] = below.reshape(*batch, n_precisions, -1)
-        factor *= np.exp(of_pivots.reshape(*batch, n_precisions, d) / 2)[..., None]
-        turned = of_means.reshape(*batch, n_means, d, 1)
+        factor *= np.exp(log_pivots.reshape(*batch, n_precisions, d) / 2)[..., None]
+        turned = means.reshape(*batch, n_means, d, 1)
         mean = np.linalg.solve(np.broadcast_to(factor.swapaxes(-1, -2), (*batch, n_means, d, d)), turned)[..., 0]
         return _trail(mean, factor @ factor.swapaxes(-1, -2))
 
@@ -357,7 +358,7 @@ class NormalWishart(FlatFamily):
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """What to add to the coordinates: to degrees of freedom the number of means on a precision, less d + 1."""
+        """Shift of the coordinates: of degrees of freedom by the number of means on a precision, less d + 1."""
         shift = np.zeros(len(self.coordinates))
         means = self.n_components if self.shared else 1
         shift[self._split(np.arange(len(shift)))[1]] = means - self.n_features - 1
@@ -425,27 +426,27 @@ class NormalWishart(FlatFamily):
         """Mean precisions, degrees of freedom, sums and packed squares of flat cells, batch axes first."""
         cells, d = cells.T if cells.ndim < 3 else first_axes_last(cells), self.n_features
         if self.shared:
-            of_means = cells[..., : -1 - d * (d + 1) // 2].reshape(*cells.shape[:-1], -1, 1 + d)
-            of_precision = cells[..., None, of_means.shape[-2] * (1 + d) :]
-            return [of_means[..., 0], of_precision[..., 0], of_means[..., 1:], of_precision[..., 1:]]
+            mean_cells = cells[..., : -1 - d * (d + 1) // 2].reshape(*cells.shape[:-1], -1, 1 + d)
+            precision_cells = cells[..., None, mean_cells.shape[-2] * (1 + d) :]
+            return [mean_cells[..., 0], precision_cells[..., 0], mean_cells[..., 1:], precision_cells[..., 1:]]
         cells = cells.reshape(*cells.shape[:-1], -1, 2 + d + d * (d + 1) // 2)
         return [cells[..., 0], cells[..., 1], cells[..., 2 : 2 + d], cells[..., 2 + d :]]
 
 
-def _joined(shared: bool, of_mean: np.ndarray, of_log: np.ndarray, total: np.ndarray, square: np.ndarray) -> np.ndarray:
+def _joined(shared: bool, norm: np.ndarray, log_root: np.ndarray, total: np.ndarray, square: np.ndarray) -> np.ndarray:
     """The coordinates of Normal-Wishart distributions as flat cells, batch axes last."""
-    batch = of_mean.shape[:-1]
+    batch = norm.shape[:-1]
     if shared:
-        of_means = np.concatenate([of_mean[..., None], total], axis=-1).reshape(*batch, -1)
-        flat = np.concatenate([of_means, of_log, square[..., 0, :]], axis=-1)
+        mean_cells = np.concatenate([norm[..., None], total], axis=-1).reshape(*batch, -1)
+        flat = np.concatenate([mean_cells, log_root, square[..., 0, :]], axis=-1)
     else:
-        flat = np.concatenate([of_mean[..., None], of_log[..., None], total, square], axis=-1).reshape(*batch, -1)
+        flat = np.concatenate([norm[..., None], log_root[..., None], total, square], axis=-1).reshape(*batch, -1)
     return flat.T if flat.ndim < 3 else last_axes_first(flat)
 
 
-def _shared(of_means: np.ndarray, shared: bool, axis: int) -> np.ndarray:
+def _shared(values: np.ndarray, shared: bool, axis: int) -> np.ndarray:
     """Sums over the means that share a precision."""
-    return of_means.sum(axis=axis, keepdims=True) if shared else of_means
+    return values.sum(axis=axis, keepdims=True) if shared else values
 
 
 def _as_lanes(cells: np.ndarray) -> np.ndarray:

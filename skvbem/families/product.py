@@ -46,12 +46,12 @@ class Product(ConjugateFamily):
 
     def __add__(self, statistics: np.ndarray) -> Self:
         added = zip(self.blocks, self.split(statistics))
-        return type(self)(tuple(block + of_block for block, of_block in added), self.n_cells)
+        return type(self)(tuple(block + cells for block, cells in added), self.n_cells)
 
     def ending_with(self, last: ConjugateFamily, statistics: np.ndarray) -> Self:
         """The product with statistics (n_cells, ...) added, of which it is known what the last block becomes."""
         added = zip(self.blocks[:-1], self.split(statistics))
-        return type(self)((*(block + of_block for block, of_block in added), last), self.n_cells)
+        return type(self)((*(block + cells for block, cells in added), last), self.n_cells)
 
     def statistics_above(self, prior: Self) -> np.ndarray:
         """The sufficient statistics that were added to `prior`, (n_cells, ...)."""
@@ -74,7 +74,7 @@ class Product(ConjugateFamily):
         return BlockHyperpriors(parts, ends[-1]) if parts else None
 
     def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
-        """Whether statistics leave hidden hyperparameters of some block to their prior, of the shape of the batch."""
+        """True where statistics leave hyperparameters of some block to their prior, of the shape of the batch."""
         parts = zip(self.blocks, self.split(statistics))
         return np.any([block.leaves_hyperparameters(u) for block, u in parts], axis=0)
 
@@ -95,12 +95,12 @@ class Product(ConjugateFamily):
 
     @property
     def is_valid(self) -> np.ndarray:
-        """Whether all blocks are valid; of the shape of the batch."""
+        """True where all blocks are valid; of the shape of the batch."""
         return np.all([block.is_valid for block in self.blocks], axis=0)
 
     @property
     def signed(self) -> np.ndarray:
-        """Which statistics may be negative."""
+        """Boolean array of the statistics that may be negative."""
         return np.concatenate([block.signed for block in self.blocks])
 
     def log_normalizer(self) -> np.ndarray:
@@ -115,7 +115,7 @@ class Product(ConjugateFamily):
     def log_normalizer_gain(self, posterior: Self, added: np.ndarray) -> np.ndarray:
         """A(posterior) - A(self), nats, summed over blocks."""
         parts = zip(self.blocks, posterior.blocks, self.split(added))
-        return np.sum([block.log_normalizer_gain(of_posterior, u) for block, of_posterior, u in parts], axis=0)
+        return np.sum([block.log_normalizer_gain(block_posterior, u) for block, block_posterior, u in parts], axis=0)
 
     def expected_natural(self) -> np.ndarray:
         """Expected natural parameters, (n_cells, ...)."""
@@ -139,7 +139,7 @@ class Product(ConjugateFamily):
         return np.concatenate([block.natural_of_most_likely(u) for block, u in parts])
 
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
-        """Which components maximum likelihood lets grow without limit in some block."""
+        """Boolean array of the components whose likelihood has no bound in some block."""
         parts = [block.are_spikes(u) for block, u in zip(self.blocks, self.split(statistics))]
         spikes = [each for each in parts if each is not None]
         return np.any(np.broadcast_arrays(*spikes), axis=0) if spikes else None
@@ -181,19 +181,17 @@ class Product(ConjugateFamily):
     def information(self, point: tuple, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
         """Minus the second derivatives of coordinates . natural(point), a diagonal of blocks."""
         parts = zip(self.blocks, point, self.split(coordinates))
-        return principal_submatrix(
-            block_diag(*(block.information(part, of_block) for block, part, of_block in parts)), free
-        )
+        return principal_submatrix(block_diag(*(block.information(part, cells) for block, part, cells in parts)), free)
 
     def directions(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Directions of all blocks, each in its own coordinates."""
-        parts = [block.directions(of_block) for block, of_block in zip(self.blocks, self.split(coordinates))]
+        parts = [block.directions(cells) for block, cells in zip(self.blocks, self.split(coordinates))]
         inside, edge = (block_diag(*(part[k] for part in parts)) for k in (0, 1))
         return inside, edge
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """What to add to the coordinates for densities with respect to the parameters themselves, (n_cells,)."""
+        """Shift of the coordinates for densities with respect to the parameters themselves, (n_cells,)."""
         return np.concatenate([block.probability_shift for block in self.blocks])
 
     @staticmethod

@@ -193,16 +193,16 @@ class Regression(FlatFamily):
 
     @property
     def is_valid(self) -> np.ndarray:
-        """Whether precision matrices are definite, shapes and rates positive; of the shape of the batch."""
+        """True where precision matrices are definite, shapes and rates positive; of the shape of the batch."""
         natural, log_normalizer = self._expected
         return np.asarray(np.isfinite(log_normalizer) & np.isfinite(natural).all(axis=0))
 
     @property
     def signed(self) -> np.ndarray:
         """Products of different regressors, and sums, may be negative."""
-        of_products = np.tile(pairings(self.n_regressors) > 1, self.n_precisions)
-        of_noises = np.zeros(2 * self.n_noises, dtype=bool)
-        return np.concatenate([of_products, np.ones(self.n_rows * self.n_regressors, dtype=bool), of_noises])
+        products = np.tile(pairings(self.n_regressors) > 1, self.n_precisions)
+        noises = np.zeros(2 * self.n_noises, dtype=bool)
+        return np.concatenate([products, np.ones(self.n_rows * self.n_regressors, dtype=bool), noises])
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over rows; NaN where the coordinates are not those of a density."""
@@ -223,9 +223,9 @@ class Regression(FlatFamily):
     def natural(self, point: RegressionPoint) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
         coefficients, rho = batch_first(point)
-        of_rows = self._of_rows(rho)
-        products = self._rows.by_precision(of_rows, coefficients)
-        return natural_cells(products, of_rows[..., None] * coefficients, np.log(rho), rho)
+        row_precision = self._of_rows(rho)
+        products = self._rows.by_precision(row_precision, coefficients)
+        return natural_cells(products, row_precision[..., None] * coefficients, np.log(rho), rho)
 
     def mode(self, basis: str = "natural") -> RegressionPoint:
         """The point of highest density with respect to the natural measure, or to coefficients and precisions.
@@ -257,12 +257,12 @@ class Regression(FlatFamily):
 
     @property
     def noise_of_row(self) -> np.ndarray:
-        """Which noise each row has, (n_rows,), where noises are not known."""
+        """Noise of each row, (n_rows,), where noises are not known."""
         assert self.noise_of is not None
         return self.noise_of
 
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray | None:
-        """Which components have a noise at its floor, (n_components, ...); None if the noise is known."""
+        """True where components have a noise at its floor, (n_components, ...); None if the noise is known."""
         if self.noise_of is None:
             return None
         _, rho = batch_first(self.most_likely(statistics))
@@ -305,15 +305,15 @@ class Regression(FlatFamily):
         """Derivatives of natural parameters by coefficients in units of their noise, and by log precisions."""
         coefficients, rho = batch_first(point)
         packed, sums, counts, squares = self.split(np.arange(len(self.coordinates)))
-        of_rows, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
-        z = of_rows[:, None] * coefficients
+        roots, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
+        z = roots[:, None] * coefficients
         derivatives = np.zeros((len(self.coordinates), self.n_free_parameters))
         matrices = unpack_symmetric(packed, self.n_regressors)[self.precision_of]
         for i in range(self.n_regressors):  # d(-z z^T / 2), both halves, by the i-th coefficient of each row
             derivatives[matrices[:, i], places[:, i, None]] = -z
-        derivatives[sums, places] = of_rows[:, None]
+        derivatives[sums, places] = roots[:, None]
         if self.noise_of is not None:
-            derivatives[sums, logs[self.noise_of][:, None]] = 0.5 * of_rows[:, None] * z
+            derivatives[sums, logs[self.noise_of][:, None]] = 0.5 * roots[:, None] * z
             derivatives[counts, logs] = 0.5
             derivatives[squares, logs] = -0.5 * rho
         return derivatives
@@ -326,19 +326,19 @@ class Regression(FlatFamily):
         products, total, _, square = self.split(coordinates)
         root, (places, logs) = np.sqrt(self._of_rows(rho)), self._free_places
         curvature = np.zeros((self.n_free_parameters,) * 2)
-        of_rows = unpack_symmetric(products, self.n_regressors)[self.precision_of]
-        curvature[places[:, :, None], places[:, None, :]] = of_rows
+        matrices = unpack_symmetric(products, self.n_regressors)[self.precision_of]
+        curvature[places[:, :, None], places[:, None, :]] = matrices
         if self.noise_of is not None:
             drawn = 0.5 * root[:, None] * total
-            of_row = logs[self.noise_of][:, None]
-            curvature[places, of_row] = curvature[of_row, places] = -drawn
-            of_logs = self.by_noise((0.5 * drawn * root[:, None] * coefficients).sum(axis=-1))
-            curvature[logs, logs] = 0.5 * square * rho - of_logs
+            row_logs = logs[self.noise_of][:, None]
+            curvature[places, row_logs] = curvature[row_logs, places] = -drawn
+            log_curvature = self.by_noise((0.5 * drawn * root[:, None] * coefficients).sum(axis=-1))
+            curvature[logs, logs] = 0.5 * square * rho - log_curvature
         return principal_submatrix(curvature, free)
 
     @property
     def probability_shift(self) -> np.ndarray:
-        """What to add to the coordinates: to a count the number of coefficients that stand on its noise, less 2."""
+        """Shift of the coordinates: of a count by the number of coefficients that stand on its noise, less 2."""
         shift = np.zeros(len(self.coordinates))
         shift[self.split(np.arange(len(shift)))[2]] = self._rows.n_coefficients - 2
         return shift
@@ -407,14 +407,14 @@ class Regression(FlatFamily):
     def _free_places(self) -> tuple[np.ndarray, np.ndarray]:
         """Unconstrained coordinates of coefficients (n_rows, D), and of log precisions (n_noises,)."""
         places = np.arange(self.n_free_parameters)
-        of_coefficients, logs = np.split(places, [self.n_rows * self.n_regressors])
-        return of_coefficients.reshape(self.n_rows, -1), logs
+        coefficients, logs = np.split(places, [self.n_rows * self.n_regressors])
+        return coefficients.reshape(self.n_rows, -1), logs
 
-    def by_noise(self, of_rows: np.ndarray) -> np.ndarray:
+    def by_noise(self, rows: np.ndarray) -> np.ndarray:
         """Sums over the rows (..., n_rows) of each noise, (..., n_noises)."""
         if self.noise_of is None:
-            return of_rows[..., :0]
-        return of_rows if self._rows.has_own_noises else summed_over(of_rows, self.noise_of, self.n_noises)
+            return rows[..., :0]
+        return rows if self._rows.has_own_noises else summed_over(rows, self.noise_of, self.n_noises)
 
     def _of_rows(self, rho: np.ndarray) -> np.ndarray:
         """The precision of the noise of each row, (..., n_rows)."""

@@ -21,7 +21,7 @@ class RegressionPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class RegressionRows:
-    """What all regressions with the same rows share.
+    """Index arrays that all regressions with the same rows share.
 
     Parameters
     ----------
@@ -98,13 +98,13 @@ class RegressionRows:
         leaves of a row mends both, and an error enters the squares no more than in its square.
         """
         d, batch = rows.shape[-1], rows.shape[:-2]
-        of_lanes = [
+        single = [
             np.ascontiguousarray(x if x.shape[:-n] == batch else np.broadcast_to(x, (*batch, *x.shape[-n:])))
             for x, n in ((matrices, 3), (inverses, 3), (rows, 2))
         ]
-        of_lanes = [x.reshape(-1, *x.shape[len(batch) :]) for x in of_lanes]
-        solutions, squares = np.empty(of_lanes[2].shape), np.empty(of_lanes[2].shape[:2])
-        _regressions.solve(self.precision_of, of_lanes[0], of_lanes[1], of_lanes[2], solutions, squares)
+        single = [x.reshape(-1, *x.shape[len(batch) :]) for x in single]
+        solutions, squares = np.empty(single[2].shape), np.empty(single[2].shape[:2])
+        _regressions.solve(self.precision_of, single[0], single[1], single[2], solutions, squares)
         return solutions.reshape(*batch, -1, d), squares.reshape(*batch, -1)
 
     def products(self, matrices: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -173,7 +173,7 @@ class FactorGaussian(NormalSpecification):
         return float(numbers[0]), float(numbers[1])
 
     def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
-        """How many factors each component has, and where columns come in groups how relevant each is to each group."""
+        """Numbers of factors of components, and precisions of loadings by group where columns come in groups."""
         attributes = {"n_factors_": np.array(emission.numbers(len(parameters["means"])))}
         if self.groups is not None and posterior is not None:
             attributes["relevance_"] = emission.relevance(prior)
@@ -269,9 +269,9 @@ class FactorAnalyzer(Emission):
 
     def with_numbers(self, numbers: Sequence[int]) -> Self:
         """The emission with another number of factors in each component; all the same where these are."""
-        of_each = () if len(set(numbers)) == 1 else tuple(map(int, numbers))
+        by_component = () if len(set(numbers)) == 1 else tuple(map(int, numbers))
         loadings = principal_loadings(self.correlation, int(max(numbers)))
-        return replace(self, loadings=loadings, n_factors_of=of_each)
+        return replace(self, loadings=loadings, n_factors_of=by_component)
 
     def numbers(self, n_components: int) -> tuple[int, ...]:
         """Factors of each of so many components."""
@@ -301,8 +301,8 @@ class FactorAnalyzer(Emission):
         Twice as many as for others: products of matrices take longer with few rows than what leaves the first caches.
         """
         n_regressors = 1 + self.n_factors
-        of_component = 2 * n_regressors + bool(self.has_gaps.any()) * 2 * n_regressors * (n_regressors + 1)
-        return 2 * super().block_rows(n_components * (1 + of_component), n_lanes)
+        width = 2 * n_regressors + bool(self.has_gaps.any()) * 2 * n_regressors * (n_regressors + 1)
+        return 2 * super().block_rows(n_components * (1 + width), n_lanes)
 
     def n_components(self, n_cells: int) -> int:
         """Components of statistics of so many cells."""
@@ -315,20 +315,20 @@ class FactorAnalyzer(Emission):
 
     @cached_property
     def groups(self) -> np.ndarray:
-        """Which group each column is in, (d,)."""
+        """Group of each column, (d,)."""
         return np.array(self.group_of or (0,) * self.n_columns)
 
     @cached_property
     def matrices(self) -> MatricesOfColumns:
-        """Which matrix of its component each column has."""
+        """Matrix of its component that each column has."""
         return MatricesOfColumns(self.groups, self.has_gaps)
 
     def in_use(self, n_components: int) -> np.ndarray:
-        """Which regressors each component has, (n_components, 1 + q): the constant, and its factors."""
+        """Boolean array of the regressors of each component, (n_components, 1 + q): the constant, and its factors."""
         return np.arange(1 + self.n_factors) <= np.array(self.numbers(n_components))[:, None]
 
     def layout(self, n_components: int) -> Regression:
-        """Which rows of coefficients share matrices and noises, for so many components; of no density."""
+        """Regression of so many components, whose rows share matrices and noises; its coordinates are of no density."""
         if n_components not in self._layouts:
             self._layouts[n_components] = self._laid_out(n_components)
         return self._layouts[n_components]
@@ -339,10 +339,10 @@ class FactorAnalyzer(Emission):
 
     def _laid_out(self, n_components: int) -> Regression:
         d, n_matrices, k = self.n_columns, len(self.matrices.groups), np.arange(n_components)[:, None]
-        of_column = np.zeros(d, dtype=int) if self.spherical else np.arange(d)
-        n_noises = int(of_column.max()) + 1
+        noise_of_column = np.zeros(d, dtype=int) if self.spherical else np.arange(d)
+        n_noises = int(noise_of_column.max()) + 1
         precision_of = (n_matrices * k + self.matrices.of_columns).ravel()
-        noise_of = (of_column + (0 if self.tied else n_noises * k)) + np.zeros((n_components, 1), dtype=int)
+        noise_of = (noise_of_column + (0 if self.tied else n_noises * k)) + np.zeros((n_components, 1), dtype=int)
         n_regressors = 1 + self.n_factors
         n_all = n_noises if self.tied else n_noises * n_components
         n_cells = n_components * (n_matrices * n_regressors * (n_regressors + 1) // 2 + d * n_regressors) + 2 * n_all
@@ -448,11 +448,11 @@ class FactorAnalyzer(Emission):
         groups = noise_of[:d, None] == np.unique(noise_of[:d])
         first = groups.argmax(axis=0)
         a, rate, squares, n = a[:, None, first], rate[:, None, first], squares @ groups, seen @ groups.astype(float)
-        of_noises = (
+        noise_logs = (
             log_rising(a, n / 2) - (a + n / 2) * np.log1p(squares / (2 * rate)) - n / 2 * np.log(2 * np.pi * rate)
         )
-        of_columns = seen * (0.5 * np.log(share) - np.log(self.unit))
-        return (of_noises.sum(axis=-1) + of_columns.sum(axis=-1)).T
+        column_logs = seen * (0.5 * np.log(share) - np.log(self.unit))
+        return (noise_logs.sum(axis=-1) + column_logs.sum(axis=-1)).T
 
     def sample(self, point: RegressionPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Measurements drawn: factors first, then columns given these."""
@@ -479,7 +479,7 @@ class FactorAnalyzer(Emission):
         return values
 
     def is_conjugate(self, table: FactorTable) -> bool:
-        """Whether nothing is hidden in a row of a known component: where there are no factors."""
+        """True if nothing is hidden in a row of a known component: where there are no factors."""
         return self.n_factors == 0
 
     def seeding_coordinates(self, block: FactorTable) -> np.ndarray:
@@ -507,8 +507,8 @@ class FactorAnalyzer(Emission):
         """The component that each cell of statistics belongs to; -1 where it belongs to all."""
         layout, k = self.layout(n_components), np.arange(n_components)
         n_matrices = layout.precision_cells.size // n_components
-        of_noises = np.full(layout.n_noises, -1) if self.tied else np.repeat(k, layout.n_noises // n_components)
-        parts = [np.repeat(k, n_matrices), np.repeat(k, self.n_columns * layout.n_regressors), of_noises, of_noises]
+        noises = np.full(layout.n_noises, -1) if self.tied else np.repeat(k, layout.n_noises // n_components)
+        parts = [np.repeat(k, n_matrices), np.repeat(k, self.n_columns * layout.n_regressors), noises, noises]
         return np.concatenate(parts)
 
     @property

@@ -86,10 +86,10 @@ class FactorExpansion:
             What is expected at these statistics under this prior.
         """
         members, later = self._members, np.empty(self._members.shape)
-        of_rows = np.ascontiguousarray(self.of_rows.reshape(members.shape))
+        products = np.ascontiguousarray(self.of_rows.reshape(members.shape))
         gain = np.empty(len(members))
-        of_prior, of_rows_after, expected = (np.ascontiguousarray(cells.T) for cells in (given, statistics, natural))
-        _factor_map.further(members, of_rows, *self._of_component, of_prior, of_rows_after, expected, later, gain)
+        prior, after, expected = (np.ascontiguousarray(cells.T) for cells in (given, statistics, natural))
+        _factor_map.further(members, products, *self._of_component, prior, after, expected, later, gain)
         gained = gain.reshape(self.map.shape[:-2]).sum(axis=-1)
         return type(self)(self.layout, later.reshape(self.map.shape), self.gain + gained, self.of_rows)
 
@@ -123,15 +123,15 @@ def common_axes(matrices: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     q = axes.shape[-1]
     if len(sizes) == 1 or q == 1:
         return axes
-    of_turns, weights = np.eye(q), sizes + _OF_PRIOR
-    matrices, by_group = matrices + _OF_PRIOR * of_turns, weights[:, None, None]
+    identity, weights = np.eye(q), sizes + _OF_PRIOR
+    matrices, by_group = matrices + _OF_PRIOR * identity, weights[:, None, None]
 
     def turned(axes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         each = axes.swapaxes(-1, -2)[..., None, :, :] @ matrices @ axes[..., None, :, :]
         squares = np.abs(np.diagonal(each, axis1=-2, axis2=-1))
         return each, squares, (weights[:, None] * np.log(squares)).sum(axis=(-2, -1))
 
-    as_they_are = np.broadcast_to(of_turns, axes.shape)
+    as_they_are = np.broadcast_to(identity, axes.shape)
     nearer = turned(as_they_are)[2] < turned(axes)[2]
     axes, length = np.where(nearer[..., None, None], as_they_are, axes), np.ones(nearer.shape)
     each, squares, value = turned(axes)
@@ -142,12 +142,12 @@ def common_axes(matrices: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         curvature = (by_group * (ratio + 1 / ratio - 2)).sum(axis=-3)
         angle = np.divide(slope, curvature, out=np.zeros_like(slope), where=curvature > 0)
         half = 0.5 * length[..., None, None] * np.clip(angle, -1.0, 1.0)
-        other = axes @ np.linalg.solve(of_turns + half, of_turns - half)  # of Cayley: orthogonal for any angles
-        of_other = turned(other)
+        other = axes @ np.linalg.solve(identity + half, identity - half)  # of Cayley: orthogonal for any angles
+        reached = turned(other)
         # a turn that only rounding tells from the last one is nearer to the end: Newton's steps are, of the last digits
-        falls = of_other[2] < value + _ROUNDING * np.abs(value)
+        falls = reached[2] < value + _ROUNDING * np.abs(value)
         axes = np.where(falls[..., None, None], other, axes)
-        each = np.where(falls[..., None, None, None], of_other[0], each)
-        squares = np.where(falls[..., None, None], of_other[1], squares)
-        value, length = np.where(falls, of_other[2], value), np.where(falls, np.minimum(1.0, 2 * length), length / 4)
+        each = np.where(falls[..., None, None, None], reached[0], each)
+        squares = np.where(falls[..., None, None], reached[1], squares)
+        value, length = np.where(falls, reached[2], value), np.where(falls, np.minimum(1.0, 2 * length), length / 4)
     return axes

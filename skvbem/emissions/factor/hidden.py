@@ -20,7 +20,7 @@ from skvbem.families.hierarchical import regression_of
 from skvbem.families.regression import rotation_tangent
 
 # Least variance of a noise from which a fit starts, as a share of the variance of its column.
-_LEAST_NOISE = 0.05
+_MIN_START_NOISE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,8 @@ class HiddenFactors(Hidden):
     emission: Any
 
     @property
-    def is_counted(self) -> bool:
-        """Whether the numbers of factors are yet to be chosen."""
+    def awaits_n_factors(self) -> bool:
+        """True if the numbers of factors are yet to be chosen."""
         return self.emission.correlation.size > 0
 
     def n_symmetries(self, component: int | None = None) -> int:
@@ -73,9 +73,9 @@ class HiddenFactors(Hidden):
         family, emission = regression_of(prior), self.emission
         k, noise_of = family.n_components, family.noise_of_row
         coefficients = np.tile(np.column_stack([emission.mean, emission.loadings]), (k, 1))
-        noise = np.maximum(1 - (emission.loadings**2).sum(axis=1), _LEAST_NOISE)
-        of_noise = np.bincount(noise_of, np.tile(noise, k)) / np.bincount(noise_of)
-        return prior.natural(RegressionPoint(coefficients, 1 / of_noise))
+        noise = np.maximum(1 - (emission.loadings**2).sum(axis=1), _MIN_START_NOISE)
+        variance = np.bincount(noise_of, np.tile(noise, k)) / np.bincount(noise_of)
+        return prior.natural(RegressionPoint(coefficients, 1 / variance))
 
     def n_redundant_parameters(self, components: np.ndarray) -> int:
         r"""Dimensions of rotations of factors, of factors that are not in use, and of what no covariance has room for.

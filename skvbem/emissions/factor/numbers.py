@@ -51,7 +51,7 @@ class FactorGroup:
         groups, first = [], 0
         for place, part in enumerate(parts_of(emission)):
             after = first + len(part.component_of_cell(n_components))
-            if isinstance(part, FactorAnalyzer) and part.hidden.is_counted:
+            if isinstance(part, FactorAnalyzer) and part.hidden.awaits_n_factors:
                 groups.append(cls(part, place, slice(first, after)))
             first = after
         return groups

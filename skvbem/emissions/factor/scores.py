@@ -1,4 +1,4 @@
-"""What is asked of one factor analyzer beyond an emission: factors of rows, variances of cells."""
+"""Answers of one factor analyzer beyond those of an emission: factors of rows, variances of cells."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def variances_of(
     else:
         loadings, noise = posterior.mean[:, 1:], mean_noise(posterior)[noise_of]
         regressors = np.column_stack([np.ones(len(means)), means])
-        of_columns = posterior.covariance[posterior.precision_of]
-        times = 1 + np.einsum("jab,na,nb->nj", of_columns, regressors, regressors)
-        times += np.einsum("jab,nab->nj", of_columns[:, 1:, 1:], covariances)
+        column_covariance = posterior.covariance[posterior.precision_of]
+        times = 1 + np.einsum("jab,na,nb->nj", column_covariance, regressors, regressors)
+        times += np.einsum("jab,nab->nj", column_covariance[:, 1:, 1:], covariances)
     return emission.unit**2 * (noise * times + np.einsum("ja,nab,jb->nj", loadings, covariances, loadings))
 
 
@@ -56,5 +56,5 @@ def point_of(emission: FactorAnalyzer, parameters: Mapping[str, np.ndarray]) -> 
     first = (parameters["means"] - emission.origin) / emission.unit
     coefficients = np.concatenate([first[..., None], parameters["loadings"] / emission.unit[:, None]], axis=-1)
     noise = (np.broadcast_to(parameters["noise_variances"], first.shape) / emission.unit**2).ravel()
-    of_noise = np.bincount(noise_of, noise) / np.bincount(noise_of)
-    return RegressionPoint(coefficients.reshape(-1, coefficients.shape[-1]), 1 / of_noise)
+    variance = np.bincount(noise_of, noise) / np.bincount(noise_of)
+    return RegressionPoint(coefficients.reshape(-1, coefficients.shape[-1]), 1 / variance)

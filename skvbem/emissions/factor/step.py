@@ -32,7 +32,7 @@ from skvbem.families.parallel_generator import ParallelGenerator
 
 
 class PatternFactors(NamedTuple):
-    """What rows with the same cells observed share, by lane and component (members), packed, patterns last.
+    """Moments of factors that rows with the same cells observed share, by lane and component, packed, patterns last.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ class PatternFactors(NamedTuple):
 
     def at(self, packed: np.ndarray, row: int) -> np.ndarray:
         """Symmetric matrices (n_members, q, q) of the pattern that a row has."""
-        of_pattern = packed[..., self.pattern[row] if len(self.pattern) else 0]
-        return unpack_symmetric(of_pattern, int(np.sqrt(2 * of_pattern.shape[-1])))
+        cells = packed[..., self.pattern[row] if len(self.pattern) else 0]
+        return unpack_symmetric(cells, int(np.sqrt(2 * cells.shape[-1])))
 
 
 class FactorStep(Step):
@@ -121,12 +121,12 @@ class FactorStep(Step):
 
     @cached_property
     def _of_regressors(self) -> np.ndarray:
-        """What measurements are multiplied by, (n_members (1 + q), d)."""
+        """Coefficients of the measurements, (n_members (1 + q), d)."""
         by_column = self.sums.reshape(self._n_members, self.n_columns, -1)
         return np.ascontiguousarray(by_column.swapaxes(-1, -2)).reshape(-1, self.n_columns)
 
     def _factors_of(self, block: FactorTable, with_roots: bool) -> PatternFactors:
-        """What the rows of each pattern of a block share."""
+        """Moments of factors of each pattern of missing cells of a block."""
         if block.pattern is None:
             if self._whole is None:
                 self._whole = self._of_patterns(block, with_roots=True)
@@ -145,8 +145,8 @@ class FactorStep(Step):
         constant += self.at_origin @ observed.T + matrices[:, 0]
         if self.in_use is not None:
             used = pack_symmetric(self.in_use[:, 1:, None] & self.in_use[:, None, 1:])[..., None]
-            for of_members in (root, covariance):
-                of_members *= np.tile(used, (len(of_members) // self.n_components, 1, 1))
+            for symmetric in (root, covariance):
+                symmetric *= np.tile(used, (len(symmetric) // self.n_components, 1, 1))
         seen = block.matrices_seen(self.matrices)
         return PatternFactors(pattern, observed, matrices, constant, root, covariance, seen)
 
@@ -160,11 +160,11 @@ class FactorStep(Step):
         if observed[:, ~alone].all():
             return matrix + packed[:, :n_shared].sum(axis=1)[..., None]
         # of columns that share a matrix each has its mean by its sum and square, and the same covariance as all
-        for of_matrix, columns in zip(packed.swapaxes(0, 1), self.matrices.sharing):
+        for shared, columns in zip(packed.swapaxes(0, 1), self.matrices.sharing):
             seen, square = observed[:, columns], self.square[:, columns]
             halved = 0.5 * self.sums[..., columns, :].reshape(*square.shape, -1)
             squares = pack_symmetric(halved[..., :, None] * (halved / square[..., None])[..., None, :])
-            covariance = (of_matrix - squares.sum(axis=1)) / len(columns)
+            covariance = (shared - squares.sum(axis=1)) / len(columns)
             matrix = matrix + squares.swapaxes(-1, -2) @ seen.T + covariance[..., None] * seen.sum(axis=1)
         return matrix
 
@@ -175,7 +175,7 @@ class FactorStep(Step):
         return by_row(log_likelihood, self.n_components, self.single)
 
     def _located(self, block: FactorTable, with_roots: bool = False) -> tuple[PatternFactors, np.ndarray, np.ndarray]:
-        """What patterns share, regressors (n_members, 1 + q, n_rows), and log likelihoods (n_members, n_rows), nats."""
+        """Moments by pattern, regressors (n_members, 1 + q, n_rows), and log likelihoods (n_members, n_rows), nats."""
         factors = self._factors_of(block, with_roots)
         shape = (self._n_members, self.layout.n_regressors, len(block))
         regressors = (self._of_regressors @ block.measured).reshape(shape)
@@ -225,38 +225,38 @@ class FactorStep(Step):
             _factors.add(factors.pattern, weights, regressors, covariance, products)
         flat = total.reshape(n, -1)
         at, n_sums = self.n_matrices * width, d * n_regressors
-        of_matrices = products @ factors.matrices_seen
-        flat[:, :at] += of_matrices[..., :-1].swapaxes(-1, -2).reshape(n, -1)
+        by_matrix = products @ factors.matrices_seen
+        flat[:, :at] += by_matrix[..., :-1].swapaxes(-1, -2).reshape(n, -1)
         sums = (weighted.reshape(n * n_regressors, n_rows) @ block.measured.T).reshape(n, n_regressors, d)
         flat[:, at : at + n_sums].reshape(n, d, -1)[:] += sums.swapaxes(-1, -2)
         at += n_sums
         flat[:, at : at + d] += products[:, 0] @ observed
-        of_squares = np.empty((n, d))
-        _factors.sum_squares(block.measured, weights, of_squares)
-        flat[:, at + d : at + 2 * d] += of_squares
-        flat[:, at + 2 * d :] += of_matrices[..., -1]
+        squares = np.empty((n, d))
+        _factors.sum_squares(block.measured, weights, squares)
+        flat[:, at + d : at + 2 * d] += squares
+        flat[:, at + 2 * d :] += by_matrix[..., -1]
 
     def expansion(self, total: np.ndarray) -> FactorExpansion | None:
         """Factors centered and turned such that they are white and the loadings orthogonal."""
         if not self.n_factors:
             return None
         n_regressors = self.layout.n_regressors
-        of_rows = unpack_symmetric(total[..., -n_regressors * (n_regressors + 1) // 2 :], n_regressors)
+        products = unpack_symmetric(total[..., -n_regressors * (n_regressors + 1) // 2 :], n_regressors)
         sizes, group_of = self.matrices.n_columns_of_groups, self.matrices.groups
-        of_groups = [self.packed[:, :, group_of == group].sum(axis=2) for group in range(len(sizes))]
-        loadings = -2 * unpack_symmetric(np.stack(of_groups, axis=2), n_regressors)[..., 1:, 1:]
+        by_group = [self.packed[:, :, group_of == group].sum(axis=2) for group in range(len(sizes))]
+        loadings = -2 * unpack_symmetric(np.stack(by_group, axis=2), n_regressors)[..., 1:, 1:]
         if self.in_use is not None:  # factors that are not there are white, and come last
             places = np.arange(self.n_factors)
-            of_rows[..., 1 + places, 1 + places] += np.where(self.in_use[:, 1:], 0.0, of_rows[..., :1, 0])
+            products[..., 1 + places, 1 + places] += np.where(self.in_use[:, 1:], 0.0, products[..., :1, 0])
             loadings[..., places, places] -= ~self.in_use[:, None, 1:]
-        return FactorExpansion.whitening(self.layout, of_rows, loadings, sizes)
+        return FactorExpansion.whitening(self.layout, products, loadings, sizes)
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum: counts and squares of columns are added where they share a noise."""
         layout, d = self.layout, self.n_columns
-        of_rows, n_regressors = layout.n_regressors * d, layout.n_regressors
+        n_sums, n_regressors = layout.n_regressors * d, layout.n_regressors
         total = total[..., : -n_regressors * (n_regressors + 1) // 2]
-        cuts = [0, *(total.shape[-1] - n for n in (2 * d + of_rows, 2 * d, d, 0))]
+        cuts = [0, *(total.shape[-1] - n for n in (2 * d + n_sums, 2 * d, d, 0))]
         packed, sums, counts, squares = (
             total[..., first:last].reshape(len(total), -1) for first, last in pairwise(cuts)
         )
@@ -272,14 +272,14 @@ class FactorStep(Step):
         products = regressors[:, left] * regressors[:, right]
         products[:, n_regressors:] += factors.covariance[..., pattern]
         observed = factors.observed[pattern]
-        of_matrices = products[:, None] * factors.matrices_seen[pattern, :-1].T[:, None]
+        by_matrix = products[:, None] * factors.matrices_seen[pattern, :-1].T[:, None]
         sums = block.measured[:, None] * regressors[:, None]
         noises = self.layout.noise_of_row[:d]  # those of the first component, as of any other
         groups = (noises[:, None] == np.unique(noises)).astype(float)
-        of_noises = [
+        by_noise = [
             np.broadcast_to((each @ groups).T, (k, groups.shape[1], n)) for each in (observed, block.measured.T**2)
         ]
-        parts = [part.reshape(k, -1, n) for part in (of_matrices, sums, *of_noises)]
+        parts = [part.reshape(k, -1, n) for part in (by_matrix, sums, *by_noise)]
         return np.moveaxis(np.concatenate(parts, axis=1), -1, 0)
 
     def hidden_covariance(self, block: FactorTable, responsibilities: np.ndarray) -> np.ndarray | None:
@@ -301,24 +301,24 @@ class FactorStep(Step):
             columns = np.delete(np.arange(d), missing)
             y, row = block.measured[columns][:, rows], rows.start or 0 if isinstance(rows, slice) else rows[0]
             matrices = np.unique(self.layout.precision_of[columns])
-            of_matrices = (matrices[:, None] * width + order).ravel()
+            matrix_cells = (matrices[:, None] * width + order).ravel()
             places = n_matrices * width + columns[:, None] * n_regressors + np.arange(1, n_regressors)
             means = regressors[:, 1:, rows]
             for k, (x, covariance) in enumerate(zip(means, factors.at(factors.covariance, row))):
                 weight = responsibilities[rows, k]
-                of_products = covariance_of_products(x, covariance, weight)
-                tiled = np.tile(of_products, (len(matrices), len(matrices)))
-                summed[k, of_matrices[:, None], of_matrices] += tiled
+                product_covariance = covariance_of_products(x, covariance, weight)
+                tiled = np.tile(product_covariance, (len(matrices), len(matrices)))
+                summed[k, matrix_cells[:, None], matrix_cells] += tiled
                 weighted = y * weight
-                of_sums = np.einsum("ab,kl->akbl", weighted @ y.T, covariance)
+                sum_covariance = np.einsum("ab,kl->akbl", weighted @ y.T, covariance)
                 flat = places.ravel()
-                summed[k, flat[:, None], flat] += of_sums.reshape(len(flat), len(flat))
+                summed[k, flat[:, None], flat] += sum_covariance.reshape(len(flat), len(flat))
                 with_x = weighted.sum(axis=1)[:, None, None] * covariance
                 crossed = np.einsum("kl,am->aklm", covariance, weighted @ x.T)
                 with_products = crossed[:, :, left, right] + crossed[:, :, right, left]
                 both = np.tile(np.concatenate([with_x, with_products], axis=-1), len(matrices)).reshape(len(flat), -1)
-                summed[k, flat[:, None], of_matrices] += both
-                summed[k, of_matrices[:, None], flat] += both.T
+                summed[k, flat[:, None], matrix_cells] += both
+                summed[k, matrix_cells[:, None], flat] += both.T
         return summed
 
     def add_drawn(self, block: FactorTable, components: np.ndarray, rng: ParallelGenerator, total: np.ndarray) -> None:

@@ -16,7 +16,7 @@ _MAX_KEPT = 2**21
 
 @dataclass(frozen=True, eq=False)
 class MatricesOfColumns:
-    """Which matrix of products of regressors each column of a component has.
+    """Matrix of products of regressors that each column of a component has.
 
     Columns without gaps of one group share a matrix, one of the first; each with gaps has its own.
 
@@ -34,13 +34,13 @@ class MatricesOfColumns:
     def of_columns(self) -> np.ndarray:
         """The matrix of each column, (d,)."""
         with_shared, shared = np.unique(self.group_of_column[~self.alone], return_inverse=True)
-        of_columns = np.cumsum(self.alone) - 1 + len(with_shared)
-        of_columns[~self.alone] = shared
-        return of_columns
+        matrix_of_column = np.cumsum(self.alone) - 1 + len(with_shared)
+        matrix_of_column[~self.alone] = shared
+        return matrix_of_column
 
     @cached_property
     def groups(self) -> np.ndarray:
-        """Which group each matrix belongs to, (n_matrices,)."""
+        """Group of each matrix, (n_matrices,)."""
         groups = np.empty(int(self.of_columns.max()) + 1, dtype=int)
         groups[self.of_columns] = self.group_of_column
         return groups
@@ -102,7 +102,7 @@ class FactorTable:
         return replace(self, values=self.values[rows], pattern=None if self.pattern is None else self.pattern[rows])
 
     def __getstate__(self) -> dict:
-        """What the table is made of; what was found of it is found again."""
+        """Fields of the table; cached values are computed again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
@@ -139,10 +139,8 @@ class FactorTable:
         kept = vars(self).get("_seen")
         if kept is None or kept[0] is not matrices:
             observed, _ = self.observed
-            of_shared = [observed[:, columns].max(axis=1, keepdims=True) for columns in matrices.sharing]
-            seen = np.concatenate(
-                [*of_shared, observed[:, matrices.alone], observed.max(axis=1, keepdims=True)], axis=1
-            )
+            shared = [observed[:, columns].max(axis=1, keepdims=True) for columns in matrices.sharing]
+            seen = np.concatenate([*shared, observed[:, matrices.alone], observed.max(axis=1, keepdims=True)], axis=1)
             kept = vars(self)["_seen"] = matrices, seen
         return kept[1]
 
@@ -153,7 +151,7 @@ class FactorTable:
 
 
 class _Measured:
-    """What a table measured, which its blocks look into without holding the table."""
+    """Measured values of a table, which its blocks look into without holding the table."""
 
     def __init__(self, table: FactorTable):
         self._cells = table.values, table.origin, table.unit, table.pattern is not None

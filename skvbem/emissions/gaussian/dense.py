@@ -101,7 +101,7 @@ class NormalPriorEmission(Emission):
 
     @abstractmethod
     def hyperparameters(self, family: Any) -> dict[str, np.ndarray]:
-        """What `default_prior` would have to be given to make each component of a prior or posterior.
+        """Arguments of `default_prior` that make each component of a prior or posterior.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class NormalPriorEmission(Emission):
 
     @property
     def _floor(self) -> float:
-        """What a hidden scale has at least, as a share of the variance of the data."""
+        """Floor under a hidden scale, as a share of the variance of the data."""
         return floor_of_scales(self.total_weight)
 
     @abstractmethod
@@ -211,7 +211,7 @@ class DenseGaussian(NormalPriorEmission):
         return float(np.log(np.diagonal(self.whitener)).sum())
 
     def hyperparameters(self, family: NormalWishart) -> dict[str, np.ndarray]:
-        """What `default_prior` would have to be given, one of each for each mean or precision."""
+        """Arguments of `default_prior`, one of each for each mean or precision."""
         return {
             "mean": self.origin + family.mean @ self.unwhitener.T,
             "mean_precision": family.mean_precision,
@@ -316,7 +316,7 @@ class DenseGaussian(NormalPriorEmission):
         return values
 
     def is_conjugate(self, table: DenseTable) -> bool:
-        """Whether rows are observed whole or not at all."""
+        """True if rows are observed whole or not at all."""
         return not any(0 < len(missing) < self.n_columns for _, missing in table.runs)
 
     def transferred(

@@ -107,7 +107,7 @@ def runs_of_patterns(
 
 
 def missing_patterns(values: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """Which pattern of missing cells each row has (None if no cell is missing), and the patterns."""
+    """Number of the pattern of missing cells of each row (None if no cell is missing), and the patterns."""
     n, d = values.shape
     packed = None
     for at in range(0, n if values.dtype.kind == "f" else 0, 4096):
@@ -160,9 +160,9 @@ class Quadratic:
             raise np.linalg.LinAlgError("A precision matrix is not positive.")
         log_det += 2 * np.log(size).sum()
         batch = self.precision.shape[:-2]
-        of_hidden = root.reshape(*batch, d, m), crossed.reshape(*batch, d, m), shift.reshape(self.mean.shape)
-        of_rest = log_det.reshape(batch), linear.reshape(self.mean.shape), products.reshape(*batch, -1)
-        return Observed(self, *of_hidden, *of_rest)
+        conditional = root.reshape(*batch, d, m), crossed.reshape(*batch, d, m), shift.reshape(self.mean.shape)
+        observed = log_det.reshape(batch), linear.reshape(self.mean.shape), products.reshape(*batch, -1)
+        return Observed(self, *conditional, *observed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ class Observed:
 
     @cached_property
     def keep(self) -> np.ndarray:
-        """What is kept of rows, (..., n_precisions, d, d)."""
+        """Projection of rows onto their observed cells, (..., n_precisions, d, d)."""
         return np.eye(self.root.shape[-2]) - self.root @ self.crossed.swapaxes(-1, -2)
 
     @property
@@ -216,7 +216,7 @@ class Observed:
 
     @property
     def expanded(self) -> tuple[np.ndarray, np.ndarray]:
-        """What multiplies 1 and z, (..., n_components, 1 + d), and the products of z, (..., n_precisions, ...)."""
+        """Coefficients of 1 and z, (..., n_components, 1 + d), and of the products of z, (..., n_precisions, ...)."""
         constant = self.peak - 0.5 * (self.linear * self.whole.mean).sum(axis=-1)
         return np.concatenate([constant[..., None], self.linear], axis=-1), self.products
 
@@ -253,10 +253,10 @@ class DenseStep(Step):
         d = len(reach)
         if tied:
             lanes = np.ascontiguousarray(first_axes_last(natural.reshape(len(natural), -1)))
-            of_means = lanes[:, : -1 - d * (d + 1) // 2].reshape(len(lanes), -1, 1 + d)
-            of_precisions = lanes[:, None, of_means.shape[1] * (1 + d) :]
-            at_origin = of_means[..., 0] + of_precisions[..., 0]
-            linear, products = of_means[..., 1:], of_precisions[..., 1:]
+            mean_cells = lanes[:, : -1 - d * (d + 1) // 2].reshape(len(lanes), -1, 1 + d)
+            precision_cells = lanes[:, None, mean_cells.shape[1] * (1 + d) :]
+            at_origin = mean_cells[..., 0] + precision_cells[..., 0]
+            linear, products = mean_cells[..., 1:], precision_cells[..., 1:]
         else:
             cells = by_lane(natural, 2 + d + d * (d + 1) // 2)
             at_origin, linear, products = cells[..., 0] + cells[..., 1], cells[..., 2 : 2 + d], cells[..., 2 + d :]
@@ -274,16 +274,16 @@ class DenseStep(Step):
 
     @cached_property
     def quadratic(self) -> Quadratic:
-        """What natural parameters say of whole rows, by means and largest values."""
+        """Log likelihood of whole rows as a quadratic function: precision, mean and peak."""
         mean = np.linalg.solve(self.precision, self.linear[..., None])[..., 0]
         return Quadratic(self.precision, mean, self.constant + 0.5 * (self.linear * mean).sum(axis=-1))
 
     @cached_property
     def _observed(self) -> Callable[..., Observed]:
-        """What is left of it where some columns are missing, by these."""
+        """Function from missing columns to the quadratic of the others; it caches results."""
         quadratic, whitener = self.quadratic, self.whitener  # not `self`: steps would wait for the garbage collector
-        of_pattern = 8 * (2 * self.precision.size + 4 * self.linear.size + self.products.size)
-        return lru_cache(maxsize=max(_PATTERN_BYTES // of_pattern, 1))(
+        n_bytes = 8 * (2 * self.precision.size + 4 * self.linear.size + self.products.size)
+        return lru_cache(maxsize=max(_PATTERN_BYTES // n_bytes, 1))(
             lambda *missing: quadratic.without(whitener[:, list(missing)])
         )
 
@@ -359,12 +359,12 @@ class DenseStep(Step):
         """Means (d, n_rows) and covariance of completed rows, component after component, of a single lane."""
         observed, frame = self._observed(*missing), block.frame[:, rows]
         for k in range(self.n_components):
-            of_precision = 0 if self.tied else k
+            precision = 0 if self.tied else k
             if not missing:
                 yield frame, np.zeros((len(frame), len(frame)))
                 continue
-            root = observed.root[0, of_precision]
-            yield observed.keep[0, of_precision] @ frame + observed.shift[0, k][:, None], root @ root.T
+            root = observed.root[0, precision]
+            yield observed.keep[0, precision] @ frame + observed.shift[0, k][:, None], root @ root.T
 
     @property
     def _own(self) -> np.ndarray:
@@ -396,9 +396,9 @@ class DenseStep(Step):
         d = self.shape[-1]
         if not self.tied:
             return by_cell(np.concatenate([total[..., :1], total], axis=-1), self.single)
-        of_means = total[..., : 1 + d].reshape(len(total), -1)
-        of_precision = np.concatenate([total[..., 0].sum(axis=1)[:, None], total[..., 1 + d :].sum(axis=1)], axis=-1)
-        return by_cell(np.concatenate([of_means, of_precision], axis=-1), self.single)
+        mean_cells = total[..., : 1 + d].reshape(len(total), -1)
+        precision_cells = np.concatenate([total[..., 0].sum(axis=1)[:, None], total[..., 1 + d :].sum(axis=1)], axis=-1)
+        return by_cell(np.concatenate([mean_cells, precision_cells], axis=-1), self.single)
 
     def add_drawn(self, block: DenseTable, components: np.ndarray, rng: ParallelGenerator, total: np.ndarray) -> None:
         """Add statistics of rows whose components are known, missing cells drawn given the observed ones."""
@@ -410,18 +410,18 @@ class DenseStep(Step):
         ]
         for lane in range(n_lanes):
             drawn, chosen = block.frame.copy(), components[lane]
-            for (rows, missing), of_lanes in zip(block.runs, noises):
-                if of_lanes is None:
+            for (rows, missing), noise_of_lanes in zip(block.runs, noises):
+                if noise_of_lanes is None:
                     continue
-                observed, which, noise = self._observed(*missing), chosen[rows], of_lanes[..., lane]
+                observed, which, noise = self._observed(*missing), chosen[rows], noise_of_lanes[..., lane]
                 for k in np.unique(which):
-                    of_component = np.arange(len(block))[rows][which == k]
-                    of_precision = 0 if self.tied else k
-                    keep, root = observed.keep[lane, of_precision], observed.root[lane, of_precision]
+                    members = np.arange(len(block))[rows][which == k]
+                    precision = 0 if self.tied else k
+                    keep, root = observed.keep[lane, precision], observed.root[lane, precision]
                     completed = (
-                        keep @ drawn[:, of_component] + observed.shift[lane, k][:, None] + root @ noise[:, which == k]
+                        keep @ drawn[:, members] + observed.shift[lane, k][:, None] + root @ noise[:, which == k]
                     )
-                    drawn[:, of_component] = completed
+                    drawn[:, members] = completed
             seen = np.ones(len(block)) if block.pattern is None else 1.0 - block.patterns[block.pattern].all(axis=1)
             products = pack_symmetric((drawn[:, None] * drawn).transpose(2, 0, 1)).T
             features = np.concatenate([np.ones((1, len(block))), drawn, products]) * seen

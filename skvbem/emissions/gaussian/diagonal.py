@@ -83,7 +83,7 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         return 1 if self.spherical else self.n_columns
 
     def hyperparameters(self, family: NormalGamma) -> dict[str, np.ndarray]:
-        """What `default_prior` would have to be given, one of each for each component."""
+        """Arguments of `default_prior`, one of each for each component."""
         shared = self.n_columns // self.n_precisions
         covariance = family.scale / shared * self.unit[: self.n_precisions] ** 2
         return {
@@ -110,10 +110,10 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     ) -> NormalGamma | Hierarchical:
         """Normal-Gamma distributions; a precision that d columns share has d times the degrees of freedom."""
         p, shared = self.n_precisions, self.n_columns // self.n_precisions
-        of_data = np.full(p, float(shared))
-        scale: np.ndarray | HiddenScale = of_data
+        variances = np.full(p, float(shared))
+        scale: np.ndarray | HiddenScale = variances
         if isinstance(covariance, str):
-            scale = HiddenScale(float(shared), dof * of_data, self._floor * of_data)
+            scale = HiddenScale(float(shared), dof * variances, self._floor * variances)
         elif covariance is not None:
             scale = np.broadcast_to(covariance, p) / self.unit[:p] ** 2 * shared
         return normal_gamma_prior(n_components, mean, mean_precision, dof * shared, scale)
@@ -139,8 +139,8 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
 
     def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
         """Log densities at the origin multiply 1; the rest as it is."""
-        of_mean, of_log, total, square = self._split(natural)
-        at_origin = of_mean + of_log - np.log(self.unit)
+        norm, log_root, total, square = self._split(natural)
+        at_origin = norm + log_root - np.log(self.unit)
         if complete:
             at_origin = at_origin.sum(axis=-1, keepdims=True)
         return np.concatenate([at_origin, total, square], axis=-1)
@@ -172,9 +172,9 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
             lifted = log_rising(dof / 2, n / 2)
         else:
             lifted = observed * log_rising(dof / 2, 0.5)
-        of_precisions = lifted - (dof + n) / 2 * np.log1p(squares / scale) - n / 2 * (np.log(np.pi) + np.log(scale))
-        of_columns = observed * (0.5 * np.log(share) - np.log(self.unit)[:, None, None])
-        return of_precisions.sum(axis=0) + of_columns.sum(axis=0)
+        precision_logs = lifted - (dof + n) / 2 * np.log1p(squares / scale) - n / 2 * (np.log(np.pi) + np.log(scale))
+        column_logs = observed * (0.5 * np.log(share) - np.log(self.unit)[:, None, None])
+        return precision_logs.sum(axis=0) + column_logs.sum(axis=0)
 
     def sample(self, point: NormalPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Measurements drawn."""
@@ -228,10 +228,10 @@ class DiagonalStep(LinearStep):
 
     def __init__(self, emission: DiagonalGaussian, natural: np.ndarray, reach: np.ndarray):
         super().__init__(emission, natural)
-        of_mean, of_log, total, square = emission._split(self.natural)
+        norm, log_root, total, square = emission._split(self.natural)
         self.expanded = (-2 * square * reach**2).max(initial=0.0) <= MAX_EXPANDED_SQUARE
         if not self.expanded:
-            peak = of_mean + of_log - np.log(emission.unit) - 0.25 * total**2 / square
+            peak = norm + log_root - np.log(emission.unit) - 0.25 * total**2 / square
             d = emission.n_columns
             members = (peak, -0.5 * total / square, -square)
             self._members = [np.broadcast_to(x, total.shape).reshape(-1, d, 1) for x in members]

@@ -17,7 +17,7 @@ from skvbem.emissions.parameters import check_covariances, check_positive, check
 from skvbem.emissions.regression import Regression
 from skvbem.emissions.specification import HIERARCHICAL, NormalSpecification, Parameters, finite, is_hierarchical
 
-#: What each shape of a covariance is made of, as scikit-learn names them: "full" has a matrix for each component,
+#: Emission and options of each shape of a covariance, named as in scikit-learn: "full" has a matrix for each component,
 #: "tied" one for all, "diag" a variance for each component and column, "spherical" one for each component.
 COVARIANCE_TYPES: dict[str, tuple[Any, dict]] = {
     "full": (DenseGaussian, {"tied": False}),
@@ -158,11 +158,11 @@ class Gaussian(NormalSpecification):
     def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
         """Means, covariances and precisions, and the hyperparameters, under scikit-learn's names."""
         attributes: dict[str, Any] = {f"{name}_": value for name, value in parameters.items()}
-        of_prior = emission.hyperparameters(prior)  # the same for all components
-        attributes |= {f"{name}_prior_": values[0] for name, values in of_prior.items()}
+        prior_parameters = emission.hyperparameters(prior)  # the same for all components
+        attributes |= {f"{name}_prior_": values[0] for name, values in prior_parameters.items()}
         if posterior is not None:
-            of_posterior = emission.hyperparameters(posterior)
-            attributes |= {f"{name}_": of_posterior[name] for name in ("mean_precision", "degrees_of_freedom")}
+            posterior_parameters = emission.hyperparameters(posterior)
+            attributes |= {f"{name}_": posterior_parameters[name] for name in ("mean_precision", "degrees_of_freedom")}
         return attributes
 
     def means(self, parameters: Parameters) -> np.ndarray:

@@ -21,7 +21,7 @@ ERRORS = {
         ("(self.root.shape[-1] * _LOG_2PI - self.log_det_hidden) / 2", "(self.root.shape[-1] * _LOG_2PI) / 2")
     ],
     "the unit of measurements is left out of their density": [
-        ("of_mean + of_log - np.log(self.unit)", "of_mean + of_log")
+        ("norm + log_root - np.log(self.unit)", "norm + log_root")
     ],
     "Poisson exposures are counted in rows, not in units": [
         ("sums[..., :d].shape) * self.unit]", "sums[..., :d].shape)]")

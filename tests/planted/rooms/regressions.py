@@ -5,8 +5,8 @@ TESTS = ("estimators/labels/test_regression.py", "families/test_regression_hyper
 ERRORS = {
     "regressions are without their constant": [
         (
-            "np.concatenate([np.ones((int(self.intercept), len(given))), given.T])",
-            "np.concatenate([np.zeros((int(self.intercept), len(given))), given.T])",
+            "np.concatenate([np.ones((int(self.intercept), len(columns))), columns.T])",
+            "np.concatenate([np.zeros((int(self.intercept), len(columns))), columns.T])",
         )
     ],
     "earlier values are those of one row too early": [
@@ -35,8 +35,8 @@ ERRORS = {
     ],
     "the unit of responses is left out of their density": [
         (
-            "of_log = of_log - np.log(self.unit)\n        if complete:\n            of_products",
-            "if complete:\n            of_products",
+            "log_root = log_root - np.log(self.unit)\n        if complete:\n            products",
+            "if complete:\n            products",
         )
     ],
     "hidden scales of regressions are not those of all components": [
