@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from skvbem.persistence.arrays import array_of, arrays_read, dtype_named
 from skvbem.persistence.registry import ARGUMENTS, CLASSES, FUNCTIONS, SavedClass, class_called, function_called
+from skvbem.persistence.soundness import conforms
 
 _NOT_FINITE = {"nan": np.nan, "inf": math.inf, "-inf": -math.inf}
 _MADE_OF_LISTS = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
@@ -80,7 +82,8 @@ class Decoder:
                 made.__setstate__({**parts, **{name: value for name, value in self._state.items() if name in told}})
             else:
                 vars(made).update(parts)
-        return kind.made(made)
+        instead = kind.check(made)
+        return made if instead is None else instead
 
     def _pairs(self, value: Any) -> dict:
         pairs = [_list(pair, 2) for pair in _list(value)]
@@ -101,6 +104,17 @@ class Decoder:
         for k, item in enumerate(items):
             made[k] = self.made(item)
         return made.reshape(sizes)
+
+    def _sparse(self, value: Any) -> csr_array:
+        shape, *parts = _list(value, 4)
+        data, indices, ends = map(self.made, parts)
+        _list(shape, 2)
+        whole = [isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype in (np.int32, np.int64) for x in (indices, ends)]
+        if not (all(whole) and isinstance(data, np.ndarray) and data.ndim == 1 and len(data) == len(indices)):
+            raise ValueError("a sparse array is not described")
+        made = csr_array((data, indices, ends), shape=tuple(shape))
+        made.check_format(full_check=True)
+        return made
 
     def _float(self, value: Any) -> float:
         return _NOT_FINITE[value]
@@ -143,6 +157,7 @@ _KINDS = {
     "random state": Decoder._random_state,
     "scalar": Decoder._scalar,
     "slice": Decoder._slice,
+    "sparse": Decoder._sparse,
 }
 
 
@@ -155,6 +170,8 @@ def _check_parts(kind: SavedClass, parts: Mapping[str, Any]) -> None:
         of_fit = kind.is_estimator and name.isidentifier() and name.endswith("_") and not name.startswith("__")
         if name not in kind.parts and (not of_fit or hasattr(kind.type, name)):
             raise ValueError(f"a {kind.name} has no part {name!r:.60}")
+        if not conforms(parts[name], kind.types.get(name, Any)):
+            raise ValueError(f"the part {name!r} of a {kind.name} is a {type(parts[name]).__name__}")
 
 
 def _list(value: Any, length: int | None = None) -> list:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from skvbem.persistence.arrays import ArrayWriter, bytes_of, name_of
 from skvbem.persistence.registry import SavedClass, function_name, saved_class
@@ -48,6 +49,9 @@ class Encoder:
             return {"dict": self._pairs(value, where)}
         if isinstance(value, np.ndarray):
             return self._array(value, where)
+        if isinstance(value, csr_array):
+            parts = [self._array(part, where) for part in (value.data, value.indices, value.indptr)]
+            return {"sparse": [list(value.shape), *parts]}
         if isinstance(value, np.generic) and name_of(value.dtype):
             return {"scalar": [name_of(value.dtype), bytes_of(np.asarray(value)).hex()]}
         if isinstance(value, np.dtype) and name_of(value):

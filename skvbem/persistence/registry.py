@@ -1,17 +1,18 @@
 """The classes that a saved fit may be made of: a closed list of this package's own, by names that do not change.
 
 A file names classes by the keys of `CLASSES`, never by modules. What is not listed here is neither written nor read.
+Parts and their types are those that the classes declare; what the parts must mean is in `skvbem.persistence.soundness`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar, get_origin, get_type_hints
 
-from skvbem.persistence.soundness import SOUND
+from skvbem.persistence.sound_fits import SOUND
 
 #: Estimators that can be saved, and networks.
 FITS = {
@@ -100,14 +101,6 @@ FUNCTIONS = {
 }
 #: Of a class that says itself by which arguments it is made again.
 ARGUMENTS = ("arguments",)
-_OF_MODELS = {
-    "DiscreteDAG": ("dag", "partition", "position", "layout", "prior"),
-    "HMM": ("initial", "transitions", "emission", "n_components", "prior"),
-    "LinearDynamicalSystem": ("dynamics", "emission", "first", "prior", "origin", "unit"),
-    "Mixture": ("weights", "emission", "n_components", "prior"),
-    "MixedNetwork": ("dag", "emissions", "position", "layout", "prior"),
-}
-_OF_ENCODERS = ("owner", "categories", "missing_values", "handle_unknown", "if_measured", "known_as")
 
 
 @dataclass(frozen=True)
@@ -127,8 +120,10 @@ class SavedClass:
         Whether the class, called with its parts, makes the object; else they are its attributes.
     is_estimator : bool
         Whether attributes that end with an underscore belong to it, too.
-    made : callable
-        Refuses an object that does not hang together, and returns it.
+    types : mapping
+        Annotations of parts, as far as there are any.
+    check : callable
+        Refuses an object whose parts mean nothing together; it may return one to take in its place.
     """
 
     name: str
@@ -137,7 +132,8 @@ class SavedClass:
     optional: frozenset[str]
     is_made_by_call: bool
     is_estimator: bool
-    made: Callable[[Any], Any]
+    types: Mapping[str, Any]
+    check: Callable[[Any], Any]
 
     def parts_of(self, value: Any) -> dict[str, Any]:
         """What an object is made of, by name."""
@@ -175,28 +171,27 @@ def class_called(name: str) -> SavedClass:
     """
     module, of_module = CLASSES[name]
     cls: Any = getattr(import_module(module), of_module)
-    made = SOUND.get(name, _as_it_is)
+    check, types = SOUND[name], _annotations(cls)
     if is_dataclass(cls):
         given = [field for field in fields(cls) if field.init]
         lacks = [f.name for f in given if f.default is not MISSING or f.default_factory is not MISSING]
-        return SavedClass(name, cls, tuple(f.name for f in given), frozenset(lacks), True, False, made)
+        return SavedClass(name, cls, tuple(f.name for f in given), frozenset(lacks), True, False, types, check)
     if hasattr(cls, "get_params"):
         parts = tuple(sorted(cls().get_params(deep=False)))
-        return SavedClass(name, cls, parts, frozenset(), name not in FITS, name in FITS, made)
+        return SavedClass(name, cls, parts, frozenset(), name not in FITS, name in FITS, {}, check)
     if hasattr(cls, "_fields"):
-        return SavedClass(name, cls, cls._fields, frozenset(), True, False, made)
+        return SavedClass(name, cls, cls._fields, frozenset(), True, False, types, check)
     if "__reduce__" in vars(cls):
-        return SavedClass(name, cls, ARGUMENTS, frozenset(), True, False, made)
-    if name == "CategoryEncoder":
-        learned = ("names_", "categories_", "n_categories_", "code_dtype_")
-        return SavedClass(name, cls, (*_OF_ENCODERS, *learned), frozenset(learned), False, False, made)
-    return SavedClass(name, cls, _OF_MODELS.get(name, ()), frozenset(), False, False, made)
+        return SavedClass(name, cls, ARGUMENTS, frozenset(), True, False, {}, check)
+    learned = frozenset(part for part in types if part.endswith("_"))
+    return SavedClass(name, cls, tuple(types), learned, False, False, types, check)
+
+
+def _annotations(cls: Any) -> dict[str, Any]:
+    """Types of the attributes that a class declares, those of its bases first."""
+    return {name: hint for name, hint in get_type_hints(cls).items() if get_origin(hint) is not ClassVar}
 
 
 @cache
 def _names() -> dict[tuple[str, str], str]:
     return {where: name for name, where in CLASSES.items()}
-
-
-def _as_it_is(value: Any) -> Any:
-    return value

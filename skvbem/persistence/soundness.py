@@ -1,50 +1,391 @@
-"""What must hold of objects that were read from a file, where compiled loops rely on it without looking again."""
+"""What each class that a saved file may name asks of its parts, before any compiled loop sees them.
+
+Types are those of the annotations of the class (`conforms`). What they mean stands here, written by hand, a function
+for each class: ranges, indices without gaps, sizes that belong together, densities that are some. Objects are made
+parts first, so that a check may trust what the object is made of. Here are families, emissions and models; how columns
+are read and what fits leave is in `skvbem.persistence.sound_fits`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from skvbem.models.network.layout import Layout
-from skvbem.vbem import posteriors
+from skvbem.emissions.base import parts_of
+from skvbem.families.hierarchical import regression_of
 
-_FORMS = (posteriors.VB, posteriors.MAP, posteriors.ML, posteriors.MAP_IN_PROBABILITIES)
+_NUMBERS: dict[Any, tuple[type, ...]] = {
+    int: (int, np.integer),
+    float: (int, float, np.integer, np.floating),
+    bool: (bool, np.bool_),
+}
+# What says where the cells of families stand.
+_SIZES = ("n_features", "n_precisions", "shared", "n_regressors", "n_components")
+_LAYOUT = ("row_starts", "precision_of", "noise_of", *_SIZES)
+
+#: Name of a class in files -> what refuses an object of it that means nothing; it may return one in its place.
+SOUND: dict[str, Callable[[Any], Any]] = {}
 
 
-def the_form(form: Any) -> Any:
-    """The form itself, of which there is one each."""
-    for known in _FORMS:
-        if form == known:
-            return known
-    raise ValueError(f"there is no form of q(theta) like {form!r:.80}")
+def checks(*names: str) -> Callable[[Callable], Callable]:
+    """Enter a function into `SOUND`, as the check of the classes of these names."""
+
+    def entered(function: Callable) -> Callable:
+        SOUND.update(dict.fromkeys(names, function))
+        return function
+
+    return entered
 
 
-def sound_dirichlet(family: Any) -> Any:
-    """A Dirichlet block whose rows cover its cells, one after the other."""
+def conforms(value: Any, hint: Any) -> bool:
+    """Whether a value is of the type of an annotation; a truth value is no number."""
+    origin: Any = get_origin(hint)
+    of = get_args(hint)
+    kind: Any = origin or hint or type(None)
+    if hint is Any or isinstance(hint, TypeVar):
+        return True
+    if hint in _NUMBERS:
+        return isinstance(value, _NUMBERS[hint]) and (hint is bool or not isinstance(value, (bool, np.bool_)))
+    if origin in (Union, UnionType):
+        return any(conforms(value, each) for each in of)
+    if not isinstance(value, kind):
+        return False
+    if origin is tuple and of[-1] is not ...:
+        return len(value) == len(of) and all(map(conforms, value, of))
+    if isinstance(value, Mapping):
+        return not of or all(conforms(k, of[0]) and conforms(v, of[1]) for k, v in value.items())
+    return origin is Callable or not of or all(conforms(each, of[0]) for each in value)
+
+
+def check(holds: Any, why: str) -> None:
+    """Refuse an object of which something does not hold, wholly."""
+    if not np.all(holds):
+        raise ValueError(f"it has {why}")
+
+
+def _has_shape(array: np.ndarray, shape: tuple[int | None, ...]) -> bool:
+    return array.ndim == len(shape) and all(n in (None, size) for n, size in zip(shape, array.shape))
+
+
+def floats(array: np.ndarray, *shape: int | None, what: str) -> None:
+    """Refuse what is no array of finite floats of a shape, of which a size may be free."""
+    check(array.dtype == np.float64 and _has_shape(array, shape), f"{what} that are no floats of their shape")
+    check(np.isfinite(array), f"{what} that are not finite")
+
+
+def _indices(array: np.ndarray, what: str, *shape: int | None, below: int) -> None:
+    """Refuse what is no array of whole numbers 0, 1, ... below a bound."""
+    check(array.dtype == np.int64 and _has_shape(array, shape), f"{what} that are no whole numbers of their shape")
+    check((array >= 0) & (array < below), f"{what} that are none of those there are")
+
+
+def without_gaps(array: np.ndarray, what: str) -> None:
+    """Refuse what is no array of the numbers of groups, each of which has a member."""
+    _indices(array, what, None, below=len(array))
+    check(len(array) > 0 and len(np.unique(array)) == array.max() + 1, f"{what} some of which are not in use")
+
+
+def counts(numbers: Iterable[int], what: str, least: int = 1) -> None:
+    """Refuse numbers below the least that they may be."""
+    check(all(n >= least for n in numbers), f"{what} that are no counts")
+
+
+# Families -------------------------------------------------------------------------------------------------------------
+
+
+def _cells(family: Any, per_component: int, of_all: int = 0) -> None:
+    """Refuse coordinates that are not those of one component or more."""
+    floats(family.coordinates, None, what="coordinates")
+    rest = len(family.coordinates) - of_all
+    check(rest >= per_component and rest % per_component == 0, "coordinates of other numbers of components")
+
+
+@checks("Dirichlet")
+def _dirichlet(family: Any) -> None:
     starts, cells = family.row_starts, family.concentration
-    _check(
-        isinstance(starts, np.ndarray) and starts.ndim == 1 and starts.dtype == np.int64, "rows without whole numbers"
-    )
-    _check(isinstance(cells, np.ndarray) and cells.dtype == np.float64 and cells.ndim >= 1, "cells that are no floats")
-    _check(len(starts) >= 1 and starts[0] == 0 and starts[-1] == len(cells), "rows that do not cover their cells")
-    _check((np.diff(starts) > 0).all(), "rows without cells")
-    return family
+    floats(cells, None, what="concentrations")
+    check(starts.ndim == 1 and starts.dtype == np.int64, "rows without whole numbers")
+    check(len(starts) >= 1 and starts[0] == 0 and starts[-1] == len(cells), "rows that do not cover their cells")
+    check(np.diff(starts) > 0, "rows without cells")
+    check(cells >= 0, "negative concentrations")
 
 
-def sound_layout(layout: Any) -> Any:
-    """A layout whose nodes have parents and ties among its nodes."""
+@checks("Gamma")
+def _gamma(family: Any) -> None:
+    counts([family.n_features], "features")
+    _cells(family, 2 * family.n_features)
+
+
+@checks("NormalGamma")
+def _normal_gamma(family: Any) -> None:
+    counts([family.n_features], "features")
+    check(family.n_precisions in (1, family.n_features), "precisions of other features")
+    _cells(family, 2 * (family.n_features + family.n_precisions))
+
+
+@checks("NormalWishart")
+def _normal_wishart(family: Any) -> None:
+    d = family.n_features
+    counts([d], "features")
+    of_precision = 1 + d * (d + 1) // 2
+    _cells(family, 1 + d + (0 if family.shared else of_precision), of_precision if family.shared else 0)
+
+
+@checks("Regression")
+def _regression(family: Any) -> None:
+    precision_of, noise_of, d = family.precision_of, family.noise_of, family.n_regressors
+    counts([d], "regressors")
+    without_gaps(precision_of, "precision matrices")
+    if noise_of is not None:
+        without_gaps(noise_of, "noises")
+        check(len(noise_of) == len(precision_of), "noises of other rows")
+    check(family.n_components >= 1 and len(precision_of) % family.n_components == 0, "rows of no component")
+    n_noises = 0 if noise_of is None else int(noise_of.max()) + 1
+    n_cells = (int(precision_of.max()) + 1) * d * (d + 1) // 2 + len(precision_of) * d + 2 * n_noises
+    floats(family.coordinates, n_cells, what="coordinates")
+    check(0 < family.floor < np.inf, "a floor of variances that is none")
+
+
+@checks("Product")
+def _product(family: Any) -> None:
+    check(family.blocks and family.n_cells == tuple(len(each.coordinates) for each in family.blocks), "other cells")
+
+
+@checks("Hierarchical")
+def _hierarchical(family: Any) -> None:
+    check(_cells_below(family.hyperprior) == len(family.coordinates), "hyperparameters of other cells")
+
+
+def _cells_below(hyperprior: Any) -> int:
+    """Cells of the parameters that a hyperprior stands above."""
+    return hyperprior.loadings.shape[1] if hasattr(hyperprior, "loadings") else hyperprior.n_cells
+
+
+@checks("GammaHyperprior")
+def _gamma_hyperprior(hyperprior: Any) -> None:
+    n = len(hyperprior.shape)
+    for name in ("shape", "rate", "power"):
+        floats(getattr(hyperprior, name), n, what="hyperparameters")
+        check(getattr(hyperprior, name) > 0, "hyperparameters that are not positive")
+    loadings = hyperprior.loadings
+    check(len(loadings.shape) == 2 and loadings.shape[0] == n, "loadings of other groups")
+    cells = loadings if isinstance(loadings, np.ndarray) else loadings.data
+    floats(cells, *[None] * cells.ndim, what="loadings")
+    check(np.isfinite(hyperprior.constant), "a constant that is not finite")
+
+
+@checks("WishartHyperprior")
+def _wishart_hyperprior(hyperprior: Any) -> None:
+    d = len(hyperprior.scale)
+    _definite(hyperprior.scale, d, "a scale")
+    check(d - 1 < hyperprior.degrees_of_freedom < np.inf and 0 < hyperprior.power < np.inf, "too few degrees")
+    counts([hyperprior.n_cells], "cells")
+    _indices(hyperprior.squares, "squares", None, d * (d + 1) // 2, below=hyperprior.n_cells)
+    check(len(np.unique(hyperprior.squares)) == hyperprior.squares.size, "squares that share cells")
+    check(np.isfinite(hyperprior.constant), "a constant that is not finite")
+
+
+@checks("BlockHyperpriors")
+def _block_hyperpriors(hyperprior: Any) -> None:
+    for cells, block in hyperprior.blocks:
+        ends = cells.start, cells.stop
+        check(cells.step is None and all(conforms(end, int) for end in ends), "blocks without ends")
+        check(0 <= ends[0] < ends[1] <= hyperprior.n_cells, "blocks of no cells")
+        check(_cells_below(block) == ends[1] - ends[0], "blocks of other cells")
+
+
+def _definite(matrix: np.ndarray, d: int, what: str) -> None:
+    floats(matrix, d, d, what=what)
+    check(np.abs(matrix - matrix.T) <= 1e-9 * np.abs(matrix).max(initial=0), f"{what} that is not symmetric")
+    check(np.linalg.eigvalsh(matrix) > 0, f"{what} that is not definite")
+
+
+@checks("NormalPoint", "RegressionPoint")
+def _point(point: Any) -> None:
+    floats(point[0], *[None] * point[0].ndim, what="means")
+    floats(point[1], *[None] * point[1].ndim, what="precisions")
+
+
+# Emissions ------------------------------------------------------------------------------------------------------------
+
+
+@checks("ExponentialEmission", "PoissonEmission")
+def _units(emission: Any) -> None:
+    """Refuse units that measure nothing."""
+    floats(emission.unit, None, what="units")
+    check(len(emission.unit) > 0 and _measures(emission.unit), "units that measure nothing")
+    n = len(emission.unit)
+    for name in ("origin", "mean"):
+        if hasattr(emission, name):
+            floats(getattr(emission, name), n, what=f"columns whose {name}s")
+    check(0 < getattr(emission, "total_weight", 1.0) < np.inf, "data of no weight")
+
+
+def _measures(units: np.ndarray) -> bool:
+    """Whether units are positive, and neither squares of them nor of what they divide leave the range of floats."""
+    return bool(np.all((units > 1e-150) & (units < 1e150)))
+
+
+@checks("DiagonalGaussian")
+def _diagonal(emission: Any) -> None:
+    _units(emission)
+    check(not emission.spherical or np.ptp(emission.unit) == 0, "columns of different units on one precision")
+
+
+@checks("DenseGaussian")
+def _dense(emission: Any) -> None:
+    d, whitener = len(emission.origin), emission.whitener
+    check(d > 0, "no columns")
+    floats(emission.origin, d, what="origins")
+    floats(emission.mean, d, what="means")
+    floats(whitener, d, d, what="axes")
+    check(_measures(np.diagonal(whitener)), "axes that measure nothing")
+    check(not np.triu(whitener, 1).any() and np.isfinite(emission.unwhitener), "axes that are none")
+    check(0 < emission.total_weight < np.inf, "data of no weight")
+
+
+@checks("FactorAnalyzer")
+def _analyzer(emission: Any) -> None:
+    _units(emission)
+    d = emission.n_columns
+    check(emission.has_gaps.shape == (d,) and emission.has_gaps.dtype == bool, "gaps of other columns")
+    floats(emission.loadings, d, None, what="loadings")
+    if emission.correlation.size:
+        _definite(emission.correlation, d, "a correlation")
+    numbers, groups = emission.n_factors_of, emission.group_of
+    check(not numbers or (min(numbers) >= 0 and max(numbers) == emission.n_factors), "factors that are not there")
+    if groups:
+        without_gaps(np.array(groups), "groups")
+        check(len(groups) == d, "groups of other columns")
+
+
+@checks("RegressionEmission")
+def _regression_emission(emission: Any) -> None:
+    _units(emission)
+    n, of_given = len(emission.given_unit), ("given_origin", "given_unit", "given_mean")
+    for name in of_given:
+        floats(getattr(emission, name), n, what="columns that explain and")
+    check(_measures(emission.given_unit), "units that measure nothing")
+    check(emission.n_lags >= 0 and emission.n_covariates >= 0, "regressors that are not there")
+    counts([emission.n_regressors], "regressors")
+
+
+@checks("CategoricalEmission")
+def _categorical(emission: Any) -> None:
+    check(emission.n_categories, "no columns")
+    counts(emission.n_categories, "categories")
+
+
+@checks("BernoulliEmission")
+def _bernoulli(emission: Any) -> None:
+    check(emission.n_categories and {*emission.n_categories} == {2}, "columns of other than two values")
+
+
+@checks("MultinomialEmission")
+def _multinomial(emission: Any) -> None:
+    counts([emission.n_categories, emission.n_trials], "categories and trials")
+
+
+@checks("Independent")
+def _independent(emission: Any) -> None:
+    check(emission.parts, "no groups of columns")
+
+
+def _belongs_to(prior: Any, emission: Any, n_components: int) -> None:
+    """Refuse the prior of another emission, or of other components: other families, sizes or indices."""
+    blocks, parts = getattr(prior, "blocks", (prior,)), parts_of(emission)
+    whole = hasattr(prior, "blocks") == hasattr(emission, "parts") and len(blocks) == len(parts)
+    check(whole, "a prior of other groups of columns")
+    for block, part in zip(blocks, parts):
+        base, numbers = getattr(block, "base", block), getattr(part, "n_factors_of", ())
+        check(len(numbers) in (0, n_components), "factors of other components")
+        small = part.cells_per_component <= len(base.coordinates) >= n_components  # before as many are made
+        made: Any = part.default_prior(n_components) if small else None
+        made = getattr(made, "base", made)
+        check(type(made) is type(base) and len(made.coordinates) == len(base.coordinates), "a prior of other columns")
+        check(all(same(getattr(made, n, None), getattr(base, n, None)) for n in _LAYOUT), "a prior of other columns")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, both perhaps None."""
+    return one is other or np.array_equal(one, other)
+
+
+# Models ---------------------------------------------------------------------------------------------------------------
+
+
+@checks("Transitions")
+def _transitions(transitions: Any) -> None:
+    floats(transitions.concentration, None, None, what="transitions")
+
+
+@checks("FiniteWeights")
+def _weights(weights: Any) -> None:
+    floats(weights.concentration, None, what="concentrations")
+    check(len(weights.concentration) > 0 and weights.concentration > 0, "concentrations that are not positive")
+
+
+@checks("StickBreaking")
+def _sticks(weights: Any) -> None:
+    counts([weights.n_components], "components")
+    check(0 < weights.concentration < np.inf, "a concentration that is not positive")
+
+
+@checks("HMM", "Mixture")
+def _label_model(model: Any) -> None:
+    parts = [getattr(model, name) for name in ("weights", "initial", "transitions") if hasattr(model, name)]
+    n, blocks = model.n_components, model.prior.blocks
+    sizes = [getattr(part, "n_components", getattr(part, "n_states", None)) for part in parts]
+    check(1 <= n <= model.n_cells, "components that are no count")
+    check([n] * len(parts) == sizes, "parts for other numbers of components")
+    check(len(blocks) == len(parts) + 1, "a prior of other parts")
+    for part, block in zip(parts, blocks):
+        check(same(part.prior.row_starts, getattr(block, "row_starts", None)), "a prior of other parts")
+    rows = [len(part.concentration) for part in parts[-2:]] if hasattr(model, "initial") else [1, n]
+    check(rows == [1, n], "transitions from other states")
+    _belongs_to(blocks[-1], model.emission, n)
+
+
+@checks("FirstStates")
+def _first_states(first: Any) -> None:
+    k = len(first.mean)
+    floats(first.mean, k, what="means of states")
+    _definite(first.precision, k, "a precision")
+    check(first.constant is None or (np.ndim(first.constant) == 0 and np.isfinite(first.constant)), "no constant")
+
+
+@checks("LinearDynamicalSystem")
+def _system(model: Any) -> None:
+    blocks, dynamics, emission = model.prior.blocks, model.dynamics, model.emission
+    k, learned = dynamics.n_rows, blocks[2:]
+    check(len(blocks) == 2 + (model.first is None), "a prior of other parts")
+    for block, family in zip(blocks, (dynamics, emission)):
+        base = regression_of(block)
+        alike = type(base) is type(family) and all(same(getattr(base, n, 0), getattr(family, n, 0)) for n in _LAYOUT)
+        check(alike, "a prior of other regressions")
+    check(dynamics.noise_of is None and emission.noise_of is not None, "noises that are known, or are not")
+    check(min(dynamics.n_regressors, emission.n_regressors) >= k, "fewer regressors than states")
+    if learned:
+        check(getattr(learned[0], "scale", np.empty(0)).shape == (1, k, k), "first states of other numbers")
+    check(learned or len(model.first.mean) == k, "first states of other numbers")
+    _units(model)
+    check(len(model.unit) == emission.n_rows and len(model.origin) == emission.n_rows, "units of other columns")
+
+
+@checks("Layout")
+def _layout(layout: Any) -> None:
     n = len(layout.names)
-    _check(len(set(layout.names)) == n == len(layout.cardinalities) == len(layout.parents), "nodes not alike in number")
-    _check(all(type(c) is int and c >= 1 for c in layout.cardinalities), "cardinalities that are no counts")
+    check(len(set(layout.names)) == n == len(layout.cardinalities) == len(layout.parents), "nodes not alike in number")
+    counts(layout.cardinalities, "cardinalities")
     places = {*range(n)}
-    _check(all(places.issuperset(parents) for parents in layout.parents), "parents that are no nodes")
-    _check(type(layout.n_emissions) is int and 0 <= layout.n_emissions <= n, "more emissions than nodes")
-    _check(len(layout.ties) in (0, n), "ties of other nodes")
+    check(all(places.issuperset(parents) for parents in layout.parents), "parents that are no nodes")
+    check(0 <= layout.n_emissions <= n, "more emissions than nodes")
+    check(len(layout.ties) in (0, n), "ties of other nodes")
     for node, tie in enumerate(layout.ties):
-        _check(tie is None or _is_tie(layout, node, tie), "ties of tables that are unlike")
-    return layout
+        check(tie is None or _is_tie(layout, node, tie), "ties of tables that are unlike")
 
 
 def _is_tie(layout: Any, node: int, tie: Any) -> bool:
@@ -59,46 +400,26 @@ def _is_tie(layout: Any, node: int, tie: Any) -> bool:
     return size[node] == size[other] and all(size[mine] == size[theirs[place]] for mine, place in pairs)
 
 
-def sound_network(model: Any) -> Any:
-    """A network whose tables are those of its graph."""
+@checks("DiscreteDAG", "MixedNetwork")
+def _network(model: Any) -> None:
     layout = model.layout
-    _check(
-        isinstance(layout, Layout) and {*layout.names} == {*model.dag.nodes}, "nodes that are not those of its graph"
-    )
-    _check(model.position == {node: k for k, node in enumerate(layout.names)}, "nodes at other positions")
+    check({*layout.names} == {*model.dag.nodes}, "nodes that are not those of its graph")
+    check(model.position == {node: k for k, node in enumerate(layout.names)}, "nodes at other positions")
     of_nodes = ([model.position[p] for p in model.dag.parents(node)] for node in layout.names)
     parents = tuple(  # what an emission has of other emissions is given, and none of its layout
         tuple(p for p in of if node < layout.n_tables or p < layout.n_tables) for node, of in enumerate(of_nodes)
     )
-    _check(parents == layout.parents, "parents that are not those of its graph")
-    blocks = getattr(model.prior, "blocks", (model.prior,))
-    _check(layout.n_table_cells == len(blocks[0].concentration), "a prior of other tables")  # before rows are counted
-    _check(np.array_equal(blocks[0].row_starts, layout.row_starts), "a prior of other tables")
-    return model
-
-
-def sound_labels(model: Any) -> Any:
-    """A mixture or hidden Markov model whose parts are of as many components."""
-    parts = [getattr(model, name) for name in ("weights", "initial", "transitions") if hasattr(model, name)]
-    sizes = [getattr(part, "n_components", getattr(part, "n_states", None)) for part in parts]
-    n = model.n_components
-    _check(type(n) is int and 1 <= n <= model.n_cells, "components that are no count")
-    _check(parts and all(size == n for size in sizes), "parts for other numbers of components")
-    return model
-
-
-def _check(holds: Any, why: str) -> None:
-    if not holds:
-        raise ValueError(f"it has {why}")
-
-
-#: Name of a class in files -> what refuses an object of it that does not hang together, and returns it.
-SOUND: dict[str, Callable[[Any], Any]] = {
-    "DiscreteDAG": sound_network,
-    "Dirichlet": sound_dirichlet,
-    "Form": the_form,
-    "HMM": sound_labels,
-    "Layout": sound_layout,
-    "Mixture": sound_labels,
-    "MixedNetwork": sound_network,
-}
+    check(parents == layout.parents, "parents that are not those of its graph")
+    blocks, emissions = getattr(model.prior, "blocks", (model.prior,)), getattr(model, "emissions", ())
+    check(len(blocks) == 1 + len(emissions) and len(emissions) == layout.n_emissions, "a prior of other nodes")
+    starts = getattr(blocks[0], "row_starts", np.zeros(1))
+    check(layout.n_table_cells == starts[-1], "a prior of other tables")  # before rows are counted
+    check(same(starts, layout.row_starts), "a prior of other tables")
+    for block, emission, n, size in zip(
+        blocks[1:], emissions, getattr(model, "n_states", ()), layout.cardinalities[layout.n_tables :]
+    ):
+        _belongs_to(block, emission, n)
+        check(size == emission.own_cells, "emissions of other sizes")
+    clusters = getattr(getattr(model, "partition", None), "clusters", ())
+    members = [node for cluster in clusters for node in cluster]
+    check(len({*members}) == len(members) and {*members} <= {*range(layout.n_tables)}, "clusters of no nodes")

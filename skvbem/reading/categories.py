@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -129,6 +129,17 @@ class CategoryEncoder:
     code_dtype_ : dtype
         The narrowest of int8, int16 and int32 that holds the largest of these numbers: int8 up to 127 categories.
     """
+
+    owner: str
+    categories: Any
+    missing_values: Any
+    handle_unknown: str
+    if_measured: str
+    known_as: str
+    names_: list[str]
+    categories_: list[np.ndarray]
+    n_categories_: np.ndarray
+    code_dtype_: np.dtype
 
     def __init__(
         self,

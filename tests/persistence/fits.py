@@ -16,7 +16,7 @@ from skvbem import (
     VBMixture,
     VBNetwork,
 )
-from skvbem.emissions import FactorGaussian, Multinomial, Regression
+from skvbem.emissions import FactorGaussian, Multinomial, Poisson, Regression
 
 rng = np.random.default_rng(0)
 N = 40
@@ -40,6 +40,7 @@ STATES = MIXED[["word", "truth", "kind", "code"]]
 POLARS = pl.DataFrame({"word": STATES["word"].fillna("w").tolist(), "truth": STATES["truth"].tolist()})
 KINDS = {"poisson": ["count"], "gaussian": ["size"], "categorical": ["word", "code"]}
 OPTIONS = {"random_state": 0, "n_init": 2, "max_iter": 100}
+INPUTS = {"inputs": np.cos(np.arange(N))[:, None], "output_inputs": rng.normal(size=(N, 2))}
 THREE = {"x0": ["h"], "x1": ["h"], "x2": ["h"]}
 
 
@@ -90,6 +91,8 @@ def _special():
             {},
         ),
         "after itself": (VBHMM(2, emission=Regression(lags=1), **OPTIONS), NUMBERS[:, :1], {}),
+        "rates": (VBMixture(2, emission=Poisson(rate_prior="hierarchical"), **OPTIONS), np.nan_to_num(CODES), {}),
+        "with inputs": (VBLinearDynamicalSystem(1, initial="learned", **OPTIONS), NUMBERS, INPUTS),
         "trials": (VBMixture(2, emission=Multinomial(), **OPTIONS), counts, {}),
         "learned chain": (VBHMM(2, learn_prior=True, **OPTIONS), NUMBERS, {}),
         "turned": (VBFactorAnalysis(2, rotation="promax", **OPTIONS), np.c_[NUMBERS, CODES * NUMBERS], {}),
@@ -101,6 +104,12 @@ SETTINGS = {
     **{f"{name}, {m}": case for m in ("vb", "map", "ml") for name, case in (_networks(m) | _others(m)).items()},
     **_special(),
 }
+
+
+def drawn(fit, where):
+    """Five rows that a fit draws, given the inputs of the first ones if it has any."""
+    given = {key: values[:5] for key, values in where.items() if "inputs" in key}
+    return fit.sample(5, random_state=7, **given)
 
 
 @cache

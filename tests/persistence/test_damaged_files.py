@@ -187,7 +187,7 @@ def changed_part(content, name, part, value):
         ("Form", "name", "mle", "no form of q"),
         ("Dirichlet", "row_starts", {"array": 0}, "rows "),
         ("DiscreteDAG", "position", {"dict": []}, "nodes at other positions"),
-        ("FittedNetwork", "statistics", {"list": []}, "its statistics are not"),
+        ("FittedNetwork", "statistics", {"list": []}, "the part .statistics. of a FittedNetwork is a list"),
     ],
 )
 def test_parts_that_do_not_belong_together_are_refused(name, part, value, why, tmp_path):

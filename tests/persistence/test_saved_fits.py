@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from persistence.fits import CODES, NUMBERS, OPTIONS, SETTINGS, THREE, fitted
+from persistence.fits import CODES, NUMBERS, OPTIONS, SETTINGS, THREE, drawn, fitted
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -43,7 +43,7 @@ def answers(estimator, X, where):
             except (AttributeError, ValueError) as error:  # a network without latents predicts none
                 found[name] = str(error)
         if hasattr(estimator, "sample"):
-            found["sample"] = estimator.sample(5, random_state=7)
+            found["sample"] = drawn(estimator, where)
         if estimator.method == "vb":
             found["evidence"] = estimator.log_evidence(X, kind=evidence, **where).value
     return found

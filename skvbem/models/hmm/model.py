@@ -71,6 +71,8 @@ class HMM(LabelModel):
     """
 
     labels = "states"
+    initial: Transitions
+    transitions: Transitions
 
     def __init__(
         self, emission: Emission, initial: Transitions, transitions: Transitions, emission_prior: ConjugateFamily

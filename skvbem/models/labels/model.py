@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -94,11 +94,14 @@ class LabelModel(LatentModel):
     """
 
     #: What labels are called in messages.
-    labels: str
+    labels: ClassVar[str]
+    emission: Emission
+    n_components: int
+    prior: Product
 
     def __init__(self, emission: Emission, n_components: int, prior: Product):
         self.emission, self.n_components = emission, n_components
-        self.prior: Product = prior
+        self.prior = prior
 
     @property
     def reasons(self) -> Mapping[str, str]:

@@ -85,6 +85,13 @@ class LinearDynamicalSystem(LatentModel):
     [-6.800979]
     """
 
+    dynamics: Regression
+    emission: Regression
+    #: The distribution of first states; None where it is learned.
+    first: FirstStates | None
+    origin: np.ndarray
+    unit: np.ndarray
+
     def __init__(
         self,
         dynamics: ConjugateFamily,
@@ -100,8 +107,7 @@ class LinearDynamicalSystem(LatentModel):
             blocks, first = (*blocks, first), None
         elif first is None:
             first = FirstStates(np.zeros(k), np.eye(k))
-        #: The distribution of first states; None where it is learned.
-        self.first: FirstStates | None = first
+        self.first = first
         self.prior = Product(blocks, tuple(len(block.coordinates) for block in blocks))
         self.origin = np.zeros(p) if origin is None else np.asarray(origin, dtype=float)
         self.unit = np.ones(p) if unit is None else np.asarray(unit, dtype=float)

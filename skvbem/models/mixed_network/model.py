@@ -68,6 +68,12 @@ class MixedNetwork(LatentModel):
         one fastest.
     """
 
+    dag: DAG
+    emissions: tuple[Emission, ...]
+    position: dict
+    layout: Layout
+    prior: Product
+
     def __init__(
         self,
         dag: DAG,
@@ -89,7 +95,7 @@ class MixedNetwork(LatentModel):
         tables = Dirichlet(np.concatenate(flat), self.layout.row_starts)
         blocks = (tables, *(emission_priors[node] for node in emissions))
         n_cells = [len(emission.component_of_cell(n)) for emission, n in zip(self.emissions, self.n_states)]
-        self.prior: Product = Product(blocks, (self.layout.n_table_cells, *n_cells))
+        self.prior = Product(blocks, (self.layout.n_table_cells, *n_cells))
 
     @cached_property
     def given(self) -> tuple[tuple[int, ...], ...]:
@@ -111,10 +117,8 @@ class MixedNetwork(LatentModel):
     def n_states(self) -> tuple[int, ...]:
         """Joint states of the parents of each node with an emission: components that its emission has."""
         layout = self.layout
-        return tuple(
-            prod(layout.cardinalities[p] for p in layout.parents[node])
-            for node in range(layout.n_tables, len(layout.names))
-        )
+        parents = layout.parents[layout.n_tables :]
+        return tuple(prod(layout.cardinalities[p] for p in of_node) for of_node in parents)
 
     @property
     def n_cells(self) -> int:
@@ -128,11 +132,10 @@ class MixedNetwork(LatentModel):
     @property
     def has_own_cells(self) -> bool:
         """Whether all cells of every emission belong to a component, and what else rows hide has no symmetries."""
-        of_emissions = zip(self.emissions, self.n_states)
         return all(
             np.array_equal(of := emission.component_of_cell(n), np.repeat(np.arange(n), emission.own_cells))
             or (bool((of >= 0).all()) and n_symmetries(emission) == 1)
-            for emission, n in of_emissions
+            for emission, n in zip(self.emissions, self.n_states)
         )
 
     @property
@@ -147,9 +150,8 @@ class MixedNetwork(LatentModel):
     @property
     def n_free_parameters(self) -> int:
         """Parameters of tables and emissions, but for those of emissions that no data can tell apart."""
-        of_emissions = zip(self.emissions, self.n_states)
-        redundant = sum(n_redundant_parameters(each, np.ones(n, dtype=bool)) for each, n in of_emissions)
-        return self.prior.n_free_parameters - redundant
+        each = zip(self.emissions, self.n_states)
+        return self.prior.n_free_parameters - sum(n_redundant_parameters(e, np.ones(n, dtype=bool)) for e, n in each)
 
     def columns(self, rows: MixedRows) -> dict[int, np.ndarray]:
         """Codes of the observed nodes with a table, by position."""
@@ -301,8 +303,7 @@ class MixedNetwork(LatentModel):
         """Statistics (n_cells, n_lanes) and ln Z (n_lanes,); with a generator what is hidden is drawn."""
         n_lanes = natural.shape[1]
         of_tables, *of_emissions = (np.ascontiguousarray(each) for each in self.prior.split(natural))
-        steps = self.steps(of_emissions, data)
-        contraction = data.program.contraction
+        steps, contraction = self.steps(of_emissions, data), data.program.contraction
         workspace = Workspace(contraction, n_lanes)
         workspace.given(of_tables)
         run = _Blocks(self, data, workspace, steps, factors, rng)

@@ -120,6 +120,7 @@ class Mixture(LabelModel):
     """
 
     labels = "components"
+    weights: Weights
 
     def __init__(self, emission: Emission, weights: Weights, emission_prior: ConjugateFamily):
         self.weights = weights

@@ -49,6 +49,12 @@ class DiscreteDAG(LatentModel):
         Clusters of hidden nodes that q(x) is a product over; by default it is exact.
     """
 
+    dag: DAG
+    partition: Partition | None
+    position: dict
+    layout: Layout
+    prior: Dirichlet
+
     def __init__(
         self,
         dag: DAG,
