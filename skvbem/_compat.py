@@ -59,6 +59,7 @@ __all__ = [
     "check_sample_weight",
     "fit_context",
     "has_shared_memory",
+    "keep_parameters",
     "hold_workers",
     "in_store",
     "is_pool_warm",
@@ -165,6 +166,11 @@ class SuggestingMixin:
             if not hint:
                 raise
             raise InvalidParameterError(f"{error}{hint}") from None
+
+
+def keep_parameters(estimator, arguments: dict[str, Any]) -> None:
+    """Keep the arguments of a constructor, its ``locals()``, as parameters of these names, as scikit-learn asks."""
+    vars(estimator).update({name: value for name, value in arguments.items() if name not in ("self", "__class__")})
 
 
 def check_parameters(estimator) -> None:

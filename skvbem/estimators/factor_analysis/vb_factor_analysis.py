@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skvbem._arguments import check_count, check_flag, check_level
-from skvbem._compat import Interval, StrOptions
+from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem.blocks import Blocks
 from skvbem.emissions import FactorGaussian
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
@@ -199,27 +199,7 @@ class VBFactorAnalysis(VBEstimator):
         warm_start=False,
         verbose=0,
     ):
-        self.n_factors = n_factors
-        self.noise = noise
-        self.method = method
-        self.rotation = rotation
-        self.relevance = relevance
-        self.relevance_prior = relevance_prior
-        self.groups = groups
-        self.noise_prior = noise_prior
-        self.mean_prior = mean_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.n_init = n_init
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.missing_values = missing_values
-        self.max_memory = max_memory
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

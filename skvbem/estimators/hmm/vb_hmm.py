@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_flag
-from skvbem._compat import Interval, StrOptions
+from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
 from skvbem.estimators.hmm.kind import HMMKind
@@ -234,31 +234,7 @@ class VBHMM(SequenceEstimator):
         warm_start=False,
         verbose=0,
     ):
-        self.n_components = n_components
-        self.emission = emission
-        self.covariance_type = covariance_type
-        self.startprob_prior = startprob_prior
-        self.transmat_prior = transmat_prior
-        self.sticky = sticky
-        self.transmat_mask = transmat_mask
-        self.learn_prior = learn_prior
-        self.categories = categories
-        self.method = method
-        self.map_basis = map_basis
-        self.predictive = predictive
-        self.n_draws = n_draws
-        self.n_init = n_init
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.handle_unknown = handle_unknown
-        self.missing_values = missing_values
-        self.max_memory = max_memory
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     @classmethod
     def from_parameters(cls, startprob, transmat, parameters, *, emission, columns=None, **params):

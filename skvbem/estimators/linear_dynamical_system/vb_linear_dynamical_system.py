@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_flag
-from skvbem._compat import Interval, StrOptions
+from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.linear_dynamical_system.kind import LDSKind
 from skvbem.estimators.sequences import (
@@ -208,30 +208,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         warm_start=False,
         verbose=0,
     ):
-        self.n_components = n_components
-        self.transition_precision_prior = transition_precision_prior
-        self.loading_precision_prior = loading_precision_prior
-        self.learn_prior = learn_prior
-        self.noise_shape_prior = noise_shape_prior
-        self.noise_rate_prior = noise_rate_prior
-        self.offset_precision_prior = offset_precision_prior
-        self.initial = initial
-        self.prune = prune
-        self.method = method
-        self.map_basis = map_basis
-        self.predictive = predictive
-        self.n_draws = n_draws
-        self.n_init = n_init
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.missing_values = missing_values
-        self.max_memory = max_memory
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from skvbem._compat import Interval, StrOptions
+from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem.blocks import Blocks
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
@@ -195,26 +195,7 @@ class VBMixture(VBEstimator):
         warm_start=False,
         verbose=0,
     ):
-        self.n_components = n_components
-        self.emission = emission
-        self.covariance_type = covariance_type
-        self.weight_concentration_prior_type = weight_concentration_prior_type
-        self.weight_concentration_prior = weight_concentration_prior
-        self.categories = categories
-        self.method = method
-        self.map_basis = map_basis
-        self.n_init = n_init
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.handle_unknown = handle_unknown
-        self.missing_values = missing_values
-        self.max_memory = max_memory
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     @classmethod
     def from_parameters(cls, weights, parameters, *, emission, columns=None, **params):

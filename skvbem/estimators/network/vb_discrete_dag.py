@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_count, check_flag
-from skvbem._compat import Interval, StrOptions
+from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.network.kind import NetworkKind
@@ -231,30 +231,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         warm_start=False,
         verbose=0,
     ):
-        self.structure = structure
-        self.latents = latents
-        self.categories = categories
-        self.prior = prior
-        self.equivalent_sample_size = equivalent_sample_size
-        self.ties = ties
-        self.method = method
-        self.map_basis = map_basis
-        self.inference = inference
-        self.n_init = n_init
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.annealing = annealing
-        self.learn_prior = learn_prior
-        self.handle_unknown = handle_unknown
-        self.missing_values = missing_values
-        self.max_table_cells = max_table_cells
-        self.max_memory = max_memory
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from skvbem._compat import Interval, StrOptions, fit_context
+from skvbem._compat import Interval, StrOptions, fit_context, keep_parameters
 from skvbem._names import did_you_mean
 from skvbem.emissions import EmissionSpecification
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
@@ -133,21 +133,7 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
         random_state=None,
         n_jobs=None,
     ):
-        self.structure = structure
-        self.latents = latents
-        self.class_node = class_node
-        self.emission = emission
-        self.categories = categories
-        self.prior = prior
-        self.equivalent_sample_size = equivalent_sample_size
-        self.method = method
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.handle_unknown = handle_unknown
-        self.missing_values = missing_values
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        keep_parameters(self, locals())
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
