@@ -1,17 +1,19 @@
 """Weighted moments of tables with missing cells: the origins and units in which emissions measure.
 
-Sums run over blocks of rows, so that no copy of the data is made. Where a table is wanted it may come in `Blocks` of
-(values, weight), too.
+All are sums over parts by `skvbem.blocks.map_reduce`. A table is one part, or comes in `Blocks` of (values, weight).
+Within a part sums run over few rows at a time, so that no copy of the data is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from skvbem.blocks import Blocks
+from skvbem.blocks import Blocks, map_reduce
 
 # Rows at once at most, and cells, so that what is made of them stays in cache.
 _MAX_ROWS, _MAX_CELLS = 4096, 2**17
@@ -44,7 +46,8 @@ class Moments(NamedTuple):
     has_gaps: np.ndarray
 
 
-class _Extent(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Extent:
     """The least and the largest observed cell of each column, and which columns have missing cells."""
 
     lowest: np.ndarray
@@ -52,15 +55,20 @@ class _Extent(NamedTuple):
     has_gaps: np.ndarray
 
     @classmethod
-    def of(cls, values: np.ndarray | Blocks) -> _Extent:
-        """The extent of a table, or of blocks of one; from infinity to minus infinity where no cell is observed."""
-        d = n_columns_of(values)
+    def of(cls, part: tuple) -> _Extent:
+        """The extent of a table (values, weight); from infinity to minus infinity where no cell is observed."""
+        d = part[0].shape[1]
         lowest, highest, has_gaps = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d, dtype=bool)
-        for cells, _ in blocks_of_floats(values, None):
+        for cells, _ in blocks_of_floats(part[0], None):
             lowest = np.fmin(lowest, np.fmin.reduce(cells, axis=0, initial=np.inf))
             highest = np.fmax(highest, np.fmax.reduce(cells, axis=0, initial=-np.inf))
             has_gaps |= np.isnan(cells).any(axis=0)
         return cls(lowest, highest, has_gaps)
+
+    def __add__(self, other: _Extent) -> _Extent:
+        """The extent of both."""
+        lowest, highest = np.fmin(self.lowest, other.lowest), np.fmax(self.highest, other.highest)
+        return _Extent(lowest, highest, self.has_gaps | other.has_gaps)
 
     def from_origin(self, origin: np.ndarray | float) -> np.ndarray:
         """Largest distance of cells from an origin; 1 if there is none."""
@@ -105,33 +113,25 @@ def weighted_means(values: np.ndarray | Blocks, weight: np.ndarray | None) -> np
     --------
     n_columns_of : number of columns of such a table.
     """
-    return _means(values, weight, _Extent.of(values))
+    parts = parts_of(values, weight)
+    return _means(parts, map_reduce(_Extent.of, parts))
 
 
-def _means(values: np.ndarray | Blocks, weight: np.ndarray | None, extent: _Extent) -> np.ndarray:
-    size, d = extent.from_origin(0.0), len(extent.lowest)
-    total, n = np.zeros(d), np.zeros(d)
-    for scaled, n_observed, w in _observed(values, weight, extent, np.zeros(d), size):
-        total += w @ scaled
-        n += n_observed
-    return np.divide(total, n, out=np.zeros(d), where=n > 0) * size
+def _means(parts: Iterable[tuple], extent: _Extent) -> np.ndarray:
+    size = extent.from_origin(0.0)
+    total, n = map_reduce(partial(_sums, extent, np.zeros(len(size)), size), parts)
+    return np.divide(total, n, out=np.zeros(len(n)), where=n > 0) * size
 
 
 def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Moments:
     """Moments of a table (n_rows, d) with weights (n_rows,); NaN where a cell is missing."""
-    extent = _Extent.of(values)
-    origin = _means(values, weight, extent)
+    parts = parts_of(values, weight)
+    extent = map_reduce(_Extent.of, parts)
+    origin = _means(parts, extent)
     reach, d = extent.from_origin(origin), len(origin)  # in units of which no square leaves the floats
-    mean, n, cross = np.zeros(d), np.zeros(d), np.zeros((d, d))
-    for above, n_observed, w in _observed(values, weight, extent, origin, reach):
-        mean += w @ above
-        n += n_observed
+    mean, n = map_reduce(partial(_sums, extent, origin, reach), parts)
     mean /= np.where(n > 0, n, 1.0)
-    for above, _, w in _observed(values, weight, extent, origin, reach, mean):
-        if not (w == 1.0).all():
-            above *= np.sqrt(w)[:, None]
-        cross += above.T @ above
-    n_rows = sum(float(len(part) if w is None else np.sum(w)) for part, w in _tables(values, weight))
+    cross, n_rows = map_reduce(partial(_products, extent, origin, reach, mean), parts)
     deviation = reach * np.sqrt(np.diagonal(cross) / np.where(n > 0, n, 1.0))
     constant = deviation <= 4 * np.finfo(float).eps * np.abs(origin)
     deviation = np.where(constant, np.where(origin != 0, np.abs(origin), 1.0), deviation)
@@ -143,26 +143,42 @@ def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> 
     return Moments(origin, reach * mean, deviation, correlation, n_rows, extent.has_gaps)
 
 
-def _observed(
-    values: np.ndarray | Blocks,
-    weight: np.ndarray | None,
-    extent: _Extent,
-    origin: np.ndarray,
-    reach: np.ndarray,
-    mean: np.ndarray | None = None,
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Some rows at a time, (cells - origin) / reach - mean and 0 where one is missing, and their weights.
+def _sums(extent: _Extent, origin: np.ndarray, reach: np.ndarray, part: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted sums (d,) of (cells - origin) / reach in a table, and the weights of observed cells."""
+    total, n = np.zeros(len(origin)), np.zeros(len(origin))
+    for above, w, missing in _observed(extent, origin, reach, part):
+        total += w @ above
+        n += w.sum() if missing is None else w @ ~missing
+    return total, n
 
-    Between both the weight of what is observed of each column. The next rows take the place of these in memory.
+
+def _products(
+    extent: _Extent, origin: np.ndarray, reach: np.ndarray, mean: np.ndarray, part: tuple
+) -> tuple[np.ndarray, float]:
+    """Weighted sums (d, d) of products of (cells - origin) / reach - mean in a table, and of the weights of rows."""
+    cross = np.zeros((len(origin), len(origin)))
+    for above, w, _ in _observed(extent, origin, reach, part, mean):
+        if not (w == 1.0).all():
+            above *= np.sqrt(w)[:, None]
+        cross += above.T @ above
+    values, weight = part
+    return cross, float(len(values) if weight is None else np.sum(weight))
+
+
+def _observed(
+    extent: _Extent, origin: np.ndarray, reach: np.ndarray, part: tuple, mean: np.ndarray | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+    """Few rows at a time, (cells - origin) / reach - mean and 0 where one is missing, weights, and which are missing.
+
+    The next rows take the place of these in memory. None is missing in columns without gaps.
     """
-    has_gaps = extent.has_gaps.any()
-    for above, w in in_units(values, weight, origin, reach):
+    for above, w in in_units(*part, origin, reach):
         if mean is not None:
             above -= mean
-        if has_gaps:
-            missing = np.isnan(above)
+        missing = np.isnan(above) if extent.has_gaps.any() else None
+        if missing is not None:
             above[missing] = 0.0
-        yield above, w @ ~missing if has_gaps else np.full(len(origin), w.sum()), w
+        yield above, w, missing
 
 
 def in_units(
@@ -178,14 +194,14 @@ def in_units(
         yield above, w
 
 
-def _tables(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterable[tuple]:
-    """Tables and their weights, one or more."""
+def parts_of(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterable[tuple]:
+    """A table, or blocks of one, as parts (values, weight) that are summed over."""
     return values if isinstance(values, Blocks) else [(values, weight)]
 
 
 def blocks_of_floats(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Some rows at a time as floats, and their weights."""
-    for part, w in _tables(values, weight):
+    for part, w in parts_of(values, weight):
         size = min(max(_MAX_CELLS // max(part.shape[1], 1), 64), _MAX_ROWS)
         for at in range(0, len(part), size):
             cells = np.asarray(part[at : at + size], dtype=float)

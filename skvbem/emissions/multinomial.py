@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from skvbem._numerics import log_rising
-from skvbem.blocks import Blocks
+from skvbem.blocks import Blocks, map_reduce
 from skvbem.emissions.linear import LinearEmission, LinearTable
-from skvbem.emissions.moments import blocks_of_floats, n_columns_of
+from skvbem.emissions.moments import blocks_of_floats, n_columns_of, parts_of
 from skvbem.emissions.parameters import distributions, named_arrays
 from skvbem.emissions.specification import CountCells, Parameters, ProbabilitySpecification, positive_of_columns
 from skvbem.families import Dirichlet
@@ -85,6 +85,38 @@ class Multinomial(CountCells, ProbabilitySpecification):
 _LOWEST = -1e300
 
 
+@dataclass(frozen=True)
+class _Totals:
+    """Weighted sums of totals of rows and of rows, the number of rows, and the first with cells observed in part."""
+
+    total: float
+    n: float
+    n_rows: int
+    partial: int | None
+
+    @classmethod
+    def of(cls, part: tuple) -> Self:
+        """The sums of a table (values, weight)."""
+        total, n, n_rows, first = 0.0, 0.0, 0, None
+        for cells, w in blocks_of_floats(*part):
+            missing = np.isnan(cells)
+            partial = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
+            if first is None and len(partial):
+                first = n_rows + int(partial[0])
+            seen = ~missing[:, 0]
+            total += float(w[seen] @ cells[seen].sum(axis=1))
+            n += float(w[seen].sum())
+            n_rows += len(cells)
+        return cls(total, n, n_rows, first)
+
+    def __add__(self, other: _Totals) -> _Totals:
+        """The sums of both, the rows of the other after these."""
+        first = self.partial
+        if first is None and other.partial is not None:
+            first = self.n_rows + other.partial
+        return _Totals(self.total + other.total, self.n + other.n, self.n_rows + other.n_rows, first)
+
+
 @dataclass(frozen=True, eq=False)
 class MultinomialEmission(LinearEmission):
     """Counts of categories with the total of each row given.
@@ -109,19 +141,13 @@ class MultinomialEmission(LinearEmission):
         ValueError
             If a row has missing cells as well as observed ones.
         """
-        total, n, n_before = 0.0, 0.0, 0
-        for cells, w in blocks_of_floats(values, weight):
-            missing = np.isnan(cells)
-            partial = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
-            if len(partial):
-                raise ValueError(
-                    f"Row {n_before + partial[0]} of multinomial counts has a missing cell. The likelihood is that of "
-                    "the counts given their total, which is then unknown: fill the cell, or leave out the whole row."
-                )
-            seen = ~missing[:, 0]
-            total += float(w[seen] @ cells[seen].sum(axis=1))
-            n += float(w[seen].sum())
-            n_before += len(cells)
+        totals = map_reduce(_Totals.of, parts_of(values, weight))
+        if totals.partial is not None:
+            raise ValueError(
+                f"Row {totals.partial} of multinomial counts has a missing cell. The likelihood is that of the counts "
+                "given their total, which is then unknown: fill the cell, or leave out the whole row."
+            )
+        total, n = totals.total, totals.n
         return cls(n_columns_of(values), max(round(total / n), 1) if n > 0 else 1)
 
     @property
