@@ -211,8 +211,8 @@ class Emission(ABC):
         return 1 + (n_cells - one) // (two - one)
 
     @abstractmethod
-    def survey(self, values: Any, before: Any = None) -> Any:
-        """A table without rows, which knows what must be known of all of them, and of those of a survey `before`."""
+    def survey(self, values: Any) -> Any:
+        """A table without rows, which knows what must be known of all of them; those of parts of the rows add up."""
 
     @abstractmethod
     def prepare(self, values: Any, survey: Any = None) -> Any:

@@ -178,8 +178,8 @@ class CategoricalEmission(Emission):
             rows = [np.broadcast_to(np.asarray(row, dtype=float), n) for row, n in pairs]
         return Dirichlet.from_rows(rows * n_components)
 
-    def survey(self, values: np.ndarray, before: CategoricalTable | None = None) -> CategoricalTable:
-        """A table without rows that knows which columns have gaps and how many rows there are, with those before.
+    def survey(self, values: np.ndarray) -> CategoricalTable:
+        """A table without rows that knows which columns have gaps and how many rows there are.
 
         Raises
         ------
@@ -196,11 +196,7 @@ class CategoricalEmission(Emission):
                 f"Column {column} holds the code {highest[column]}, but has {sizes[column]} categories: "
                 f"codes are 0 to {sizes[column] - 1}, and negative where a cell is missing."
             )
-        gappy, n_rows = lowest < 0, len(codes)
-        if before is not None:
-            gappy, n_rows = gappy | np.array(before.join.gappy), n_rows + before.n_rows
-        join = Joint(self.n_categories, tuple(gappy), max(min(_MAX_CODES_PER_GROUP, n_rows // _ROWS_PER_CODE), 2))
-        return CategoricalTable(codes[:0], join, join.encode(codes[:0]), n_rows)
+        return CategoricalTable.without_rows(codes[:0], self.n_categories, lowest < 0, len(codes))
 
     def prepare(self, values: np.ndarray, survey: CategoricalTable | None = None) -> CategoricalTable:
         """A table of codes (n_rows, n_columns), negative where a cell is missing."""
@@ -376,6 +372,17 @@ class CategoricalTable:
 
     def __getitem__(self, rows: slice) -> Self:
         return type(self)(self.codes[rows], self.join, self.joined[rows], self.n_rows)
+
+    @classmethod
+    def without_rows(cls, codes: np.ndarray, n_categories: tuple[int, ...], gappy: np.ndarray, n_rows: int) -> Self:
+        """A survey: the code (0, n_columns) of columns that have gaps or not, of so many rows."""
+        join = Joint(n_categories, tuple(gappy), max(min(_MAX_CODES_PER_GROUP, n_rows // _ROWS_PER_CODE), 2))
+        return cls(codes, join, join.encode(codes), n_rows)
+
+    def __add__(self, other: CategoricalTable) -> Self:
+        """What must be known of the rows of both, of tables without rows."""
+        gappy = np.array(self.join.gappy) | np.array(other.join.gappy)
+        return self.without_rows(self.codes, self.join.n_categories, gappy, self.n_rows + other.n_rows)
 
 
 class CategoricalStep(Step):

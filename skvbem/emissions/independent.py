@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skvbem.blocks import added
 from skvbem.emissions.base import Emission, Step
 from skvbem.families import Dirichlet, Product
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -48,11 +49,9 @@ class Independent(Emission):
         n_cells = tuple(len(part.component_of_cell(n_components)) for part in self.parts)
         return Product(blocks, n_cells)
 
-    def survey(self, values: Sequence[np.ndarray], before: IndependentTable | None = None) -> IndependentTable:
+    def survey(self, values: Sequence[np.ndarray]) -> IndependentTable:
         """The surveys of the groups."""
-        surveys = (None,) * len(self.parts) if before is None else before.parts
-        tables = (part.survey(*arguments) for part, *arguments in zip(self.parts, values, surveys))
-        return IndependentTable(tuple(tables))
+        return IndependentTable(tuple(part.survey(of_part) for part, of_part in zip(self.parts, values)))
 
     def prepare(self, values: Sequence[np.ndarray], survey: IndependentTable | None = None) -> IndependentTable:
         """A table of rows from one array for each group."""
@@ -167,6 +166,10 @@ class IndependentTable:
 
     def __getitem__(self, rows: slice) -> Self:
         return type(self)(tuple(part[rows] for part in self.parts))
+
+    def __add__(self, other: IndependentTable) -> Self:
+        """What must be known of the rows of both, of tables without rows."""
+        return type(self)(added(self.parts, other.parts))
 
 
 class IndependentStep(Step):

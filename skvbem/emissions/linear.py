@@ -46,6 +46,10 @@ class LinearTable:
             return self
         return replace(self, values=self.values[rows], base=self.base[rows])
 
+    def __add__(self, other: LinearTable) -> Self:
+        """What must be known of the rows of both, of tables without rows."""
+        return replace(self, complete=self.complete and other.complete, reach=np.maximum(self.reach, other.reach))
+
     @cached_property
     def features(self) -> np.ndarray:
         """(n_features, n_rows)."""
@@ -88,11 +92,11 @@ class LinearEmission(Emission):
         """ln f of rows, nats, (n_rows,)."""
         return np.broadcast_to(0.0, len(values))
 
-    def survey(self, values: np.ndarray, before: LinearTable | None = None) -> LinearTable:
-        """A table without rows that knows how far the rows reach and whether they are complete, and those before."""
+    def survey(self, values: np.ndarray) -> LinearTable:
+        """A table without rows that knows how far the rows reach and whether they are complete."""
         values = np.asarray(values)
         none = LinearTable(self, values[:0], False, self.log_base(values[:0]), np.zeros(self.n_columns))
-        complete, reach = (True, none.reach) if before is None else (before.complete, before.reach)
+        complete, reach = True, none.reach
         for at in range(0, len(values), 4096):
             block = values[at : at + 4096]
             measured, observed = replace(none, values=block).columns

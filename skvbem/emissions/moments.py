@@ -172,7 +172,8 @@ def _observed(
 
     The next rows take the place of these in memory. None is missing in columns without gaps.
     """
-    for above, w in in_units(*part, origin, reach):
+    values, weight = part
+    for above, w in in_units(values, weight, origin, reach):
         if mean is not None:
             above -= mean
         missing = np.isnan(above) if extent.has_gaps.any() else None

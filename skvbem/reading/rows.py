@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from skvbem.blocks import Blocks
+from skvbem.blocks import Blocks, map_reduce
 from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
 from skvbem.emissions import Emission
 from skvbem.emissions.known_labels import PartlyLabeled
@@ -88,31 +88,16 @@ class TableReading(Reading):
     def compiled(self, model: Mixture) -> MixtureData | DataInParts:
         """The rows as a mixture takes them."""
         if not self.are_in_blocks:
-            return next(self._segments(model))
-        survey, n_rows, total_weight, whole = None, 0, 0.0, True
-        for values, weight in self.blocks:
-            survey = model.emission.survey(self.columns.as_emission_takes(values), survey)
-            n_rows += len(values[0])
-            total_weight += float(len(values[0]) if weight is None else weight.sum())
-            whole = whole and (weight is None or bool((weight == np.floor(weight)).all()))
-        return DataInParts(survey, Blocks(lambda: self._segments(model, survey)), n_rows, total_weight, whole)
+            (block,) = self.blocks
+            return _compiled(self.columns, self.labels, model, None, block)
+        blocks = cast(Blocks, self.blocks)
+        survey, n_rows, n_fractions, total_weight = map_reduce(partial(_survey, self.columns, model.emission), blocks)
+        parts = blocks.map(partial(_compiled, self.columns, None, model, survey))
+        return DataInParts(survey, parts, n_rows, total_weight, not n_fractions)
 
     def arranged(self, model: Mixture, survey: Any = None) -> Iterator[tuple]:
         """Of each block, in the order of rows that costs least: values, weight, table, and that order or None."""
-        of_rows: Any = model.emission if self.labels is None else cast(Any, model.emission).of_rows
-        for values, weight in self.blocks:
-            table = of_rows.prepare(self.columns.as_emission_takes(values), survey)
-            order = of_rows.row_order(table)
-            if order is not None:
-                values, weight = [of_group[order] for of_group in values], None if weight is None else weight[order]
-                table = of_rows.prepare(self.columns.as_emission_takes(values), survey)
-            yield values, weight, table, order
-
-    def _segments(self, model: Mixture, survey: Any = None) -> Iterator[MixtureData]:
-        for values, weight, table, order in self.arranged(model, survey):
-            labels = self.labels if self.labels is None or order is None else self.labels[order]
-            observed = _observed(self.columns.modeled(values), labels)
-            yield model.compile(_labeled(model, table, labels), weight, observed, _hashes(values, labels))
+        return (_arranged(self.columns, self.labels, model, survey, block) for block in self.blocks)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -167,6 +152,39 @@ class TableReading(Reading):
         _refuse_labels(self.labels)
         ((values, weight),) = self.blocks
         return replace(self, blocks=[(self.columns.refilled(values, drawn), weight)])
+
+
+def _arranged(
+    columns: ColumnGroups, labels: RowLabels | None, model: Mixture, survey: Any, block: tuple
+) -> tuple[list[np.ndarray], np.ndarray | None, Any, np.ndarray | None]:
+    """A block in the order of rows that costs least: values, weight, table, and that order or None."""
+    emission: Any = model.emission if labels is None else cast(Any, model.emission).of_rows
+    values, weight = block
+    table = emission.prepare(columns.as_emission_takes(values), survey)
+    order = emission.row_order(table)
+    if order is not None:
+        values, weight = [of_group[order] for of_group in values], None if weight is None else weight[order]
+        table = emission.prepare(columns.as_emission_takes(values), survey)
+    return values, weight, table, order
+
+
+def _compiled(
+    columns: ColumnGroups, labels: RowLabels | None, model: Mixture, survey: Any, block: tuple
+) -> MixtureData:
+    """A block as a mixture takes it."""
+    values, weight, table, order = _arranged(columns, labels, model, survey, block)
+    labels = labels if labels is None or order is None else labels[order]
+    observed = _observed(columns.modeled(values), labels)
+    return model.compile(_labeled(model, table, labels), weight, observed, _hashes(values, labels))
+
+
+def _survey(columns: ColumnGroups, emission: Emission, block: tuple) -> tuple[Any, int, int, float]:
+    """What an emission must know of the rows of a block, their number, that of fractional weights, and the weight."""
+    values, weight = block
+    survey, n_rows = emission.survey(columns.as_emission_takes(values)), len(values[0])
+    if weight is None:
+        return survey, n_rows, 0, float(n_rows)
+    return survey, n_rows, int(np.count_nonzero(weight != np.floor(weight))), float(weight.sum())
 
 
 def _labeled(model: Mixture | HMM, table: Any, labels: RowLabels | None) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import integrate
 
 from skvbem._names import did_you_mean
+from skvbem.blocks import map_reduce
 from skvbem.emissions import EMISSIONS, Emission, EmissionSpecification
 from skvbem.emissions.base import relabeled
 from skvbem.emissions.outside import check_cells, check_shapes
@@ -226,9 +227,7 @@ def blocks_prepared_with_the_survey_of_all_are_blocks_of_the_whole(
     natural, responsibilities = posterior.expected_natural(), case.responsibilities(rng)
     ends = [0, *np.sort(rng.choice(np.arange(1, n), 2, replace=False)).tolist(), n]
     parts = [slice(a, b) for a, b in pairwise(ends)]
-    survey: Any = None
-    for part in parts:
-        survey = emission.survey(rows_of(values, part), survey)
+    survey = map_reduce(lambda part: emission.survey(rows_of(values, part)), parts)
     require(len(survey) == 0, f"A survey has {len(survey)} rows, not none.")
     if hasattr(table, "reach"):  # which decides between two forms of a square
         agree("The reach", survey.reach, table.reach)

@@ -97,9 +97,8 @@ def test_blocks_are_changed_where_their_results_are_computed():
 def mixture(specification, rng):
     values = rng.normal(size=(90, 3)) + 3 * (np.arange(90) % 2)[:, None]
     emission = specification.for_data(values)
-    model, survey = Mixture(emission, FiniteWeights(np.ones(2)), emission.default_prior(2)), None
-    for a, b in pairwise(ENDS):
-        survey = emission.survey(values[a:b], survey)
+    model = Mixture(emission, FiniteWeights(np.ones(2)), emission.default_prior(2))
+    survey = map_reduce(emission.survey, [values[a:b] for a, b in pairwise(ENDS)])
     parts = [model.compile(emission.prepare(values[a:b], survey)) for a, b in pairwise(ENDS)]
     return model, model.compile(emission.prepare(values)), parts, survey, MixtureAscent
 

@@ -405,7 +405,7 @@ class FactorAnalyzer(Emission):
         precisions = packed[:, first][..., diagonal_places(1 + self.n_factors)[1:]]
         return np.where(self.in_use(prior.n_components)[:, None, 1:], precisions, np.nan)
 
-    def survey(self, values: np.ndarray, before: FactorTable | None = None) -> FactorTable:
+    def survey(self, values: np.ndarray) -> FactorTable:
         """A table without rows: nothing need be known of all."""
         none = np.zeros((0, self.n_columns), dtype=bool)
         return FactorTable(self.origin, self.unit, np.asarray(values)[:0], None, none)

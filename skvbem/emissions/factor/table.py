@@ -82,6 +82,10 @@ class FactorTable:
     def __len__(self) -> int:
         return len(self.values)
 
+    def __add__(self, other: FactorTable) -> Self:
+        """What must be known of the rows of both, of tables without rows."""
+        return self
+
     def __getitem__(self, rows: slice) -> Self:
         if not isinstance(rows, slice):
             return self._part(rows)

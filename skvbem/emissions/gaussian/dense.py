@@ -248,11 +248,11 @@ class DenseGaussian(NormalPriorEmission):
             scale = self.in_frame(covariance)
         return normal_wishart_prior(n_components, mean, mean_precision, dof, scale, shared=self.tied)
 
-    def survey(self, values: np.ndarray, before: DenseTable | None = None) -> DenseTable:
-        """A table without rows that knows how far the rows reach, and those of a survey before."""
+    def survey(self, values: np.ndarray) -> DenseTable:
+        """A table without rows that knows how far the rows reach."""
         d, values = self.n_columns, np.asarray(values)
         none = DenseTable(self.origin, self.whitener, values[:0], None, np.zeros((0, d), dtype=bool), np.zeros(d))
-        reach = none.reach if before is None else before.reach
+        reach = none.reach
         for at in range(0, len(values), 4096):
             block = values[at : at + 4096]
             pattern, patterns = missing_patterns(block)

@@ -53,6 +53,10 @@ class DenseTable:
     def __len__(self) -> int:
         return len(self.values)
 
+    def __add__(self, other: DenseTable) -> Self:
+        """What must be known of the rows of both, of tables without rows."""
+        return replace(self, reach=np.maximum(self.reach, other.reach))
+
     def __getitem__(self, rows: slice) -> Self:
         if isinstance(rows, slice) and rows.indices(len(self)) == (
             0,
