@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import is_collection
+
 # Children of a node of the tree, and sections of a table in memory that threads share: their sums are added one after
 # another. The number decides bits, not how well threads are used, as long as it is no less than that of cores.
 _FAN_IN = 8
@@ -162,7 +164,7 @@ def blocks_of(X) -> Blocks:
         )
     if callable(X):
         return Blocks(X)
-    if isinstance(X, Iterable) and not isinstance(X, (str, bytes)):
+    if is_collection(X):
         return Blocks(lambda: X)
     raise TypeError(
         "Blocks are made of a sequence of tables, of another iterable of them, of a function that returns one, or of a "

@@ -5,12 +5,11 @@ independent given the tables. Tables are drawn before rows, and a row takes its 
 the next row does: one seed gives one network, and its first m rows are the same however many follow.
 """
 
-from numbers import Integral, Real
-
 import numpy as np
 from scipy.special import softmax
 from sklearn.utils import Bunch, check_random_state
 
+from skvbem._arguments import is_real, is_whole
 from skvbem._names import shown
 from skvbem.emissions.factor.second_moments import corners_of
 
@@ -175,12 +174,12 @@ def _sample_table(shape, cardinality, concentration, rng):
 
 
 def _check_int(function, name, value, least):
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+    if not is_whole(value) or value < least:
         raise ValueError(f"The {name!r} parameter of {function} must be an int >= {least}. Got {value!r} instead.")
 
 
 def _check_concentration(function, value):
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < np.inf:
+    if not is_real(value) or not 0 < value < np.inf:
         raise ValueError(
             f"The 'concentration' parameter of {function} must be a finite number > 0. Got {value!r} instead."
         )
@@ -233,7 +232,7 @@ def make_rows_with_moments(mean, covariance, n_rows):
         )
     if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
         raise ValueError("The 'mean' and 'covariance' parameters of make_rows_with_moments must be finite.")
-    if not isinstance(n_rows, Real) or isinstance(n_rows, bool) or not 0 < n_rows < np.inf:
+    if not is_real(n_rows) or not 0 < n_rows < np.inf:
         raise ValueError(
             f"The 'n_rows' parameter of make_rows_with_moments must be a number > 0. Got {shown(n_rows)} instead."
         )

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
+from skvbem._arguments import is_option
 from skvbem._compat import SuggestingMixin, validate_params
 from skvbem._names import shown
 from skvbem.blocks import Blocks
@@ -360,7 +361,7 @@ HIERARCHICAL = "hierarchical"
 
 def is_hierarchical(value: Any) -> bool:
     """True if a parameter of a prior is hidden itself."""
-    return isinstance(value, str) and value == HIERARCHICAL
+    return is_option(value, HIERARCHICAL)
 
 
 # Positive parameters of priors: beyond these their digamma functions, or their inverses, leave the floats.

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import is_option, is_whole
 from skvbem._compat import check_parameters
 from skvbem._names import did_you_mean
 from skvbem.emissions import Emission
@@ -62,7 +63,7 @@ def given_emission(estimator, parameters, columns, n_components: int) -> GivenEm
         If groups, columns and parameters do not belong together; the message says which.
     """
     owner, emission = type(estimator).__name__, estimator.emission
-    if isinstance(emission, str) and emission == "auto":
+    if is_option(emission, "auto"):
         raise ValueError(
             f"from_parameters of {owner} has no X that tells what columns hold: give 'emission', such as 'gaussian', "
             "Poisson(), or a list of (name, emission, columns)."
@@ -153,7 +154,7 @@ def _names(estimator, parameters: Mapping, columns) -> Sequence:
         (of_group,) = _by_group([group.name], parameters, owner)
         first = next(iter(group.specification.checked_parameters(of_group).values()))
         return range(first.shape[1])
-    if isinstance(columns, Integral) and not isinstance(columns, bool) and int(columns) >= 1:
+    if is_whole(columns) and int(columns) >= 1:
         return range(int(columns))
     names = [] if isinstance(columns, (str, Integral)) else list(columns)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem._arguments import is_real, is_whole
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.tuning import TUNING
@@ -198,7 +199,7 @@ def run_tasks(
 
 def check_time_budget(seconds) -> None:
     """Raise a ValueError if this is no number of seconds that work may take; None is without end."""
-    is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    is_number = is_real(seconds)
     if seconds is not None and not (is_number and seconds >= 0):
         raise ValueError(f"The 'time_budget' of a sampling score must be None or seconds >= 0. Got {seconds!r}.")
 
@@ -212,7 +213,7 @@ def check_at_least(kind: str, **counts: tuple[Any, int]) -> None:
         That names the score and the option.
     """
     for name, (value, least) in counts.items():
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        if not is_whole(value) or value < least:
             raise ValueError(f"The score {kind!r} needs {name!r} to be an int >= {least}. Got {value!r} instead.")
 
 

@@ -25,10 +25,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
+from skvbem._arguments import is_real
 from skvbem._numerics import log_sum_exp
 from skvbem.capabilities import Path
 from skvbem.evidence.base import Evidence, check_whole_weights
@@ -133,7 +133,7 @@ def growing_smc(
 
 def check_error(kind: str, error: float) -> None:
     """Raise a ValueError if the standard error that a score is to reach is no number of nats above 0."""
-    if not isinstance(error, Real) or isinstance(error, bool) or not error > 0:
+    if not is_real(error) or not error > 0:
         raise ValueError(f"The score {kind!r} needs 'error' to be a number of nats above 0. Got {error!r}.")
 
 

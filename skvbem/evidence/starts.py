@@ -24,7 +24,7 @@ is S where chains are held in the labels of q throughout, and 1 where they have 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem._arguments import is_collection
 from skvbem.capabilities import Relabelings
 from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.tuning import TUNING
@@ -173,7 +174,7 @@ def make_starts(evaluation: Evaluation, fractions: Sequence[float], n_fits: int)
     n_fits : int
         Most VB fits that starts are made of, the best ones first.
     """
-    each = list(fractions) if isinstance(fractions, Iterable) and not isinstance(fractions, str) else []
+    each = list(fractions) if is_collection(fractions) else []
     if not each or not all(isinstance(fraction, Real) and 0.0 <= fraction <= 1.0 for fraction in each):
         raise ValueError(
             "'fractions' must be a list of numbers from 0 to 1, the parts of expected counts that starts keep, such as "

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem._arguments import is_real
 from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
 from skvbem.fitted.base import Fitted, Intervals, Parameters
@@ -96,7 +96,7 @@ class FittedMixedNetwork(Fitted):
         numbers = {name for name in self.groups.names if name in self.numbers}
         cells = [given.get(name) if name in numbers else None for name in self.groups.names]
         for name in numbers & given.keys():
-            if not isinstance(given[name], Real) or isinstance(given[name], bool) or not np.isfinite(given[name]):
+            if not is_real(given[name]) or not np.isfinite(given[name]):
                 raise ValueError(
                     f"Column {name!r} holds numbers: as evidence it takes a finite one. Got {given[name]!r} instead."
                 )

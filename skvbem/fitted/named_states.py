@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 
 import numpy as np
 
+from skvbem._arguments import is_collection
 from skvbem._names import did_you_mean
 from skvbem.reading.tables import listed
 from skvbem.tables import state_code
@@ -22,7 +23,7 @@ def nodes_asked(targets, levels: Mapping[Hashable, np.ndarray], numbers: Collect
     numbers : collection of hashable
         Nodes and columns that hold numbers, and no states.
     """
-    one = isinstance(targets, str) or not isinstance(targets, Iterable)
+    one = not is_collection(targets)
     targets = (targets,) if one or (isinstance(targets, Hashable) and targets in levels) else tuple(targets)
     for node in targets:
         if isinstance(node, Hashable) and node in numbers:

@@ -16,6 +16,7 @@ from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from skvbem._arguments import is_option
 from skvbem._compat import IterationReport, warn
 from skvbem.fitted.base import FittedRun, Solved
 from skvbem.fitting.kind import kind_of
@@ -154,7 +155,7 @@ class Run:
         of_starts = model if self.form.prior_share else model.with_known_hyperparameters()
         starts = kind.starts(estimator, of_starts, data, reading, self.seed)
         annealing = kind.inverse_temperatures(estimator)
-        explore = isinstance(estimator.init, str) and estimator.init == "auto" and not annealing
+        explore = is_option(estimator.init, "auto") and not annealing
         return FitPlan(kind.method, self.seed, starts, limits, annealing, explore)
 
 

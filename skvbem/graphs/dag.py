@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterable, Mapping, Set
 from itertools import chain, combinations
 from numbers import Integral
 
+from skvbem._arguments import is_whole
 from skvbem._names import did_you_mean, first_few, shown
 from skvbem.errors import StructureError
 from skvbem.graphs import conversions
@@ -545,7 +546,7 @@ class DAG:
             if node not in cardinalities:
                 raise StructureError(f"cardinalities must give the number of states of every node. It lacks {node!r}.")
             value = cardinalities[node]
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            if not is_whole(value) or value < 1:
                 raise StructureError(
                     f"The cardinality of node {node!r} must be an int >= 1. Got {shown(value)} instead."
                 )

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
+from skvbem._arguments import is_whole
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -66,7 +67,7 @@ class DynamicDAG:
         *,
         names: Mapping[Hashable, Iterable[Hashable]] | None = None,
     ):
-        if not isinstance(n_slices, Integral) or isinstance(n_slices, bool) or n_slices < 2:
+        if not is_whole(n_slices) or n_slices < 2:
             raise ValueError(f"n_slices of DynamicDAG must be an int >= 2. Got {n_slices!r} instead.")
         self.slice, self.n_slices = DAG.coerce(slice), int(n_slices)
         self._before = self._parents_before(between)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skvbem._arguments import is_whole
 from skvbem._names import did_you_mean
 from skvbem.fitting.evaluation import fit_at_hand
 from skvbem.fitting.kind import kind_of
@@ -32,7 +33,7 @@ def column_positions(features: Iterable, names: Sequence[str], owner: str) -> li
     for feature in [features] if isinstance(features, (str, Integral)) else features:
         if isinstance(feature, str) and feature in names:
             positions.append(names.index(feature))
-        elif isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= int(feature) < len(names):
+        elif is_whole(feature) and 0 <= int(feature) < len(names):
             positions.append(int(feature))
         else:
             raise ValueError(

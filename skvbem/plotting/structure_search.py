@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import is_real
 from skvbem.plotting.candidates import short_names, varying
 from skvbem.plotting.display import Display, need_matplotlib
 from skvbem.plotting.labels import INK, label_at_right, percent, plain_axes, series
@@ -387,7 +387,7 @@ def _places(owner: str, table: Mapping, differing: Sequence[str], x: str | None)
 
 
 def _are_numbers(values: Sequence) -> bool:
-    return all(isinstance(value, Real) and not isinstance(value, bool) for value in np.ma.asarray(values).tolist())
+    return all(is_real(value) for value in np.ma.asarray(values).tolist())
 
 
 def _descriptions(search, chosen: Sequence[str], below_best: bool, with_errors: bool) -> dict[str, str]:

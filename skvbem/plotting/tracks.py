@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from numbers import Integral
 
 import numpy as np
 
+from skvbem._arguments import is_whole
 from skvbem.emissions.profiles import named
 from skvbem.plotting.choice import column_positions
 
@@ -83,7 +83,7 @@ def columns_to_draw(features, names: Sequence[str], owner: str) -> Sequence[int]
 def check_is_sequence(which, sequences, owner: str) -> None:
     """Raise a ValueError if there is no such sequence."""
     n = len(sequences.lengths)
-    if not isinstance(which, Integral) or isinstance(which, bool) or not 0 <= int(which) < n:
+    if not is_whole(which) or not 0 <= int(which) < n:
         raise ValueError(
             f"The 'sequence' parameter of {owner} must be an int from 0 to {n - 1}, the position of a sequence of X. "
             f"Got {which!r} instead."

@@ -20,6 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skvbem._arguments import is_collection, is_option
 from skvbem._compat import warn
 from skvbem.errors import DataWarning, UnknownCategoryWarning
 from skvbem.reading.coding import LARGEST_EXACT, Coding, coding_of
@@ -338,7 +339,7 @@ class CategoryEncoder:
         """Levels by column name, checked, from the `categories` parameter."""
         given = self.categories
         whose = f"The 'categories' parameter of {self.owner}"
-        if isinstance(given, str) and given == "auto":
+        if is_option(given, "auto"):
             return {}
         if isinstance(given, Mapping):
             strange = [name for name in given if name not in names]
@@ -346,7 +347,7 @@ class CategoryEncoder:
                 raise ValueError(
                     f"{whose} names {show(strange[0])}, which is not a column of X: {listed(map(show, names))}."
                 )
-        elif isinstance(given, str) or not isinstance(given, Iterable) or len(given := list(given)) != len(names):
+        elif not is_collection(given) or len(given := list(given)) != len(names):
             raise ValueError(
                 f"{whose} must be 'auto', a list of {len(names)} array-likes, one for each column of X, or a mapping "
                 f"of column names to array-likes. Got {show(self.categories)} instead."
@@ -367,7 +368,7 @@ class CategoryEncoder:
 
 def _levels(whose: str, given, markers: set[tuple]) -> list:
     """Declared levels as plain values, checked."""
-    array_like = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
+    array_like = is_collection(given)
     levels = [as_plain(v) for v in given] if array_like else []
     if not levels or first_unhashable(levels) is not None:
         raise ValueError(f"{whose} must be a flat array-like of levels. Got {show(given)} instead.")

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import is_option
 from skvbem.blocks import Blocks
 from skvbem.emissions import Emission, EmissionSpecification
 from skvbem.emissions.independent import Independent
@@ -137,7 +138,7 @@ class ColumnGroups:
                 values.append(groups._numbers(table, group, is_fit=True))
             else:
                 values.append(group.encoder.fit_encode(part))
-        if isinstance(emission, str) and emission == "auto":
+        if is_option(emission, "auto"):
             groups._warn_of_guesses(values, table.has_own_names, categories)
         return groups, values
 
@@ -229,7 +230,7 @@ class ColumnGroups:
             groups.append(Group(name, specification, tuple(columns), tuple(part), encoder, tuple(given)))
         if isinstance(categories, Mapping):
             _check_named(categories, groups, names, owner)
-        elif not (isinstance(categories, str) and categories == "auto"):
+        elif not is_option(categories, "auto"):
             raise ValueError(
                 f"The 'categories' parameter of {owner} must be 'auto' or a mapping of column names to levels. Got "
                 f"{show(categories)} instead."

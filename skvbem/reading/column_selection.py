@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import is_whole
 from skvbem._names import did_you_mean
 from skvbem.reading.tables import listed, show
 
@@ -70,7 +71,7 @@ class ColumnSelection:
     def _position(self, column) -> int:
         if isinstance(column, str) and column in self.names:
             return list(self.names).index(column)
-        if isinstance(column, Integral) and not isinstance(column, bool) and 0 <= int(column) < len(self.names):
+        if is_whole(column) and 0 <= int(column) < len(self.names):
             return int(column)
         raise ValueError(
             f"{self.whose} names {show(column)}, which is no column of X.{did_you_mean(column, self.names)} Columns: "

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from sklearn.base import clone
 
+from skvbem._arguments import is_option
 from skvbem._names import did_you_mean
 from skvbem.emissions import EMISSIONS, EmissionSpecification
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
@@ -85,7 +86,7 @@ class EmissionReader:
         everything = list(range(len(self.names)))
         if isinstance(emission, type):
             self._check_family(emission)
-        if isinstance(emission, str) and emission == "auto":
+        if is_option(emission, "auto"):
             kinds: dict[str, list[int]] = {}
             for j, is_number in enumerate(hold_numbers()):
                 kinds.setdefault(FOR_NUMBERS if is_number else FOR_CATEGORIES, []).append(j)

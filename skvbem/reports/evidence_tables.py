@@ -9,6 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from skvbem._arguments import is_collection
 from skvbem._tabular import data_frame, html_table
 from skvbem.errors import EvidenceWarning
 from skvbem.evidence.base import Evidence, Score
@@ -154,7 +155,7 @@ def evidence_table(
     ['collapsed', 'lower_bound', 'bicp']
     """
     _check_fit(estimator, "evidence_table")
-    if isinstance(kinds, str) or not isinstance(kinds, Iterable):
+    if not is_collection(kinds):
         raise TypeError(
             f"The 'kinds' parameter of evidence_table must be a list of names of scores, such as ['bic', 'ais']. Got "
             f"{kinds!r}."

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
-from numbers import Integral
 from typing import Any
 
+from skvbem._arguments import is_collection, is_whole
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG
@@ -172,9 +172,9 @@ class LatentClassSpace(DelegatingSpace):
 
 def check_numbers_of_states(given, latent: Hashable) -> tuple[int, ...]:
     """The numbers of states, ascending, each once; ValueError if there is none, or one that is no int >= 1."""
-    numbers = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    numbers = tuple(given) if is_collection(given) else (given,)
     for number in numbers:
-        if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
+        if not is_whole(number) or number < 1:
             raise ValueError(f"The numbers of states of {shown(latent)} must be ints >= 1. Got {shown(number)}.")
     if not numbers:
         raise ValueError(f"Latent {shown(latent)} has no number of states to try. Give at least one.")

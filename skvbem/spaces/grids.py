@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import is_collection, is_real
 from skvbem._names import shown
 from skvbem.spaces.base import DelegatingSpace
 from skvbem.spaces.combinations import make_product, make_union
@@ -54,7 +54,7 @@ class GridSpace(DelegatingSpace):
 
     def __post_init__(self):
         grids = [self.grid] if isinstance(self.grid, Mapping) else self.grid
-        if isinstance(grids, str) or not isinstance(grids, Iterable):
+        if not is_collection(grids):
             raise TypeError(f"A grid maps parameters to lists of values. Got {shown(self.grid)} instead.")
         grids = tuple(map(_check_grid, grids))
         if not grids:
@@ -86,7 +86,7 @@ class _Axis(ListSpace):
         """The keys by ascending values; none if some value is no number."""
         [name] = self.parameters
         values = [setting[name] for setting in self.settings]
-        if not all(isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) for value in values):
+        if not all(is_real(value) for value in values):
             return []
         keys = list(self._place)
         return [keys[place] for place in sorted(range(len(values)), key=values.__getitem__)]

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from math import inf, isnan, log, log1p
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem._arguments import is_real
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
@@ -291,7 +291,7 @@ def coerce_prior(prior) -> StructurePrior:
         return _NAMED[prior]
     if isinstance(prior, StructurePrior):
         return prior
-    if isinstance(prior, Mapping) or (isinstance(prior, Real) and not isinstance(prior, bool)):
+    if isinstance(prior, Mapping) or (is_real(prior)):
         return EdgePrior(prior)
     if callable(prior):
         return FunctionPrior(prior)
@@ -334,6 +334,6 @@ def _log_odds(probability: float) -> float:
 
 def _check_probability(value: Any, whose: str, *, closed: bool) -> None:
     ends = (0, 1) if closed else ()
-    if not isinstance(value, Real) or isinstance(value, bool) or not (0 < float(value) < 1 or value in ends):
+    if not is_real(value) or not (0 < float(value) < 1 or value in ends):
         what = "from 0 to 1" if closed else "between 0 and 1"
         raise ValueError(f"EdgePrior needs a probability {what} for {whose}. Got {shown(value)} instead.")

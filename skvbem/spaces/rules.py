@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from numbers import Integral
 
+from skvbem._arguments import is_collection, is_whole
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -142,7 +143,7 @@ def make_rules(
 
 def check_count(value, name: str, least: int = 0) -> int:
     """The value as an int >= `least`; ValueError if it is none."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+    if not is_whole(value) or value < least:
         raise ValueError(f"{name} must be an int >= {least}. Got {shown(value)} instead.")
     return int(value)
 
@@ -155,7 +156,7 @@ def edge_pairs(edges, name: str) -> tuple[tuple[Hashable, Hashable], ...]:
         families = edges.items()
         return tuple((parent, child) for child, parents in families for parent in one_or_more(parents))
     pairs = []
-    for edge in edges if isinstance(edges, Iterable) and not isinstance(edges, str) else [edges]:
+    for edge in edges if is_collection(edges) else [edges]:
         pair = () if isinstance(edge, (str, Set)) or not isinstance(edge, Iterable) else tuple(edge)
         if len(pair) != 2:
             raise TypeError(f"{name} must hold pairs (parent, child). Got {shown(edge)} instead.")

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import factorial, isnan, prod
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 
+from skvbem._arguments import is_whole
 from skvbem._names import shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -177,7 +178,7 @@ def _model_key(dag: DAG | UndirectedGraph, latents: Mapping[Hashable, int]) -> H
 
 
 def _is_count(value) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+    return is_whole(value) and int(value) >= 1
 
 
 def merge(parts: Sequence[Mapping]) -> dict:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import is_option, is_whole
 from skvbem.emissions import Emission
 from skvbem.emissions.specification import floats, positive
 from skvbem.estimators.labels import LabelKind, check_size, resolve_emission_prior, responsibilities_of
@@ -188,9 +189,9 @@ def _mask(owner: str, mask, n_states: int) -> np.ndarray:
     """Which transitions there are, (n_states, n_states)."""
     if mask is None:
         return np.ones((n_states, n_states), dtype=bool)
-    if isinstance(mask, str) and mask == LEFT_TO_RIGHT:
+    if is_option(mask, LEFT_TO_RIGHT):
         return left_to_right(n_states)
-    if isinstance(mask, Integral) and not isinstance(mask, (bool, np.bool_)) and int(mask) >= 0:
+    if is_whole(mask) and int(mask) >= 0:
         return banded(n_states, int(mask))
     array = np.asarray(mask) if not isinstance(mask, (str, Integral)) else np.empty(0)
     whole = array.dtype.kind in "iu" and np.isin(array, (0, 1)).all()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skvbem._arguments import check_count
+from skvbem._arguments import check_count, is_option
 from skvbem.blocks import Blocks, blocks_of, is_dask
 from skvbem.emissions import Emission
 from skvbem.emissions.specification import positive
@@ -224,7 +224,7 @@ def sample_rows(estimator, n_samples, random_state, given=None) -> tuple[Any, np
 def resolve_weights(kind: str, concentration, n_components: int, owner: str) -> Weights:
     """The prior of the weights that `weight_concentration_prior_type` and `weight_concentration_prior` stand for."""
     name = "weight_concentration_prior"
-    base = concentration is None or (isinstance(concentration, str) and concentration == OPTIMIZED)
+    base = concentration is None or is_option(concentration, OPTIMIZED)
     given = positive(owner, name, 1.0 if base else concentration)
     if kind == "dirichlet_process":
         if given.ndim:

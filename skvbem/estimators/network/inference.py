@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import is_collection
 from skvbem._names import did_you_mean
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
@@ -77,7 +78,7 @@ def _given(inference: Iterable, latents: tuple, owner: str) -> list[tuple]:
     """Clusters of latents as a user gives them; latents in none of them are clusters of their own."""
     clusters, seen = [], set()
     for cluster in inference:
-        if isinstance(cluster, str) or not isinstance(cluster, Iterable):
+        if not is_collection(cluster):
             raise ValueError(
                 f"The 'inference' parameter of {owner} must be 'exact', 'structured', 'mean_field' or a list of lists "
                 f"of latents, such as [['h0', 'h1'], ['h2']]. Got {cluster!r} among the lists."

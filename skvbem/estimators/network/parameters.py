@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
+from skvbem._arguments import is_collection, is_option, is_real, is_whole
 from skvbem._compat import warn
 from skvbem._names import did_you_mean, first_few
 from skvbem.errors import StructureError, TooLargeError
@@ -169,9 +170,9 @@ class CandidateNetwork:
     def equal_concentration(self, node: Hashable) -> EqualConcentration | None:
         """The prior of a node where it is equal in all cells, whatever the parents; None where tables are given."""
         given = self._given(node)
-        if isinstance(given, str) and given in ("bdeu", "per_row"):
+        if is_option(given, "bdeu", "per_row"):
             return EqualConcentration(self.equivalent_sample_size, "table" if given == "bdeu" else "row")
-        is_number = isinstance(given, Real) and not isinstance(given, bool)
+        is_number = is_real(given)
         return EqualConcentration(float(given), "cell") if is_number else None
 
     def check_size(self) -> None:
@@ -203,10 +204,10 @@ def resolve_latents(latents, structure, owner: str) -> dict:
     """Latent names and their numbers of states, in the order given."""
     if latents is None:
         return {"h0": 2} if structure is None else {}
-    if isinstance(latents, Integral) and not isinstance(latents, bool):
+    if is_whole(latents):
         latents = {"h0": latents}
     if not isinstance(latents, Mapping):
-        names = list(latents) if isinstance(latents, Iterable) and not isinstance(latents, str) else [None]
+        names = list(latents) if is_collection(latents) else [None]
         if not all(isinstance(name, Hashable) and name is not None and not isinstance(name, Real) for name in names):
             raise TypeError(
                 f"The 'latents' parameter of {owner} must be a mapping of latent names to their numbers of states, a "
@@ -217,7 +218,7 @@ def resolve_latents(latents, structure, owner: str) -> dict:
         latents = dict.fromkeys(names, 2)
     check_latent_names(latents, owner)
     for name, n_states in latents.items():
-        if not isinstance(n_states, Integral) or isinstance(n_states, bool) or n_states < 1:
+        if not is_whole(n_states) or n_states < 1:
             raise ValueError(
                 f"The 'latents' parameter of {owner} must give latent {name!r} an int >= 1 as its number of states. "
                 f"Got {n_states!r} instead."

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 import numpy as np
 
+from skvbem._arguments import is_collection
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -92,7 +93,7 @@ def _pairs(ties, owner: str) -> Iterable[tuple]:
         return []
     if isinstance(ties, Mapping):
         return list(ties.items())
-    if isinstance(ties, str) or not isinstance(ties, Iterable):
+    if not is_collection(ties):
         raise TypeError(
             f"The 'ties' parameter of {owner} must map nodes to nodes whose tables they share, or hold groups of such "
             f"nodes. Got {ties!r} instead."

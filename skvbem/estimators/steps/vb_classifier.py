@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from skvbem._arguments import is_option
 from skvbem._compat import Interval, StrOptions, fit_context, keep_parameters
 from skvbem._names import did_you_mean
 from skvbem.emissions import EmissionSpecification
@@ -181,7 +182,7 @@ class VBClassifier(ClassifierMixin, BaseEstimator):
 
     def _structure(self, reading: Any):
         """The network as `VBNetwork` takes it."""
-        if not isinstance(self.structure, str) or self.structure not in ("naive", "tan"):
+        if not is_option(self.structure, "naive", "tan"):
             if isinstance(self.structure, str) or self.structure is None:
                 raise ValueError(
                     f"The 'structure' parameter of {type(self).__name__} must be 'naive', 'tan', or a network that "
@@ -283,7 +284,7 @@ def _with_class(table: Table, name: str, codes: np.ndarray, n_classes: int) -> T
 
 def _emission_with_class(emission: Any, table: Table, name: str) -> Any:
     """The emissions of features, and that of the class beside them."""
-    if isinstance(emission, str) and emission == "auto":
+    if is_option(emission, "auto"):
         return emission
     if isinstance(emission, EmissionSpecification):
         of_columns = [(column, emission, [column]) for column in table.names]

@@ -7,6 +7,7 @@ from itertools import islice
 
 import numpy as np
 
+from skvbem._arguments import is_option
 from skvbem._names import shown
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
@@ -19,7 +20,7 @@ from skvbem.spaces.structures import StructureSpace
 
 def check_start(start, owner: str) -> None:
     """Raise a TypeError if this is no start of a search."""
-    if not isinstance(start, Mapping) and not (isinstance(start, str) and start in ("emptiest", "random")):
+    if not isinstance(start, Mapping) and not (is_option(start, "emptiest", "random")):
         raise TypeError(
             f"The 'start' of {owner} must be 'emptiest', 'random' or a setting. Got {shown(start)} instead."
         )
