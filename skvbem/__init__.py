@@ -125,6 +125,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.tables": ("LabeledTable",),
     },
     subpackages=(
+        "ascent",
         "blocks",
         "capabilities",
         "data",

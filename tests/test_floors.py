@@ -41,6 +41,7 @@ FLOORS = {
     "blocks": 1,
     "tables": 1,
     "capabilities": 2,  # what scores may ask of models, which neither floor knows the other for
+    "ascent": 2,  # full steps, which models take and the driver asks for
     "emissions": 2,
     "spaces": 2,
     "models": 3,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skvbem.fitted.parameter_tables import ParameterTable
     from skvbem.fitting.restarts import Restarts
     from skvbem.formats.bif import read_bif, write_bif
-    from skvbem.optima.factor_numbers import Move
     from skvbem.reports.comparison import Comparison, compare
     from skvbem.reports.fit_indices import FitIndices
     from skvbem.reports.goodness_of_fit import GoodnessOfFit
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from skvbem.uncertainty.draws import ParameterIntervals
     from skvbem.uncertainty.posterior_draws import PosteriorDraws
     from skvbem.uncertainty.standard_errors import StandardErrors
+    from skvbem.vbem.fit import Move
 
 __all__ = [
     "BootstrapDraws",
@@ -75,7 +75,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.fitted.hmm": ("Forecast",),
         "skvbem.estimators.hmm.vb_hmm": ("VBHMM",),
         "skvbem.uncertainty.draws": ("ParameterIntervals",),
-        "skvbem.optima.factor_numbers": ("Move",),
+        "skvbem.vbem.fit": ("Move",),
         "skvbem.reports.likelihood_ratio": ("LikelihoodRatioTest", "bootstrap_lrt"),
         "skvbem.fitted.linear_dynamical_system": ("LDSForecast",),
         "skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system": ("VBLinearDynamicalSystem",),

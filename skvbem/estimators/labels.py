@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -20,15 +21,16 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.latent_states import states_of_components
-from skvbem.fitting.fit import OBJECTIVES, limits_of, n_starts_of
+from skvbem.fitting.fit import OBJECTIVES, n_starts_of
 from skvbem.fitting.kind import Kind
 from skvbem.models.labels.model import of_rows_alone
-from skvbem.optima.factor_numbers import FactorNumbers, Move, Search
+from skvbem.optima.factor_moves import FactorMoves
+from skvbem.optima.plan import Problem
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.numbers import are_observed
 from skvbem.reading.oddities import warn_of_oddities
 from skvbem.reading.tables import Table, listed, show
-from skvbem.vbem.fit import Fit, FitPlan
+from skvbem.vbem.fit import Move
 
 # Multiplications of a step that are taken without a warning: about a second.
 _MAX_WORK = 1e9
@@ -103,16 +105,8 @@ class LabelKind(Kind):
             check_shapes(model.emission, first.table, model.prior.blocks[-1], model.n_components)
         return data
 
-    def best_fit(self, estimator, model, data, reading, run) -> tuple[Any, FitPlan, Fit, dict]:
-        """The best fit, of the best numbers of factors where these are to be chosen."""
-        if not counts_factors(model.emission):
-            return super().best_fit(estimator, model, data, reading, run)
-        make = partial(self.model_of, estimator, reading, n_components=model.n_components)
-        model, plan, fit, moves = FactorNumbers(make, self.search(estimator, run)).run(model.emission)
-        return model, plan, fit, {"moves_": moves}
-
-    def search(self, estimator, run) -> Search:
-        """Fits of models of other numbers of factors, or components, to the data of a run."""
+    def problem(self, estimator, model, reading, run) -> Problem:
+        """The model to fit, and the moves that change its numbers of factors where these are to be chosen."""
 
         def tell(move: Move) -> None:
             n = move.n_components
@@ -120,14 +114,11 @@ class LabelKind(Kind):
             many = f"{n} {self.label}{'s' * (n > 1)}{factors}"
             print(f"[{type(estimator).__name__}] {move.kind}: {many}, lower_bound {move.lower_bound:.6f}")
 
-        return Search(
-            self.method,
-            run.data,
-            run.plan,
-            limits_of(estimator),
-            stopped=lambda: run.report.stopped,
+        return replace(
+            super().problem(estimator, model, reading, run),
+            model_of=partial(self.model_of, estimator, reading),
+            moves_of=FactorMoves if counts_factors(model.emission) else None,
             tell=tell if estimator.verbose else lambda move: None,
-            **run.options,
         )
 
     def presentation(self, estimator, reading) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import UnderFit
+from skvbem.optima.plan import FitPlan
 from skvbem.reading.base import Extent, Reading
-from skvbem.vbem.fit import Fit, FitPlan
+from skvbem.vbem.fit import Fit
 from skvbem.vbem.posteriors import MAP, Form
 
 #: Arrays by group of columns, or of other parameters, and by name.

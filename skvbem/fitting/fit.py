@@ -22,9 +22,10 @@ from skvbem.fitted.base import FittedRun, Solved
 from skvbem.fitting.kind import kind_of
 from skvbem.fitting.progress import CycleLine
 from skvbem.fitting.restarts import Restarts
+from skvbem.optima.plan import FitPlan, PriorStart
 from skvbem.reading.base import Reading
 from skvbem.vbem import posteriors
-from skvbem.vbem.fit import Fit, FitPlan, PriorStart
+from skvbem.vbem.fit import Fit
 
 #: Attributes that the first batch fixes.
 FIXED_BY_FIRST_BATCH = ("n_features_in_", "feature_names_in_", "_frames_of_")

@@ -14,8 +14,9 @@ import numpy as np
 
 from skvbem.evidence import DEFAULT_SCORE
 from skvbem.fitted.base import Fitted
+from skvbem.optima.plan import FitMethod, FitPlan, Problem, best_fit
 from skvbem.reading.base import Reading
-from skvbem.vbem.fit import Fit, FitMethod, FitPlan
+from skvbem.vbem.fit import Fit
 
 
 class Kind(ABC):
@@ -78,8 +79,12 @@ class Kind(ABC):
 
     def best_fit(self, estimator, model, data, reading: Any, run: Any) -> tuple[Any, FitPlan, Fit, dict]:
         """The model, the plan of its fit, the best fit, and published attributes about the search; `run` is a `Run`."""
-        plan = run.plan(model)
-        return model, plan, plan.run(model, data, run.form, **run.options), {}
+        model, plan, fit, moves = best_fit(self.problem(estimator, model, reading, run))
+        return model, plan, fit, {} if moves is None else {"moves_": moves}
+
+    def problem(self, estimator, model, reading: Any, run: Any) -> Problem:
+        """The model to fit to the data of a run, and how it is watched."""
+        return Problem(model, run.data, run.form, run.plan, stopped=lambda: run.report.stopped, **run.options)
 
     def learns_prior(self, estimator) -> bool:
         """Whether strengths of the prior are learned."""

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from skvbem.ascent import Ascent
 from skvbem.errors import NoInteriorModeError
 from skvbem.models.base import Expansion, LatentModel
 
@@ -14,8 +15,8 @@ _Model = TypeVar("_Model", bound=LatentModel)
 _LARGEST_WEIGHT = 1e12
 
 
-class ModelAscent(Generic[_Model]):
-    """Full steps of one model on its data, for one form of q(theta); see `skvbem.vbem.driver.Ascent`.
+class ModelAscent(Ascent, Generic[_Model]):
+    """Full steps of one model on its data, for one form of q(theta); see `skvbem.ascent.Ascent`.
 
     Parameters
     ----------
@@ -29,8 +30,6 @@ class ModelAscent(Generic[_Model]):
 
     #: What has a prior of its own, in messages.
     label: str
-    #: Whether the data are a sample of others, for starts to grow up on.
-    is_sample: bool = False
 
     def __init__(self, model: _Model, data: Any, form: Any, n_threads: int = 1):
         if not form.prior_share:  # maximum likelihood asks no prior, and what is proposed to it knows of none hidden
@@ -43,7 +42,7 @@ class ModelAscent(Generic[_Model]):
         self.hyperprior = model.prior.hyperprior
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
-        """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""
+        """Take full steps in place; see `skvbem.ascent.Ascent`."""
         prior, trace = self.model.prior, np.full((n_steps, statistics.shape[1]), -np.inf)
         posterior = prior + statistics
         live = np.flatnonzero(posterior.is_valid)
@@ -95,11 +94,6 @@ class ModelAscent(Generic[_Model]):
     def rounding(self, statistics: np.ndarray) -> np.ndarray:
         """How far rounding may move the objective at statistics (n_cells, n_lanes), nats, (n_lanes,)."""
         return self.model.rounding(self.form, statistics)
-
-    @property
-    def suspicion(self) -> str | None:
-        """Where the defect is if the objective falls, where that is not the library."""
-        return None
 
     def failure(self) -> Exception:
         """Why the objective of a plain step may not be a number."""

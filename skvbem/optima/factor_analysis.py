@@ -10,9 +10,7 @@ import numpy as np
 from skvbem.emissions.base import start_natural
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.models.mixture.model import Mixture, MixtureAscent
-
-# Share of the variance of columns that drawn loadings explain, on average.
-_SHARE = 0.5
+from skvbem.optima.tuning import TUNING
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +42,8 @@ class FactorStarts:
         loadings = []
         for number, kind in enumerate(self.kinds):
             rng = np.random.default_rng([*self.seed, number])
-            drawn = np.sqrt(_SHARE / max(emission.n_factors, 1)) * rng.standard_normal(emission.loadings.shape)
+            share = TUNING.explained / max(emission.n_factors, 1)
+            drawn = np.sqrt(share) * rng.standard_normal(emission.loadings.shape)
             loadings.append(emission.loadings if kind == "principal" else drawn)
         starts = [start_natural(replace(emission, loadings=each), prior) for each in loadings]
         return model.started(statistics_at(model, np.stack(starts, axis=1), ascent.data))

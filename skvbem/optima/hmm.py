@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.optima.labels import LabelMethod
+from skvbem.optima.tuning import TUNING
 from skvbem.vbem.hyperparameters import strengthened
 from skvbem.vbem.posteriors import MAP, Form
-
-# Steps that every other start of a density takes as a point where the prior of transitions is sharp.
-_STEPS_AS_POINT = 30
 
 
 class HMMMethod(LabelMethod):
@@ -27,14 +27,14 @@ class HMMMethod(LabelMethod):
         """Full steps of a hidden Markov model on its data."""
         return HMMAscent(model, data, form, n_threads)
 
-    def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:
+    def warmed_up(self, ascent: Any, starts: np.ndarray) -> np.ndarray:
         """Starts, every other one some steps on as a point if the prior of transitions is sharp."""
-        starts = super().eased(model, data, form, starts, n_threads)
+        starts, model = super().warmed_up(ascent, starts), ascent.model
         is_sharp = (model.transitions.prior.concentration < 1).any()
-        if form.density and is_sharp and starts.shape[1] > 1:
-            starts, eased = np.array(starts, order="C"), np.ascontiguousarray(starts[:, 1::2])
-            HMMAscent(model, data, MAP, n_threads).advance(eased, _STEPS_AS_POINT)
-            starts[:, 1::2] = eased
+        if ascent.form.density and is_sharp and starts.shape[1] > 1:
+            starts, every_other = np.array(starts, order="C"), np.ascontiguousarray(starts[:, 1::2])
+            HMMAscent(model, ascent.data, MAP, ascent.n_threads).advance(every_other, TUNING.n_steps_as_point)
+            starts[:, 1::2] = every_other
         return starts
 
     def strengthened(self, model: HMM, base: HMM, statistics: np.ndarray) -> HMM:

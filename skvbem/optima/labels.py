@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
+from skvbem.models.labels.distinct_rows import DistinctRows, draws
 from skvbem.models.labels.model import EmissionAscent
-from skvbem.models.labels.moves import Recombinations
-from skvbem.models.labels.shares import crossed, overlap, shared_among_some, shared_anew
-from skvbem.vbem.contenders import ALONE, Proposals, blur_of
-from skvbem.vbem.draws import drawn
-from skvbem.vbem.fit import FitMethod
-from skvbem.vbem.posteriors import Form
-
-# Proposals of one round: divisions of the best optimum, its rows shared out anew among some components, or among all,
-# and components of it and of each other optimum taken together.
-_N_DIVISIONS, _N_AMONG_SOME, _N_ANEW, _N_CROSSED = 12, 4, 4, 2
-# Draws of parameters after the best optimum, and after any; proposals that leave the room of two components joined, or
-# of one dropped, empty; and components of the rows around one, by maximum likelihood, where they have some width, and
-# under a prior.
-_N_DRAWN, _N_DRAWN_OF_ANY, _N_JOINED, _N_DROPPED, _N_AROUND, _N_AROUND_ANY = 8, 3, 2, 1, 8, 3
-# Searches among partitions, under a prior, where they are swift: instead of new starts, and of half of the crossings;
-# and how many rows times components all of them see at most, beyond the first one.
-_N_SEARCHES, _MAX_CELLS_OF_SEARCHES = 4, 3000
-# New starts whose expected rows are in memory together.
-_AT_ONCE = 4
-# Nats a row below which components hardly overlap, and divisions, draws and components around a row then.
-_APART, _N_WHERE_APART, _N_DRAWN_WHERE_APART = 0.04, 4, 2
-# Rows of which many proposals cost hardly more than one: of more, divisions alone are tried.
-_MAX_ROWS_OF_ALL_KINDS = 4096
-# Steps for each start then.
-_N_STEPS_OF_MANY_ROWS = 50
+from skvbem.optima.candidates import NEW_START, Proposals, smoothing_of
+from skvbem.optima.draws import drawn
+from skvbem.optima.plan import FitMethod
+from skvbem.optima.recombinations import Recombinations
+from skvbem.optima.tuning import TUNING
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +54,10 @@ class LabelStarts:
 class LabelMethod(FitMethod):
     """Fits models whose rows have one hidden label each."""
 
-    def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:
-        """Starts that say something of hidden hyperparameters, as those of fits by maximum likelihood do not."""
-        return model.prior.with_hyperparameters(starts) if form.prior_share else starts
-
     def n_steps_per_start(self, ascent: EmissionAscent) -> int:
         """Few where rows are many and not sampled: a step is dear then, and optima are few."""
-        is_large = len(ascent.data) > _MAX_ROWS_OF_ALL_KINDS
-        return _N_STEPS_OF_MANY_ROWS if is_large else super().n_steps_per_start(ascent)
+        is_large = len(ascent.data) > TUNING.many_rows
+        return TUNING.n_steps_where_many_rows if is_large else super().n_steps_per_start(ascent)
 
     def moves(
         self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
@@ -97,58 +75,138 @@ class LabelMethod(FitMethod):
         if model.n_components == 1 or not len(rows):
             return Proposals([], np.empty((len(statistics), 0)))
         natural, _ = ascent.form.of(model.prior, statistics)
-        best, *others = (model.expected_rows(each, ascent.data, rows) for each in np.ascontiguousarray(natural.T))
-        has_prior, blur = ascent.form.prior_share > 0, blur_of(ascent.form)
-        of_best = Recombinations(model, rows, statistics[:, 0], natural[:, 0], best, seed, blur)
-        rng, n_own = np.random.default_rng([seed, 1]), rows.coordinates.shape[1] + 2
-        is_simple = agreed and overlap(rows, best) < _APART
-        kinds, recombined = of_best.proposals(_N_WHERE_APART if is_simple else _N_DIVISIONS)
-        if len(ascent.data) > _MAX_ROWS_OF_ALL_KINDS:
-            return Proposals(kinds, recombined)
-        proposed = [recombined]
+        optima = [model.expected_rows(each, ascent.data, rows) for each in np.ascontiguousarray(natural.T)]
+        smoothing = smoothing_of(ascent.form)
+        around = Recombinations(model, rows, statistics[:, 0], natural[:, 0], optima[0], seed, smoothing)
+        is_simple = agreed and overlap(rows, optima[0]) < TUNING.overlap
+        kinds, divided = around.proposals(TUNING.n_of_kind if is_simple else TUNING.n_divisions)
+        points = [divided]
+        if len(ascent.data) <= TUNING.many_rows:
+            rng = np.random.default_rng([seed, 1])
+            for kind, of_kind in _changes(ascent, statistics, around, optima, n_failed, is_simple, rng):
+                kinds += [kind] * of_kind.shape[1]
+                points.append(of_kind)
+        return Proposals(kinds, np.concatenate(points, axis=1))
 
-        def propose(kind: str, expected_rows: np.ndarray) -> None:
-            if len(expected_rows):
-                kinds.extend([kind] * len(expected_rows))
-                proposed.append(of_best.of_expected_rows(expected_rows))
-
-        def draw(which: int, n: int) -> None:
-            proposed.append(drawn(ascent, statistics[:, which], n, rng))
-            kinds.extend(["draw"] * proposed[-1].shape[1])
-
-        if is_simple:
-            draw(0, _N_DRAWN_WHERE_APART)
-            propose("around a row", of_best.around_rows(_N_DRAWN_WHERE_APART, 1 if has_prior else n_own, rng))
-            return Proposals(kinds, np.concatenate(proposed, axis=1))
-        searched = np.empty(0)
-        if has_prior:
-            draw(0, _N_DRAWN)
-            draw(int(rng.integers(len(others) + 1)), _N_DRAWN_OF_ANY)
-            propose("around a row", of_best.around_rows(_N_AROUND_ANY, 1, rng))
-            if n_failed <= len(others):
-                propose("transfer", of_best.transferred([best, *others][n_failed])[None])
-            n_searches = int(np.clip(_MAX_CELLS_OF_SEARCHES // (len(rows) * model.n_components), 1, _N_SEARCHES))
-            searched = of_best.changed_and_transferred(n_searches, rng)
-            propose("change, transfer", searched)
-            if n_failed == 0:
-                for kind, each in zip(*of_best.emptied(_N_JOINED, _N_DROPPED)):
-                    propose(kind, each[None])
-        else:
-            draw(0, _N_DRAWN_OF_ANY)
-            propose("around a row", of_best.around_rows(_N_AROUND, n_own, rng))
-        pairs = [pair for other in others for pair in ((best, other), (other, best))]
-        for _ in range(0 if len(searched) else _N_ANEW // _AT_ONCE):
-            propose(ALONE, shared_anew(rows, model.n_components, _AT_ONCE, rng))
-        propose("share out anew", shared_among_some(rows, best, _N_AMONG_SOME, rng))
-        for pair in pairs:
-            propose("cross", crossed(rows, *pair, 1 if len(searched) else _N_CROSSED, rng, model.emission.n_levels))
-        return Proposals(kinds, np.concatenate(proposed, axis=1))
-
-    def solutions(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
-        """By maximum likelihood, solutions without a component that has no width: of those there is no best."""
+    def regular(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
+        """By maximum likelihood, tells solutions without a component that has no width: of those there is no best."""
         if ascent.form.prior_share:
             return None
         prior, first = ascent.model.prior.blocks[-1], ascent.model.first_emission_cell
         if prior.are_spikes(np.zeros((ascent.model.n_cells - first, 1))) is None:
             return None
         return lambda statistics: ~prior.are_spikes(statistics[first:]).any(axis=0)
+
+
+def _changes(
+    ascent: EmissionAscent,
+    statistics: np.ndarray,
+    around: Recombinations,
+    optima: list[np.ndarray],
+    n_failed: int,
+    is_simple: bool,
+    rng: np.random.Generator,
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Kinds and statistics (n_cells, n) of proposals that divide no component of the best optimum.
+
+    Parameters
+    ----------
+    ascent : EmissionAscent
+    statistics : ndarray of shape (n_cells, n_optima)
+    around : Recombinations
+        Of the best optimum.
+    optima : list of ndarray of shape (n_components, n_rows)
+        Expected rows of each.
+    n_failed : int
+    is_simple : bool
+        The components are simple to tell apart: few proposals are enough.
+    rng : numpy.random.Generator
+    """
+    rows, n_components, has_prior = ascent.rows, ascent.model.n_components, ascent.form.prior_share > 0
+    n_around = TUNING.n_crossed if is_simple else TUNING.n_seldom if has_prior else TUNING.n_cheap
+    n_drawn = TUNING.n_crossed if is_simple else TUNING.n_cheap if has_prior else TUNING.n_seldom
+    yield "draw", drawn(ascent, statistics[:, 0], n_drawn, rng)
+    if has_prior and not is_simple:
+        yield "draw", drawn(ascent, statistics[:, int(rng.integers(len(optima)))], TUNING.n_seldom, rng)
+    fewest = 1 if has_prior else rows.coordinates.shape[1] + 2  # so many that they have a width
+    yield "around a row", around.of_expected_rows(around.around_rows(n_around, fewest, rng))
+    if is_simple:
+        return
+    is_searched = False
+    if has_prior:
+        if n_failed < len(optima):
+            yield "transfer", around.of_expected_rows(around.transferred(optima[n_failed])[None])
+        n_searches = int(np.clip(TUNING.cells_of_searches // (len(rows) * n_components), 1, TUNING.n_of_kind))
+        searched = around.changed_and_transferred(n_searches, rng)
+        is_searched = len(searched) > 0
+        yield "change, transfer", around.of_expected_rows(searched)
+        if n_failed == 0:
+            for kind, each in zip(*around.emptied(TUNING.n_crossed, 1)):
+                yield kind, around.of_expected_rows(each[None])
+    if not is_searched:
+        yield NEW_START, around.of_expected_rows(shared_anew(rows, n_components, TUNING.n_of_kind, rng))
+    best, *others = optima
+    yield "share out anew", around.of_expected_rows(shared_among_some(rows, best, TUNING.n_of_kind, rng))
+    for pair in (pair for other in others for pair in ((best, other), (other, best))):
+        n = 1 if is_searched else TUNING.n_crossed
+        yield "cross", around.of_expected_rows(crossed(rows, *pair, n, rng, ascent.model.emission.n_levels))
+
+
+# Rows shared out at random -------------------------------------------------------------------------------------------
+
+
+def overlap(rows: DistinctRows, expected_rows: np.ndarray) -> float:
+    """How much components overlap: the mean entropy of the component of a row, nats."""
+    share = expected_rows / rows.weight
+    return float(-xlogy(share, share).sum(axis=0) @ rows.weight / rows.weight.sum())
+
+
+def _fractions(rows: DistinctRows, seeds: np.ndarray) -> np.ndarray:
+    """Shares of rows drawn by seeds (n_components, 1), adding up to 1: (n_components, n_rows)."""
+    drawn = draws(rows.hashes, seeds) ** 2  # squares, so that most of a row goes to one component
+    return drawn / drawn.sum(axis=0)
+
+
+def shared_anew(rows: DistinctRows, n_components: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Expected rows of components that know nothing of each other, (n, n_components, n_rows)."""
+    shared = np.empty((n, n_components, len(rows.weight)))
+    for each in shared:
+        seeds = rng.integers(2**63, size=(n_components, 1), dtype=np.uint64)
+        np.multiply(_fractions(rows, seeds), rows.weight, out=each)
+    return shared
+
+
+def shared_among_some(rows: DistinctRows, expected_rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Expected rows (n, n_components, n_rows) where two or three components share out anew what they have together."""
+    n_components = len(expected_rows)
+    shared = np.repeat(expected_rows[None], n, axis=0)
+    for each in shared:
+        subset = rng.permutation(n_components)[: rng.integers(2, TUNING.n_seldom + 1)]
+        seeds = rng.integers(2**63, size=(len(subset), 1), dtype=np.uint64)
+        each[subset] = _fractions(rows, seeds) * expected_rows[subset].sum(axis=0)
+    return shared
+
+
+def crossed(
+    rows: DistinctRows, one: np.ndarray, other: np.ndarray, n: int, rng: np.random.Generator, n_levels: int = 0
+) -> np.ndarray:
+    """Expected rows (n, n_components, n_rows) with some components of another fit, and those of one that lose least.
+
+    The first `n_levels` components are the same in both, and keep their places.
+    """
+    n_components = len(one)
+    children = np.empty((n, *one.shape))
+    for child in children:
+        n_taken = int(rng.integers(1, n_components))
+        which = rng.permutation(n_components)[:n_taken]
+        taken = other[which]
+        left = one * np.maximum(1.0 - taken.sum(axis=0) / rows.weight, 0.0)
+        kept = np.argsort(-left.sum(axis=1), kind="stable")[: n_components - n_taken]
+        child[:n_taken], child[n_taken:] = taken, left[kept]
+        if n_levels:
+            child[:] = one
+            child[which] = taken
+        total = child.sum(axis=0)
+        child *= rows.weight / np.where(total > 0, total, 1.0)
+        child[:, total <= 0] = rows.weight[total <= 0] / n_components
+    return children

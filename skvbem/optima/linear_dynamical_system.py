@@ -14,7 +14,8 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.families.hierarchical import Hierarchical, regression_of, with_hidden_rates
 from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.model import HIDDEN_RATE, LDSAscent, LinearDynamicalSystem
-from skvbem.vbem.fit import Fit, FitMethod, FitPlan
+from skvbem.optima.plan import FitMethod, FitPlan
+from skvbem.vbem.fit import Fit
 from skvbem.vbem.posteriors import Form
 
 # Between which multiples of a prior strengths are sought.
@@ -27,10 +28,6 @@ class LDSMethod(FitMethod):
     def ascent(self, model, data, form: Form, n_threads: int) -> LDSAscent:
         """Full steps of a linear dynamical system on its data."""
         return LDSAscent(model, data, form, n_threads)
-
-    def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:
-        """Starts that say something of hidden hyperparameters, as those of fits by maximum likelihood do not."""
-        return model.prior.with_hyperparameters(starts) if form.prior_share else starts
 
     def strengthened(
         self, model: LinearDynamicalSystem, base: LinearDynamicalSystem, statistics: np.ndarray

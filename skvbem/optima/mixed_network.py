@@ -8,13 +8,11 @@ import numpy as np
 
 from skvbem.models.mixed_network.model import MixedNetworkAscent
 from skvbem.models.mixed_network.starts import random_starts
-from skvbem.vbem.contenders import Proposals
-from skvbem.vbem.draws import drawn
-from skvbem.vbem.fit import FitMethod
+from skvbem.optima.candidates import Proposals
+from skvbem.optima.draws import drawn
+from skvbem.optima.plan import FitMethod
+from skvbem.optima.tuning import TUNING
 from skvbem.vbem.posteriors import Form
-
-# Draws of parameters in a round of moves.
-_N_DRAWN = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +45,6 @@ class MixedNetworkMethod(FitMethod):
         """Full steps of a network on its data."""
         return MixedNetworkAscent(model, data, form, n_threads)
 
-    def eased(self, model, data, form: Form, starts: np.ndarray, n_threads: int) -> np.ndarray:
-        """Starts that say something of hidden hyperparameters, as those of fits by maximum likelihood do not."""
-        return model.prior.with_hyperparameters(starts) if form.prior_share else starts
-
     def moves(
         self, ascent: MixedNetworkAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
     ) -> Proposals:
@@ -58,7 +52,7 @@ class MixedNetworkMethod(FitMethod):
         if not ascent.data.program.plans:
             return Proposals([], np.empty((len(statistics), 0)))
         rng = np.random.default_rng(seed)
-        points = drawn(ascent, statistics[:, 0], _N_DRAWN, rng)
+        points = drawn(ascent, statistics[:, 0], TUNING.n_of_kind, rng)
         anew = random_starts(ascent.model, ascent.data, 2, rng)
         kinds = ["draw"] * points.shape[1] + ["around rows"] * anew.shape[1]
         return Proposals(kinds, np.concatenate([points, anew], axis=1))

@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.ascent import Ascent
 from skvbem.emissions.base import exchangeability_classes
 from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.optima.labels import LabelMethod
-from skvbem.vbem.driver import Ascent
-from skvbem.vbem.fit import Fit, Stop, best_of, continued
+from skvbem.optima.plan import Stop, best_of
+from skvbem.optima.tuning import TUNING
+from skvbem.vbem.fit import Fit, continued
 from skvbem.vbem.hyperparameters import best_strength
 from skvbem.vbem.posteriors import Form
-
-# Rows below which starts see all of them; how many times as many each stage has; a stage is worth its while if there
-# are so many times its rows; rows of the largest one, which are in memory at once.
-_MAX_ROWS_AT_ONCE, _TIMES_AS_MANY, _WORTH_A_STAGE, _MAX_ROWS_OF_A_STAGE = 4096, 4, 16, 2**15
 
 
 class MixtureMethod(LabelMethod):
@@ -26,7 +24,11 @@ class MixtureMethod(LabelMethod):
 
     def ascent(self, model, data, form: Form, n_threads: int) -> MixtureAscent:
         """Full steps of a mixture on its data."""
-        return MixtureAscent(model, model.condensed(data), form, n_threads)
+        return MixtureAscent(model, self.condensed(model, data), form, n_threads)
+
+    def condensed(self, model, data) -> Any:
+        """Few rows in place of all of one component, where its bound is the same with them."""
+        return model.condensed(data)
 
     def stages(self, ascent: MixtureAscent) -> list[Ascent]:
         """Steps on samples of the rows, each of some times as many as the one before; on distinct ones if few are."""
@@ -34,18 +36,18 @@ class MixtureMethod(LabelMethod):
         labels, named = ascent.rows.labels, emission.named
         if labels is not None and not np.isin(named, labels).all():
             return []  # a sample in which a label is lacking leaves its component no place
-        if not len(ascent.rows) or not len(data) > _MAX_ROWS_AT_ONCE * (
+        if not len(ascent.rows) or not len(data) > TUNING.many_rows * (
             1 if ascent.rows.is_sample else len(ascent.rows) / MAX_DISTINCT_ROWS
         ):
             return []
         stages: list[Ascent] = [ascent.on(ascent.rows)]
-        most = MAX_DISTINCT_ROWS * _TIMES_AS_MANY
-        while ascent.rows.is_sample and most <= min(len(data) // _WORTH_A_STAGE, _MAX_ROWS_OF_A_STAGE):
+        most = MAX_DISTINCT_ROWS * TUNING.growth_of_samples
+        while ascent.rows.is_sample and most <= min(len(data) // TUNING.growth_of_samples**2, TUNING.largest_sample):
             rows = DistinctRows.of(emission, data, most)
             stages.append(ascent.on(rows))
             if not rows.is_sample:
                 break
-            most *= _TIMES_AS_MANY
+            most *= TUNING.growth_of_samples
         return stages
 
     def finalize(self, ascent, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:

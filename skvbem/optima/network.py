@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, cycle, islice
 from typing import Any
 
 import numpy as np
 
 from skvbem._numerics import safe_log
 from skvbem.models import DirichletAscent, DiscreteDAG
+from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import StructuredAscent
-from skvbem.models.network.moves import StatesSharedOut
-from skvbem.vbem.contenders import Proposals, blur_of
-from skvbem.vbem.draws import drawn
-from skvbem.vbem.fit import Fit, FitMethod, Stop
+from skvbem.optima.candidates import Proposals, smoothing_of
+from skvbem.optima.draws import drawn
+from skvbem.optima.plan import FitMethod, Stop
+from skvbem.optima.tuning import TUNING
+from skvbem.vbem.fit import Fit
 from skvbem.vbem.hyperparameters import strengthened
 from skvbem.vbem.posteriors import Form
-
-# Proposals of one round of moves.
-_MAX_PROPOSALS = 8
-# Draws of tables in a round.
-_N_DRAWN = 3
 
 
 def random_points(model: DiscreteDAG, n_points: int, rng: np.random.Generator) -> np.ndarray:
@@ -72,13 +71,13 @@ class NetworkMethod(FitMethod):
         """States of one latent that share their counts anew, two or one in the room of two joined; tables drawn."""
         rng = np.random.default_rng(seed)
         counts = statistics[: ascent.model.layout.n_cells, 0]
-        shared_out = StatesSharedOut(ascent.model, ascent.data.latents, counts, rng, blur_of(ascent.form))
-        kinds, points = shared_out.proposals(_MAX_PROPOSALS)
+        shared_out = StatesSharedOut(ascent.model, ascent.data.latents, counts, rng, smoothing_of(ascent.form))
+        kinds, points = shared_out.proposals(TUNING.n_cheap)
         if not kinds:
             return Proposals(kinds, points)
         if isinstance(ascent, StructuredAscent):
             points = ascent.with_uniform_clusters(points)
-        tables = drawn(ascent, counts, _N_DRAWN, rng)
+        tables = drawn(ascent, counts, TUNING.n_seldom, rng)
         if not tables.shape[1]:
             return Proposals(kinds, points)
         return Proposals([*kinds, *["draw"] * tables.shape[1]], np.concatenate([points, tables], axis=1))
@@ -107,3 +106,143 @@ class NetworkMethod(FitMethod):
         rows = [layout.table_cells(k) // size for k, size in enumerate(layout.cardinalities) if layout.has_own_table(k)]
         group_starts = np.concatenate([[0], np.cumsum(rows)])
         return model.with_prior(strengthened(model.prior, statistics, base.prior, group_starts))
+
+
+class StatesSharedOut:
+    """Proposals in which states of a hidden node share their counts anew.
+
+    Parameters
+    ----------
+    model : DiscreteDAG
+    latents : sequence of int
+        Nodes that no row observes.
+    statistics : ndarray of shape (n_cells,)
+        Of a fit.
+    rng : numpy.random.Generator
+    smoothing : float
+        The share of the counts of children that is spread evenly over their states: what a proposal rules out, maximum
+        likelihood never finds.
+    """
+
+    def __init__(
+        self,
+        model: DiscreteDAG,
+        latents: Sequence[int],
+        statistics: np.ndarray,
+        rng: np.random.Generator,
+        smoothing: float = 0.0,
+    ):
+        self.layout, self.statistics, self._rng, self._smoothing = model.layout, statistics, rng, smoothing
+        self.latents = _worth_moving(model.layout, latents)
+
+    def proposals(self, most: int) -> tuple[list[str], np.ndarray]:
+        """Kinds and statistics (n_cells, n) of so many proposals; none where they would be new starts."""
+        proposed = list(islice(self._each(), most))
+        if not proposed:
+            return [], np.empty((len(self.statistics), 0))
+        return [kind for kind, _ in proposed], np.stack([statistics for _, statistics in proposed], axis=1)
+
+    def _each(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Kinds and statistics without end: latents take turns, and so do the kinds of each."""
+        ways = [
+            (latent, kind)
+            for latent in self.latents
+            for kind in (("draw again",) if self.layout.cardinalities[latent] == 2 else ("split, join", "divide anew"))
+        ]
+        ways.sort(key=lambda way: way[1] == "divide anew")
+        for latent, kind in cycle(ways):
+            states = self._rng.permutation(self.layout.cardinalities[latent]).tolist()
+            joined = (states[1], states[2]) if kind == "split, join" else None
+            yield kind, self._shared_out(latent, (states[0], states[2 if joined else 1]), joined)
+
+    def _shared_out(self, latent: int, states: tuple[int, int], joined: tuple[int, int] | None) -> np.ndarray:
+        """Statistics (n_cells,) in which states share their counts, once the second of two joined went to the first."""
+        statistics = self.statistics.copy()
+        one, other = states
+        for places in self._places[latent]:
+            cells = places.cells
+            if joined is not None:
+                into, gone = joined
+                statistics[cells[into]] += statistics[cells[gone]]
+                statistics[cells[gone]] = 0.0
+            pooled = statistics[cells[one]] + statistics[cells[other]]
+            share = self._rng.standard_exponential(places.draws.size)[places.draws]
+            share /= share[0] + share[1]
+            if self._smoothing:
+                places.smooth(pooled, self._smoothing)
+            statistics[cells[one]] = pooled * share[0]
+            statistics[cells[other]] = pooled * share[1]
+        return statistics
+
+    @cached_property
+    def _places(self) -> dict[int, list[_Places]]:
+        """For each latent where its states stand: tables after tables, together where no cell is in two of them."""
+        every = np.arange(self.layout.n_cells)
+        known: dict[int, list[_Places]] = {}
+        for latent in self.latents:
+            tables: list[list[np.ndarray]] = [[]]
+            is_own: list[list[bool]] = [[]]
+            seen: set[int] = set()
+            for node, member in self._tables_of(latent):
+                if self.layout.first_cell[node] in seen:
+                    tables, is_own, seen = [*tables, []], [*is_own, []], set()
+                seen.add(self.layout.first_cell[node])
+                at = (*self.layout.parents[node], node).index(member)
+                tables[-1].append(np.moveaxis(self.layout.table(every, node), at, 0))
+                is_own[-1].append(node == member)
+            known[latent] = [_Places(*each) for each in zip(tables, is_own)]
+        return known
+
+    def _tables_of(self, latent: int) -> Iterator[tuple[int, int]]:
+        """Each table that knows a latent, or one whose states are tied to its own, with that member of the family."""
+        seen = set()
+        for member in self.layout.turned_together[latent]:
+            for node in (member, *self.layout.children[member]):
+                key = self.layout.first_cell[node], self.layout.strides[node][member]
+                if key not in seen:
+                    seen.add(key)
+                    yield node, member
+
+
+class _Places:
+    """Where the states of a latent stand in tables that share no cell.
+
+    Parameters
+    ----------
+    tables : list of ndarray of shape (n_states, ...)
+        Cells of each, the states of the latent first.
+    is_own : list of bool
+        Whether a table is that of the latent itself.
+    """
+
+    def __init__(self, tables: list[np.ndarray], is_own: list[bool]):
+        sizes = [table[0].size for table in tables]
+        ends = list(accumulate(sizes))
+        #: Of each state, all tables in a row: (n_states, n).
+        self.cells = np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
+        #: Which of 2 n draws are of them, for two states: those of a table are drawn state by state.
+        self.draws = np.concatenate(
+            [np.arange(2 * (end - n), 2 * end).reshape(2, n) for n, end in zip(sizes, ends)], axis=1
+        )
+        self._of_children = [
+            (slice(end - n, end), table.shape[-1])
+            for table, itself, n, end in zip(tables, is_own, sizes, ends)
+            if not itself
+        ]
+
+    def smooth(self, pooled: np.ndarray, share: float) -> None:
+        """Spread a share of the counts (n,) of children evenly over their states, in place."""
+        for where, n_states in self._of_children:
+            rows = pooled[where].reshape(-1, n_states)
+            rows[:] = (1.0 - share) * rows + share * rows.mean(axis=-1, keepdims=True)
+
+
+def _worth_moving(layout: Layout, latents: Sequence[int]) -> list[int]:
+    """Latents whose states may change while something hidden stays as it is: the only one of two states is not."""
+    movable = [
+        k
+        for k in latents
+        if layout.cardinalities[k] > 1 and layout.children[k] and layout.turned_together[k][0] == k
+        and set(layout.turned_together[k]) <= set(latents)
+    ]  # fmt: skip
+    return movable if len(movable) > 1 or any(layout.cardinalities[k] > 2 for k in movable) else []

@@ -83,15 +83,14 @@ _IN_MODULES = {
     "skvbem.models.network.layout": ("Layout",),
     "skvbem.models.network.model": ("DiscreteDAG",),
     "skvbem.tables": ("LabeledTable",),
-    "skvbem.vbem.contenders": ("Move",),
-    "skvbem.vbem.fit": ("Fit", "FitPlan", "PriorStart"),
+    "skvbem.optima.plan": ("FitPlan", "PriorStart"),
+    "skvbem.vbem.fit": ("Fit", "Move"),
     "skvbem.vbem.posteriors": ("Form",),
 }
 #: Name in files -> module and name of the class.
 CLASSES = {
     **{name: (module, name) for name, module in FITS.items()},
     **{name: (module, name) for module, names in _IN_MODULES.items() for name in names},
-    "FactorMove": ("skvbem.optima.factor_numbers", "Move"),
     "RegressionSpecification": ("skvbem.emissions.regression", "Regression"),
 }
 #: Functions that a fit may name.

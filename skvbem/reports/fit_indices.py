@@ -25,9 +25,9 @@ from skvbem.emissions import Gaussian
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.optima.mixture import MixtureMethod
+from skvbem.optima.plan import FitPlan
 from skvbem.reading.rows import TableReading
 from skvbem.vbem import posteriors
-from skvbem.vbem.fit import FitPlan
 
 # Mass of the interval of RMSEA that is reported.
 _MASS = 0.9
@@ -206,7 +206,7 @@ def saturated_model(reading: TableReading, caller: str) -> tuple[float, np.ndarr
     limits = {"tol": _TOLERANCE, "max_iter": _MAX_STEPS, "accelerate": True}
     method = MixtureMethod()
     fit = FitPlan(method, (0,), start, limits).run(model, data, posteriors.ML)
-    solutions = method.solutions(method.ascent(model, data, posteriors.ML, 1))
+    solutions = method.regular(method.ascent(model, data, posteriors.ML, 1))
     n, d = _n_rows(values[0], weight), len(group.names)
     if n <= d or (solutions is not None and not solutions(fit.statistics[:, None]).all()):
         raise ValueError(

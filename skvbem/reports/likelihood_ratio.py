@@ -18,9 +18,9 @@ from skvbem.fitted.base import Fitted
 from skvbem.fitting.evaluation import read_again, run_of
 from skvbem.fitting.fit import seed_of
 from skvbem.fitting.kind import kind_of
+from skvbem.optima.plan import FitPlan
 from skvbem.reading.base import Reading
 from skvbem.uncertainty.bootstrap import starts_of
-from skvbem.vbem.fit import FitPlan
 
 # Of the random numbers of an estimator, those of this test; tasks for each worker.
 _STREAM, _TASKS_EACH = 2**35 + 1, 4

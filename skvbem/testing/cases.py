@@ -12,8 +12,8 @@ import numpy as np
 from skvbem.capabilities import Capabilities
 from skvbem.evidence.evaluation import FORMS, Evaluation
 from skvbem.models import capabilities_of
+from skvbem.optima.plan import best_of
 from skvbem.vbem import posteriors
-from skvbem.vbem.fit import best_of
 
 #: What a case may lack besides capabilities of its model, and what laws ask of it for each.
 ASKED = {
@@ -76,7 +76,7 @@ class ModelInstance(ABC):
     model : LatentModel
         Registered in `skvbem.models.MODELS`.
     ascent : callable
-        Its full steps (`skvbem.vbem.driver.Ascent`): called with the model, data, a form and the number of threads.
+        Its full steps (`skvbem.ascent.Ascent`): called with the model, data, a form and the number of threads.
     hidden : tuple of str
         Names of what is never observed.
     unit_sizes : ndarray of int, shape (n_units,)

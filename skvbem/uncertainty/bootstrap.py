@@ -13,9 +13,9 @@ from skvbem._arguments import check_count
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Fitted, Parameters
+from skvbem.optima.plan import FitPlan
 from skvbem.reading.base import Reading
 from skvbem.uncertainty.draws import Draws, FitAtHand, aligned
-from skvbem.vbem.fit import FitPlan
 
 #: How data may be made anew.
 KINDS = ("nonparametric", "parametric")

@@ -3,18 +3,19 @@
 What is compared: the gain of the objective (the lower bound, or the log posterior or likelihood) still to come, in
 total nats. It is estimated as the gain of one plain step times the number of such steps that the curvature of the
 path says are left: plain steps of a slow run gain little long before its end. A start has converged when that is
-below `tol`, or the gain below what rounding can resolve. In a race it is stopped, too, once the best is out of reach.
+below `tol`, or the gain below what rounding can resolve. By successive elimination it is stopped, too, once the best is
+out of its reach.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from skvbem._kernels._extrapolation import extrapolate, has_risen, look, settle
+from skvbem.ascent import Ascent
 from skvbem.errors import BoundFellError
 
 # The one slack for "does not fall", relative to the objective and to the terms it is a sum of.
@@ -30,34 +31,6 @@ _FIRST_LONGEST = 4.0
 _MAX_PLAIN_STEPS = 14
 # Where the path is so straight that its curvature is rounding, no more steps than this are said to be left.
 _MAX_STEPS_LEFT = 1000.0
-
-
-class Ascent(Protocol):
-    """The steps of VBEM on one objective: a model, its data and a form of q(theta).
-
-    An ascent may have a `suspicion`, too: where the defect is if the objective falls, where it is not the library's.
-    And `rounding(statistics)`: how far rounding may move the objective at statistics (n_cells, n_lanes), nats,
-    (n_lanes,), where terms cancel that are larger than `magnitude`. It is asked only where the objective seems to fall.
-    """
-
-    signed: np.ndarray
-    """Which statistics may be negative, (n_cells,)."""
-
-    @property
-    def magnitude(self) -> float:
-        """Size of the terms whose sum is the objective, nats: the scale of its rounding."""
-        ...
-
-    def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
-        """Take full steps in place; the objective (n_steps, n_lanes) at the statistics that each step started from.
-
-        -inf where a leap went to statistics of no density.
-        """
-        ...
-
-    def failure(self) -> Exception:
-        """The error that says why the objective of a plain step is not a number."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +66,8 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Race:
-    """When a start is stopped before it converges: where the best of those beside it is out of its reach.
+class Elimination:
+    """Successive elimination: a start is stopped once the best of those beside it is out of its reach.
 
     Parameters
     ----------
@@ -104,23 +77,23 @@ class Race:
         How many times the gain still to come, as estimated, a start may be behind the best.
     least : float
         An objective that is reached already, nats.
-    counts : callable of ndarray (n_cells, n_lanes), optional
-        Which points are solutions that count; the others beat nobody.
+    is_regular : callable of ndarray (n_cells, n_lanes), optional
+        Tells which points are solutions; the others beat nobody.
     """
 
     n_steps: int = 8
     reach: float = 3.0
     least: float = -np.inf
-    counts: Callable[[np.ndarray], np.ndarray] | None = None
+    is_regular: Callable[[np.ndarray], np.ndarray] | None = None
 
     def best(self, statistics: np.ndarray, objective: np.ndarray) -> float:
-        """The highest objective reached by what counts, nats."""
-        if self.counts is not None:
-            objective = objective[self.counts(statistics)]
+        """The highest objective of regular points, nats."""
+        if self.is_regular is not None:
+            objective = objective[self.is_regular(statistics)]
         return max(objective.tolist(), default=-np.inf)
 
-    def to_reach(self, n_steps: int, statistics: np.ndarray, objective: np.ndarray, ended: float) -> float:
-        """What a live start must have in reach after so many steps, nats: the best; nothing before it is compared.
+    def required(self, n_steps: int, statistics: np.ndarray, objective: np.ndarray, ended: float) -> float:
+        """The objective that a running start must still be able to reach, nats; -inf in its first `n_steps`.
 
         Parameters
         ----------
@@ -134,7 +107,7 @@ class Race:
 
 
 #: No start is stopped before it converges.
-NO_RACE = Race(n_steps=2**62)
+NO_ELIMINATION = Elimination(n_steps=2**62)
 
 
 def run(
@@ -145,7 +118,7 @@ def run(
     max_iter: int,
     accelerate: bool = True,
     stop: Callable[[int, float, int, float], bool] | None = None,
-    race: Race = NO_RACE,
+    elimination: Elimination = NO_ELIMINATION,
 ) -> Run:
     """Ascend from every start until it converges.
 
@@ -163,7 +136,7 @@ def run(
     stop : callable of (int, float, int, float), optional
         Asked after every cycle with the steps taken, the best objective so far, how many starts go on, and what the
         best has still to gain; true ends the run.
-    race : Race, optional
+    elimination : Elimination, optional
         When a start is stopped before it converges; by default never.
 
     Raises
@@ -176,11 +149,11 @@ def run(
     n_iter, converged = np.zeros(n_lanes, dtype=int), np.zeros(n_lanes, dtype=bool)
     to_come = np.full(n_lanes, np.inf)
     traces: list[list[float]] = [[] for _ in range(n_lanes)]
-    live, taken, ended = np.arange(n_lanes, dtype=np.int64), 0, race.least  # all that live have taken the same steps
+    live, taken = np.arange(n_lanes, dtype=np.int64), 0  # all that live have taken the same steps
     here, reached, longest = result.copy(), objective.copy(), np.full(n_lanes, _FIRST_LONGEST)
     floor = np.empty(len(statistics))
     floor[:] = np.where(ascent.signed, -1.0, _MIN_FRACTION_OF_STATISTICS)
-    more = 0  # further plain steps in a cycle that does not extrapolate
+    more, ended = 0, elimination.least  # further plain steps in a cycle that does not extrapolate; the best that ended
     while len(live):
         one = here.copy()
         first = ascent.advance(one, 1)[0]
@@ -191,7 +164,7 @@ def run(
         taken += 2
         for lane, a, b in zip(live.tolist(), first.tolist(), second.tolist()):
             traces[lane] += (a, b)
-        limits = (ascent.magnitude, tol, race.reach, race.to_reach(taken, one, second, ended))
+        limits = (ascent.magnitude, tol, elimination.reach, elimination.required(taken, one, second, ended))
         length, done, goes_on, n_going = _looked_at((here, one, two), first, second, live, limits, objective, to_come)
         room = max_iter - taken - (3 if accelerate else 2)  # steps left after the next look at convergence
         n_going *= room >= 0
@@ -202,7 +175,7 @@ def run(
             (going,), (ends,) = goes_on.nonzero(), (~goes_on).nonzero()
             left, there = live[ends], one.take(ends, axis=1)
             result[:, left], n_iter[left], converged[left] = there, taken, done[ends]
-            ended = max(ended, race.best(there, second[ends]))
+            ended = max(ended, elimination.best(there, second[ends]))
             if n_going == 0:
                 break
             live, longest, second, length = live[going], longest[going], second[going], length[going]
@@ -231,7 +204,7 @@ def _looked_at(
     objective: np.ndarray,
     to_come: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Steps left of live lanes, whether each has converged, whether it goes on, and how many do.
+    """Per running start: estimated steps left, converged, still running; and the number still running.
 
     Parameters
     ----------
@@ -242,7 +215,7 @@ def _looked_at(
     live : ndarray of shape (n_live,)
         Which lanes they are.
     limits : tuple of float
-        The size of the terms of the objective, `tol`, the reach of the race, and what is to be reached.
+        The size of the terms of the objective, `tol`, the reach of the elimination, and the objective required.
     objective, to_come : ndarray of shape (n_lanes,)
         Filled where lanes are live.
     """
@@ -305,7 +278,7 @@ def _check(ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: int
     if not np.isfinite(fell).all():  # also where there is no density any more, or none to begin with: -inf
         raise ascent.failure()
     broken = fell > RELATIVE_SLACK * (np.abs(after) + ascent.magnitude)
-    if broken.any() and hasattr(ascent, "rounding"):
+    if broken.any():
         broken &= ~(fell <= ascent.rounding(statistics))
     if broken.any():
         lane = int(np.argmax(broken))
@@ -316,11 +289,10 @@ def _check(ascent: Ascent, before: np.ndarray, after: np.ndarray, iteration: int
 
 
 def _suspicion(ascent: Ascent) -> str:
-    """Where the defect is if the objective falls: in what is not the library's own, if there is such a thing."""
-    suspicion = getattr(ascent, "suspicion", None)
-    if suspicion:
-        return suspicion
-    for what, each in (("model", getattr(ascent, "model", None)), ("ascent", ascent)):
+    """A hint for the error message: the user's model or emission if there is one, else the library."""
+    if ascent.suspicion:
+        return ascent.suspicion
+    for what, each in (("model", ascent.model), ("ascent", ascent)):
         if each is not None and type(each).__module__.partition(".")[0] != "skvbem":
             return (
                 f"The defect is most likely in the {what} {type(each).__name__}, which is not the library's own: its "

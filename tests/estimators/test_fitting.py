@@ -83,7 +83,7 @@ def test_a_fit_that_raises_changes_nothing(failure, fitted_before):
 
 
 KIND = "skvbem.estimators.network.kind."
-STEPS = [KIND + "read_table", "skvbem.reading.tables.Table.names_of_fit", "skvbem.vbem.fit.FitPlan.run"]
+STEPS = [KIND + "read_table", "skvbem.reading.tables.Table.names_of_fit", "skvbem.optima.plan.FitPlan.run"]
 STEPS += [f"{KIND}NetworkKind.{step}" for step in ("model", "fitted", "attributes", "data_attributes")]
 ONLY_IN_FIT = {"names_of_fit", "model", "fitted"}
 

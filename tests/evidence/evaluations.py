@@ -10,7 +10,7 @@ from skvbem.evidence.evaluation import Evaluation
 from skvbem.graphs.dag import DAG
 from skvbem.models import DirichletAscent, DiscreteDAG, capabilities_of
 from skvbem.models.network import queries
-from skvbem.vbem.fit import best_of
+from skvbem.optima.plan import best_of
 
 
 def evaluate(

@@ -11,9 +11,9 @@ from skvbem import read_bif
 from skvbem.data import Rows
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.network import queries
+from skvbem.optima.plan import best_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import RELATIVE_SLACK
-from skvbem.vbem.fit import best_of
 
 approx = pytest.approx
 FILES = Path(__file__).parents[1] / "data" / "third_party" / "cc-by-sa"

@@ -6,13 +6,14 @@ from bridge import FastNetwork
 from reference import facts
 from reference.discrete_network import uniform_prior
 
+from skvbem.ascent import Ascent
 from skvbem.errors import BoundFellError
 from skvbem.vbem.driver import RELATIVE_SLACK, run
 
 approx = pytest.approx
 
 
-class Contraction:
+class Contraction(Ascent):
     """x -> top + rate (x - top): the objective -(x - top)^2 rises at every step; lanes have rates of their own."""
 
     magnitude = 1.0

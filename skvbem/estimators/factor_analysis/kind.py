@@ -19,9 +19,9 @@ from skvbem.fitted.rotations import explained_variance
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.optima.factor_analysis import FactorStarts, statistics_at
+from skvbem.optima.plan import FitPlan
 from skvbem.reading.rows import TableReading
 from skvbem.reading.tables import listed
-from skvbem.vbem.fit import FitPlan
 
 #: Parameters of the estimator that are those of the emission.
 EMISSION_PARAMETERS = (

@@ -21,16 +21,16 @@ from skvbem.models.hmm.enumeration import first_impossible
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
-from skvbem.models.labels.seeding import with_known_labels
+from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.sequences import HMMData
 from skvbem.optima.hmm import HMMMethod
 from skvbem.optima.labels import LabelStarts
+from skvbem.optima.plan import FitPlan
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import labels_of_list, read_labels
 from skvbem.reading.rows import SequenceReading
 from skvbem.reading.sequences import Sequences, read_sequences, refuse_lengths_as_y
 from skvbem.reading.tables import show
-from skvbem.vbem.fit import FitPlan
 
 LEFT_TO_RIGHT = "left-to-right"
 #: A total of one, shared evenly [Beal's code].

@@ -18,11 +18,12 @@ from skvbem.models.linear_dynamical_system.first_states import round_prior
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.starts import LDSStarts
 from skvbem.optima.linear_dynamical_system import LDSMethod, LearnedPrecisions
+from skvbem.optima.plan import FitPlan
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.inputs import InputReading, SequencesWithInputs, read_with_inputs
 from skvbem.reading.sequences import refuse_lengths_as_y
 from skvbem.reading.tables import Table
-from skvbem.vbem.fit import Fit, FitPlan
+from skvbem.vbem.fit import Fit
 from skvbem.vbem.posteriors import VB
 
 #: Shape and rate of the Gamma priors of learned precisions.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,14 +16,15 @@ from skvbem.errors import check_memory
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import LabelKind, check_size, come_in_blocks, resolve_emission_prior, responsibilities_of
 from skvbem.fitted.mixture import FittedMixture
-from skvbem.fitting.fit import generator_of, n_starts_of
-from skvbem.models.labels.seeding import with_known_labels
+from skvbem.fitting.fit import generator_of, limits_of, n_starts_of
+from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
-from skvbem.optima.growth import Growth
+from skvbem.optima.component_moves import ComponentMoves
 from skvbem.optima.labels import LabelStarts
 from skvbem.optima.mixture import MixtureMethod
+from skvbem.optima.plan import FitPlan, Problem
 from skvbem.reading.base import weighted_rows
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import read_labels
@@ -33,7 +33,6 @@ from skvbem.reading.output import as_fit_saw, filled
 from skvbem.reading.rows import TableReading
 from skvbem.reading.tables import read_table, show
 from skvbem.reading.weighted_blocks import WeightedTables
-from skvbem.vbem.fit import Fit, FitPlan
 
 #: `weight_concentration_prior` whose strength is to be learned.
 OPTIMIZED = "optimized"
@@ -132,16 +131,14 @@ class MixtureKind(LabelKind):
         weights = self.weights(estimator, n_components)
         return Mixture(emission, weights, resolve_emission_prior(reading.groups, emission, n_components))
 
-    def best_fit(self, estimator, model, data, reading, run) -> tuple[Mixture, FitPlan, Fit, dict]:
-        """The best fit, of the best number of components where it is to be chosen."""
+    def problem(self, estimator, model, reading, run) -> Problem:
+        """The model to fit, and the moves that change its number of components where it is to be chosen."""
+        problem = super().problem(estimator, model, reading, run)
         if getattr(estimator, "n_components", 1) != "auto":
-            return super().best_fit(estimator, model, data, reading, run)
+            return problem
         starts = LabelStarts(estimator.init, estimator.n_init, run.seed, starts_of)
-        search = self.search(estimator, run)
-        plan = FitPlan(self.method, run.seed, starts, search.limits, explore=True)
-        make = partial(self.model_of, estimator, reading)
-        model, plan, fit, moves = Growth(make, model.emission, replace(search, plan=lambda other: plan), run.seed).run()
-        return model, plan, fit, {"moves_": moves}
+        plan = FitPlan(self.method, run.seed, starts, limits_of(estimator), explore=True)
+        return replace(problem, plan_of=lambda other: plan, moves_of=ComponentMoves)
 
     def learns_prior(self, estimator) -> bool:
         """Whether the concentration of the weights is learned."""

@@ -1,8 +1,8 @@
 """Starts of hidden Markov models: those of mixtures, blurred, with the states in an order that the prior allows.
 
-A row goes to the state of the nearest of some seeds (see `skvbem.models.labels.seeding`), and with a share that changes
-from start to start to states drawn for that seed. In all starts but the first, where a state leads to is drawn, too: in
-sequences of few symbols no row tells states apart by itself, but the ways on from them do.
+A row goes to the state of the nearest of some seeds (see `skvbem.models.labels.distinct_rows`), and with a share that
+changes from start to start to states drawn for that seed. In all starts but the first, where a state leads to is drawn,
+too: in sequences of few symbols no row tells states apart by itself, but the ways on from them do.
 In one start of four, runs of time share a state that is drawn for them: where states overlap and stay, rows say
 little of where they are, and neighbors much. The state depends on the rows and their time alone.
 Where a mask rules transitions out, states are put in the order, of a few, that loses the fewest counts. Where none
@@ -18,8 +18,7 @@ import numpy as np
 from skvbem.data import mixed
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
-from skvbem.models.labels.distinct_rows import DistinctRows
-from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, with_known_labels
+from skvbem.models.labels.distinct_rows import DistinctRows, drawn_seeds, nearest_seeds, with_known_labels
 from skvbem.models.sequences import HMMData
 
 # The share of a row that does not go to the state of its seed, from start to start.
@@ -51,7 +50,7 @@ def seeded_starts(
     if not data.row_weight.any():  # nothing was observed
         return np.zeros((model.n_cells, n_starts))
     of_blur, of_seeds = rng.spawn(2)
-    seeds = drawn_seeds(kind, model, rows, n_starts, of_seeds)
+    seeds = drawn_seeds(kind, model.n_components, rows, n_starts, of_seeds)
     rngs = of_blur.spawn(n_starts)
     blurred = np.stack([_blurred(n_states, k, each) for k, each in enumerate(rngs)])
 

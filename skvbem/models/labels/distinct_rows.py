@@ -1,4 +1,4 @@
-"""Distinct rows of data, sampled where they are many: what starts and moves look at.
+"""Distinct rows of data, sampled where they are many: what starts and moves look at, and seeds of starts among them.
 
 Distinct rows are sampled with chances in proportion to their repeats: an exponential race between them, over
 any blocks of rows. A distinct row, known by its hash, arrives at an exponential time that its hash draws, divided by
@@ -25,6 +25,8 @@ from skvbem.emissions.outside import checked_coordinates
 
 # Distinct rows sampled at most.
 MAX_DISTINCT_ROWS = 2048
+# How often seeds move to the means of their rows.
+_N_SEED_MOVES = 10
 # Rows hashed at once, and buckets at the least and at most.
 _ROWS, _MIN_BUCKETS, _MAX_BUCKETS = 2**14, 2**12, 2**22
 # What sums of buckets, added in another order than those of rows, may lack.
@@ -124,9 +126,7 @@ def draws(hashes: np.ndarray, seed: np.uint64 | np.ndarray) -> np.ndarray:
     return -np.log1p(-((mixed(hashes ^ seed) >> np.uint64(11)) * 2.0**-53))
 
 
-def sample_distinct_rows(
-    chunks: Callable[[], Iterable], n_rows: int, seed: int, most: int = MAX_DISTINCT_ROWS
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sampled(chunks: Callable[[], Iterable], n_rows: int, seed: int, most: int) -> _Sample:
     """Distinct rows that count: all of them, or those that arrive first, each counting once then.
 
     Samples of one seed are nested: a larger one has the rows of a smaller one.
@@ -139,17 +139,7 @@ def sample_distinct_rows(
         Of all chunks.
     seed : int
     most : int
-
-    Returns
-    -------
-    tuple of ndarray
-        Chunk and row in it of each distinct row, and how much it counts, in the order of their hashes.
     """
-    sampled = _sampled(chunks, n_rows, seed, most)
-    return sampled.chunk, sampled.row, sampled.total
-
-
-def _sampled(chunks: Callable[[], Iterable], n_rows: int, seed: int, most: int) -> _Sample:
     early = _Sample(seed, most + max(most // 8, _ROWS // 8))
     n_buckets = min(max(1 << (max(n_rows, 1) // 4).bit_length(), _MIN_BUCKETS), _MAX_BUCKETS)
     buckets, mask = np.zeros(n_buckets), np.uint64(n_buckets - 1)
@@ -277,3 +267,119 @@ class DistinctRows:
         away = self.squares_from([row])[0]
         n_near = int(np.exp(rng.uniform(np.log(fewest), np.log(most))))
         return away <= np.partition(away, n_near - 1)[n_near - 1], row
+
+
+# Seeds of starts ------------------------------------------------------------------------------------------------------
+
+
+def drawn_seeds(
+    kind: str, n_components: int, rows: DistinctRows, n_starts: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Seeds of as many starts, (n_starts, n_components, n_axes), the first ones the same however many there are.
+
+    Parameters
+    ----------
+    kind : {"auto", "k-means++", "random"}
+        Seeds that keep away from each other, or any rows; with "auto" both by turns.
+    n_components : int
+    rows : DistinctRows
+        Among which seeds are drawn.
+    n_starts : int
+    rng : numpy.random.Generator
+    """
+    if not len(rows):  # nothing was observed: wherever components start, they stay at their prior
+        return np.zeros((n_starts, n_components, rows.coordinates.shape[1]))
+    if kind == "auto":
+        of_spread, of_any = rng.spawn(2)
+        spread = drawn_seeds("k-means++", n_components, rows, (n_starts + 1) // 2, of_spread)
+        seeds = np.empty((n_starts, *spread.shape[1:]))
+        seeds[0::2] = spread
+        if n_starts > 1:
+            seeds[1::2] = drawn_seeds("random", n_components, rows, n_starts // 2, of_any)
+        return seeds
+    order = np.argsort(rows.hashes)
+    coordinates, weight, spread_out = rows.coordinates[order], rows.weight[order], kind != "random"
+    labels = None if rows.labels is None else rows.labels[order]
+    each = rng.spawn(n_starts)
+    return np.stack([seeds_among(coordinates, weight, n_components, spread_out, start, labels) for start in each])
+
+
+def nearest_seeds(emission: Emission, block: Any, seeds: np.ndarray) -> np.ndarray:
+    """The nearest of seeds (n_starts, n_components, n_axes) to each row, (n_starts, n_rows); the first of equals."""
+    n_starts, n_components, n_axes = seeds.shape
+    squares = squares_to(seeds.reshape(-1, n_axes), coordinates_of(emission, block))
+    return squares.reshape(len(squares), n_starts, n_components).argmin(axis=-1).T
+
+
+def seeds_among(
+    coordinates: np.ndarray,
+    weight: np.ndarray,
+    n: int,
+    spread: bool,
+    rng: np.random.Generator,
+    labels: np.ndarray | None = None,
+) -> np.ndarray:
+    """Coordinates of seeds, (n, n_axes), drawn among rows (n_rows, n_axes): any, or such as lie apart.
+
+    Where labels (n_rows,) of rows are known, the seed of a label is one of its rows, or the mean of all.
+    """
+    chosen = np.empty((n, coordinates.shape[1]))
+    away = np.ones(len(coordinates))
+    nearest = np.full(len(coordinates), np.inf)
+    placed = {} if labels is None else _of_known_labels(coordinates, weight, labels, spread, rng)
+    for k, seed in placed.items():
+        chosen[k] = seed
+        if spread:
+            away = nearest = np.minimum(nearest, ((coordinates - seed) ** 2).sum(axis=1))
+    for k in range(n):
+        if k in placed:
+            continue
+        chances = np.cumsum(weight * away)
+        if chances[-1] <= 0:  # fewer distinct rows than seeds
+            chances = np.cumsum(weight)
+        at = int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
+        chosen[k] = coordinates[min(at, len(coordinates) - 1)]
+        if spread:
+            nearest = np.minimum(nearest, ((coordinates - chosen[k]) ** 2).sum(axis=1))
+            away = nearest
+    if not spread:
+        return chosen
+    weighted, last = weight * np.ascontiguousarray(coordinates.T), None
+    for _ in range(_N_SEED_MOVES):
+        nearest_seed = squares_to(chosen, coordinates).argmin(axis=1)
+        if labels is not None:
+            nearest_seed = np.where(labels >= 0, labels, nearest_seed)
+        if last is not None and np.array_equal(nearest_seed, last):
+            break
+        last, total = nearest_seed, np.bincount(nearest_seed, weight, n)
+        sums = [np.bincount(nearest_seed, column, n) for column in weighted]
+        chosen = np.where(total[:, None] > 0, np.stack(sums, axis=1) / np.where(total > 0, total, 1.0)[:, None], chosen)
+    return chosen
+
+
+def _of_known_labels(
+    coordinates: np.ndarray, weight: np.ndarray, labels: np.ndarray, spread: bool, rng: np.random.Generator
+) -> dict[int, np.ndarray]:
+    """For each label that rows have a seed: the mean of its rows, or any one of them."""
+    seeds = {}
+    for label in np.unique(labels[labels >= 0]).tolist():
+        mine, of_mine = coordinates[labels == label], weight[labels == label]
+        share = of_mine / of_mine.sum()
+        seeds[label] = share @ mine if spread else mine[rng.choice(len(mine), p=share)]
+    return seeds
+
+
+def with_known_labels(fractions: np.ndarray, labels: np.ndarray | None) -> np.ndarray:
+    """Fractions (..., n_components, n_rows), those of rows with a known label all with its component."""
+    if labels is None or not (labels >= 0).any():
+        return fractions
+    known, fractions = np.flatnonzero(labels >= 0), np.array(fractions)
+    of_known = fractions[..., known].sum(axis=-2)
+    fractions[..., known] = 0.0
+    fractions[..., labels[known], known] = of_known
+    return fractions
+
+
+def squares_to(seeds: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
+    """Squared distances (..., n_rows, n_seeds) of rows to seeds (..., n_seeds, d), up to what all seeds share."""
+    return (seeds**2).sum(axis=-1)[..., None, :] - 2 * coordinates @ seeds.swapaxes(-1, -2)

@@ -158,7 +158,7 @@ class LabelModel(LatentModel):
 
     @abstractmethod
     def hashed_rows(self, data: Any) -> Any:
-        """The rows as `skvbem.models.labels.seeding` samples distinct ones from them."""
+        """The rows as `skvbem.models.labels.distinct_rows` samples distinct ones from them."""
 
     @abstractmethod
     def expected_rows(self, natural: np.ndarray, data: Any, rows: Any) -> np.ndarray:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from skvbem.families import Dirichlet
-from skvbem.models.labels.distinct_rows import coordinates_of
-from skvbem.models.labels.seeding import seeds_among, squares_to
+from skvbem.models.labels.distinct_rows import coordinates_of, seeds_among, squares_to
 from skvbem.models.mixed_network.data import FactorRows, MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 

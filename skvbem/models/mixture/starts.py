@@ -21,8 +21,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 from skvbem.blocks import map_reduce
 from skvbem.emissions.base import start_natural
-from skvbem.models.labels.distinct_rows import DistinctRows
-from skvbem.models.labels.seeding import drawn_seeds, nearest_seeds, with_known_labels
+from skvbem.models.labels.distinct_rows import DistinctRows, drawn_seeds, nearest_seeds, with_known_labels
 from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData, MixtureEStep
 
 # Groups that Ward's rule leaves, and more of them if there are to be many components.
@@ -56,7 +55,7 @@ def starts_of(
     if model.n_components == 1:  # all rows are of the one component, whatever is drawn
         return np.repeat(model.statistics_of(np.ones((len(data), 1)), data)[:, None], n_starts, axis=1)
     if kind != "hierarchical":
-        return _nearest(model, data, drawn_seeds(kind, model, rows, n_starts, rng))
+        return _nearest(model, data, drawn_seeds(kind, model.n_components, rows, n_starts, rng))
     joined = joined_start(model, cast(MixtureData, data), rows)[:, None]
     if n_starts == 1:
         return joined

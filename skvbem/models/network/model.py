@@ -19,6 +19,7 @@ import numpy as np
 
 from skvbem._kernels._workspace import MStep, Workspace
 from skvbem._numerics import log_gamma
+from skvbem.ascent import Ascent
 from skvbem.data import Rows
 from skvbem.errors import NoInteriorModeError
 from skvbem.families import Dirichlet
@@ -182,7 +183,7 @@ class DiscreteDAG(LatentModel):
 _WORTH_THREADS = 2**22
 
 
-class DirichletAscent:
+class DirichletAscent(Ascent):
     """Full steps of one network on one table of rows, for one form of q(theta), compiled.
 
     Parameters
@@ -228,7 +229,7 @@ class DirichletAscent:
         return np.concatenate(expected, axis=1)
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
-        """Take full steps in place, lanes in batches that fit the cache; see `skvbem.vbem.driver.Ascent`."""
+        """Take full steps in place, lanes in batches that fit the cache; see `skvbem.ascent.Ascent`."""
         n_lanes, width = statistics.shape[1], self._width
         if n_lanes <= width:
             return self._advance(statistics, n_steps)
@@ -308,7 +309,7 @@ class StructuredAscent(ModelAscent[DiscreteDAG]):
         return np.concatenate([counts, self.data.uniform(counts.shape[1])])
 
     def advance(self, statistics: np.ndarray, n_steps: int) -> np.ndarray:
-        """Take full steps in place; see `skvbem.vbem.driver.Ascent`."""
+        """Take full steps in place; see `skvbem.ascent.Ascent`."""
         trace, n_cells = np.empty((n_steps, statistics.shape[1])), self.n_cells
         for step in range(n_steps):
             natural, penalty = self.form.of(self.model.prior, np.ascontiguousarray(statistics[:n_cells]))

@@ -10,7 +10,7 @@ import pytest
 from skvbem.data import mixed, row_hashes
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.models.labels import distinct_rows as seeding
-from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows, sample_distinct_rows
+from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows, _sampled
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 
@@ -76,7 +76,8 @@ def test_the_sample_is_that_of_all_rows_sorted(repeats, weights, n_buckets, rng,
     ends = np.sort(rng.integers(0, n, 5)).tolist()  # an empty chunk may be among them
     expected = by_sorting(hashes, weight, seed)
     for at in ([], ends):
-        chunk, row, total = sample_distinct_rows(cut(hashes, weight, at), n, seed)
+        sampled = _sampled(cut(hashes, weight, at), n, seed, MAX_DISTINCT_ROWS)
+        chunk, row, total = sampled.chunk, sampled.row, sampled.total
         first_rows = np.array([0, *at])
         assert (np.diff(hashes[first_rows[chunk] + row].astype(object)) > 0).all()
         assert hashes[first_rows[chunk] + row].tolist() == expected[0].tolist()
@@ -94,7 +95,7 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch, rng):
 
     monkeypatch.setattr(seeding._Sample, "close", spied)
     hashes = mixed(np.arange(100_000, dtype=np.uint64))
-    sample_distinct_rows(cut(hashes, np.ones(len(hashes)), []), len(hashes), 3)
+    _sampled(cut(hashes, np.ones(len(hashes)), []), len(hashes), 3, MAX_DISTINCT_ROWS)
     assert max(counted) < 25_000
 
 

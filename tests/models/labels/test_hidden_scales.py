@@ -18,8 +18,8 @@ from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.mixture import capabilities as of_mixtures
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.optima.plan import best_of
 from skvbem.vbem.driver import run
-from skvbem.vbem.fit import best_of
 
 approx = pytest.approx
 

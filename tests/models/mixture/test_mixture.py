@@ -8,7 +8,7 @@ from laws.mixtures import mixture
 from scipy.special import gammaln, logsumexp
 
 from skvbem.emissions import COVARIANCE_TYPES
-from skvbem.models.labels import seeding
+from skvbem.models.labels import distinct_rows as seeding
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
@@ -94,7 +94,7 @@ def test_every_shape_of_covariance_is_there():
 
 def test_spread_seeds_are_drawn_in_proportion_to_squared_distances(monkeypatch):
     """And to weights: after a heavy row at 0, rows at 1 and at 3 are one and nine times as probable."""
-    monkeypatch.setattr(seeding, "_N_MOVES", 0)
+    monkeypatch.setattr(seeding, "_N_SEED_MOVES", 0)
     coordinates, weight = np.array([[0.0], [1.0], [3.0]]), np.array([1e6, 1.0, 1.0])
     for spread, share in ((True, 0.9), (False, 0.0)):
         seeds = [seeding.seeds_among(coordinates, weight, 2, spread, np.random.default_rng(k)) for k in range(400)]

@@ -1,6 +1,6 @@
 """Errors in the search for numbers of factors."""
 
-TESTS = ("optima/test_factor_numbers.py",)
+TESTS = ("optima/test_factor_moves.py",)
 
 ERRORS = {
     "the factor that matters most is the first to go": [

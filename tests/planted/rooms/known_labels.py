@@ -19,7 +19,7 @@ ERRORS = {
             "small = small[small >= 0]",
         ),
         ("return (one, other) if other >= self.n_levels else (other, one)", "return one, other"),
-        ("if state.model.n_components == self.fewest:", "if state.model.n_components == 1:"),
+        ("if one.model.n_components == self.fewest:", "if state.model.n_components == 1:"),
         (
             "one, other = one[one >= self.n_levels], other[one >= self.n_levels]",
             "one, other = one[one >= 0], other[one >= 0]",

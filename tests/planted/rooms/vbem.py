@@ -1,6 +1,6 @@
 """Errors in the ascent of the lower bound."""
 
-TESTS = ("vbem", "models", "laws", "families", "kernels")
+TESTS = ("vbem", "optima", "models", "laws", "families", "kernels")
 
 ERRORS = {
     "the last restart is taken, not the best": [("best = max(of_starts, key=", "best = min(of_starts, key=")],
@@ -13,27 +13,25 @@ ERRORS = {
     "the bound of one start is reported for another's tables": [
         ("in zip(result.statistics.T, each)", "in zip(np.roll(result.statistics.T, 1, axis=0), each)")
     ],
-    "what starts reach on distinct rows is raced again on repeats": [
-        ('if getattr(fewer, "is_sample", False):', "if True:")
-    ],
+    "what starts reach on distinct rows is raced again on repeats": [("if fewer.is_sample:", "if True:")],
     "a race is won by what does not count": [
-        ("objective = objective[self.counts(statistics)]", "objective = objective[:]")
+        ("objective = objective[self.is_regular(statistics)]", "objective = objective[:]")
     ],
     "a move that lowers the objective is kept": [
-        ("        best = _first_of_the_best(left)\n", "        best = left[-1]\n")
+        ("        place = _first_of_the_best(candidates, left)\n", "        place = left[-1]\n")
     ],
     "what cannot reach the best goes on": [
-        ("return contenders[_first_of_the_best(_ends_of(contenders)).place]", "return contenders[-1]")
+        ("return candidates[_first_of_the_best(candidates, _best_first(candidates))]", "return candidates[-1]")
     ],
     "a search ends after one round, whoever met the best": [
         ("return max(self.most_rounds - self.n_met, 1)", "return 1"),
     ],
     "moves that end in the best are taken for starts that met it": [
-        ("sum(each.is_alone and each.may_end_with", "sum(each.may_end_with")
+        ("sum(each.is_new_start and each.may_meet", "sum(each.may_meet")
     ],
-    "a survivor of the sample is lost": [("][:_N_SURVIVORS]", "][:1]")],
+    "a survivor of the sample is lost": [("][: TUNING.n_survivors]", "][:1]")],
     "what is nearly the best on a sample never sees all rows": [
-        ("least = contenders[0].objective - _NATS_OF_A_SAMPLE * ", "least = contenders[0].objective - 0.0 * ")
+        ("least = candidates[0].objective - TUNING.nats_of_sample * ", "least = candidates[0].objective - 0.0 * ")
     ],
     "the gain still to come is forgotten in a race": [
         (
@@ -42,14 +40,14 @@ ERRORS = {
         )
     ],
     "an optimum that a race left on its way is kept beside itself": [
-        ("16, 2**21, 100, 8", "16, 2**21, 2, 8"),
+        ("n_steps_to_end: int = 100", "n_steps_to_end: int = 2"),
         ("for each in others if each.has_ended)])", "for each in others)])"),
     ],
     "chains start from optima that have no part of the posterior": [
-        ("_NATS_OF_A_MODE = 12.0", "_NATS_OF_A_MODE = 1200.0"),
+        ("nats_of_mode: float = 12.0", "nats_of_mode: float = 1200.0"),
     ],
     "annealing forgets the temperature": [("starts *= inverse_temperature\n", "starts *= 1.0\n")],
     "parameters are drawn after all counts, near the optimum": [
-        ("statistics[:, None] * np.resize(_FRACTIONS, n)", "statistics[:, None] * np.resize(1.0, n)")
+        ("statistics[:, None] * np.resize(TUNING.fractions_of_draws, n)", "statistics[:, None] * np.resize(1.0, n)")
     ],
 }

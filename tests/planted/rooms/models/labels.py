@@ -4,6 +4,7 @@ TESTS = (
     "emissions",
     "families",
     "models",
+    "optima",
     "laws",
     "evidence/**/test_mixture*.py",
     "estimators/mixture/test_vb_mixture.py",

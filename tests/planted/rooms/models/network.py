@@ -1,6 +1,6 @@
 """Errors in networks of discrete variables."""
 
-TESTS = ("vbem", "models", "laws", "families", "kernels", "search/**/test_families.py")
+TESTS = ("vbem", "models", "laws", "families", "kernels", "optima", "search/**/test_families.py")
 
 ERRORS = {
     "a state that is joined to another takes its counts away": [

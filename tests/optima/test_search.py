@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from skvbem import VBDiscreteDAG, VBMixture
+from skvbem.ascent import Ascent
 from skvbem.datasets import load_coleman_panel
 from skvbem.emissions import Gaussian
 from skvbem.fitting.evaluation import evaluation_of
-from skvbem.vbem.contenders import ALONE, Contender, Proposals
-from skvbem.vbem.driver import Race, run
-from skvbem.vbem.exploration import Explorer
-from skvbem.vbem.fit import FitMethod, FitPlan, explored
-from skvbem.vbem.posteriors import VB
+from skvbem.optima.candidates import NEW_START, Candidate, Proposals
+from skvbem.optima.plan import FitMethod, FitPlan
+from skvbem.optima.search import Runs, Stage, searched
+from skvbem.vbem.driver import Elimination, run
+from skvbem.vbem.posteriors import ML, VB
 
 approx = pytest.approx
 LIMITS = {"tol": 1e-6, "max_iter": 500, "accelerate": False}
@@ -25,12 +26,10 @@ GALAXIES = """
 """
 
 
-class Hills:
+class Hills(Ascent):
     """Steps that go half of the way to the nearest of some tops; the objective is how high its hill is there."""
 
-    signed, magnitude, n_threads = np.ones(1, dtype=bool), 1.0, 1
-    model = data = None
-    form = VB
+    signed, magnitude, form = np.ones(1, dtype=bool), 1.0, ML  # asks no prior
 
     def __init__(self, *tops):
         self.tops, self.heights = np.array([top for top, _ in tops]), np.array([height for _, height in tops])
@@ -59,14 +58,22 @@ class Jumps(FitMethod):
     def moves(self, ascent, statistics, seed, agreed, n_failed):
         return Proposals([f"by {by}" for by in self.by], np.array([[statistics[0, 0] + by for by in self.by]]))
 
-    def solutions(self, ascent):
+    def regular(self, ascent):
         return None if self.refuse is None else lambda statistics: ~(np.abs(statistics[0] - self.refuse) < 1)
+
+
+def optima_of(method, hills, *starts):
+    """Ends of starts, and the optima that they and moves lead to."""
+    stage = Stage(hills, np.array([starts]), Runs(method, LIMITS, (0,), None))
+    optima = searched(stage, list(stage.of_starts))
+    return stage.of_starts, optima
 
 
 def test_a_start_is_stopped_where_the_best_is_out_of_its_reach():
     hills = Hills((0.0, 0.0), (100.0, 50.0))
     starts = np.array([[3.0, 99.0, 120.0]])
-    all_of_them, race = run(hills, starts, **LIMITS), run(hills, starts, race=Race(n_steps=5, reach=3.0), **LIMITS)
+    elimination = Elimination(n_steps=5, reach=3.0)
+    all_of_them, race = run(hills, starts, **LIMITS), run(hills, starts, elimination=elimination, **LIMITS)
     assert all_of_them.converged.all()
     assert race.converged.tolist() == [False, True, True]
     assert race.n_iter[0] < all_of_them.n_iter[0]
@@ -75,18 +82,19 @@ def test_a_start_is_stopped_where_the_best_is_out_of_its_reach():
 
 def test_what_does_not_count_stops_nobody():
     hills = Hills((0.0, 0.0), (100.0, 50.0))
-    race = Race(n_steps=5, counts=lambda statistics: statistics[0] < 50)
-    assert run(hills, np.array([[3.0, 99.0]]), race=race, **LIMITS).converged.all()
+    elimination = Elimination(n_steps=5, is_regular=lambda statistics: statistics[0] < 50)
+    assert run(hills, np.array([[3.0, 99.0]]), elimination=elimination, **LIMITS).converged.all()
 
 
 def test_an_objective_reached_before_stops_all():
     hills = Hills((0.0, 0.0))
-    assert not run(hills, np.array([[30.0, 40.0]]), race=Race(n_steps=2, least=1e3), **LIMITS).converged.any()
+    elimination = Elimination(n_steps=2, least=1e3)
+    assert not run(hills, np.array([[30.0, 40.0]]), elimination=elimination, **LIMITS).converged.any()
 
 
 def test_moves_lead_on_until_none_is_better():
     hills = Hills((0.0, 0.0), (10.0, 1.0), (20.0, 2.0), (30.0, 1.5))
-    fit = explored(Jumps(-9.0, 9.0), hills, lambda ascent: np.array([[1.0]]), 1, limits=LIMITS, seed=(0,))
+    fit = Runs(Jumps(-9.0, 9.0), LIMITS, (0,), None).fit(hills, lambda ascent: np.array([[1.0]]), 1)
     assert fit.objective == approx(2.0)
     assert [move.kind for move in fit.moves] == ["by 9.0", "by 9.0"]
     assert fit.statistics == approx(20.0, abs=1e-3)
@@ -99,26 +107,23 @@ def test_what_does_not_count_is_refused_while_there_is_another():
     hills = Hills((0.0, 0.0), (10.0, 5.0))
     for starts in ([[1.0, 9.0]], [[1.0]]):
         method, n = Jumps(9.0, refuse=10.0), len(starts[0])
-        fit = explored(method, hills, lambda ascent, s=starts: np.array(s), n, limits=LIMITS, seed=(0,))
+        fit = Runs(method, LIMITS, (0,), None).fit(hills, lambda ascent, s=starts: np.array(s), n)
         assert fit.objective == approx(0.0, abs=1e-6)
-    assert explored(
-        Jumps(refuse=10.0), hills, lambda ascent: np.array([[9.0]]), 1, limits=LIMITS, seed=(0,)
-    ).objective == approx(5.0, abs=1e-6)
+    alone = Runs(Jumps(refuse=10.0), LIMITS, (0,), None).fit(hills, lambda ascent: np.array([[9.0]]), 1)
+    assert alone.objective == approx(5.0, abs=1e-6)
 
 
 def test_a_run_that_is_stopped_moves_no_further():
     hills = Hills((0.0, 0.0), (10.0, 1.0))
-    fit = explored(
-        Jumps(9.0), hills, lambda ascent: np.array([[1.0]]), 1, limits=LIMITS, seed=(0,), stop=lambda *_: True
-    )
+    fit = Runs(Jumps(9.0), LIMITS, (0,), lambda *_: True).fit(hills, lambda ascent: np.array([[1.0]]), 1)
     assert fit.moves == ()
     assert hills.n_steps == 2
 
 
-def test_contenders_that_met_one_optimum_are_one():
+def test_candidates_that_met_one_optimum_are_one():
     hills = Hills((0.0, 0.0), (10.0, 1.0))
-    explorer = Explorer(FitMethod(), LIMITS, (0,), None)
-    of_starts, optima = explorer.best(hills, lambda ascent: np.array([[0.5, 9.5, 10.5, 1.0, 9.0]]))
+    runs = Runs(FitMethod(), LIMITS, (0,), None)
+    of_starts, optima = runs.best(hills, lambda ascent: np.array([[0.5, 9.5, 10.5, 1.0, 9.0]]))
     assert len(of_starts) == 5
     assert [round(each.objective) for each in optima] == [1, 0]
 
@@ -126,7 +131,7 @@ def test_contenders_that_met_one_optimum_are_one():
 def test_a_start_that_cannot_reach_the_best_is_left_after_a_round():
     for starts in ([990.0, 400.0], [400.0, 990.0]):
         hills = Hills((0.0, 0.0), (1000.0, 50.0))
-        of_starts, optima = Explorer(FitMethod(), LIMITS, (0,), None).searched(hills, np.array([starts]))
+        of_starts, optima = optima_of(FitMethod(), hills, *starts)
         left = of_starts[starts.index(400.0)]
         assert not left.converged
         assert left.n_iter < 12
@@ -182,9 +187,9 @@ def test_only_chains_have_optima_run_to_their_ends():
 
 def test_the_best_is_run_to_its_end_whatever_the_others_have_left():
     hills = Hills((0.0, 1.0), (10.0, 0.5))
-    best = Contender(np.array([0.9]), 0, objective=0.19, to_come=0.8, n_iter=10)
-    other = Contender(np.array([10.9]), 1, objective=-0.31, to_come=0.8, n_iter=LIMITS["max_iter"] - 3)
-    first, *_ = Explorer(Jumps(), LIMITS, (0,), None).finished(hills, [best, other])
+    best = Candidate(np.array([0.9]), 0, objective=0.19, to_come=0.8, n_iter=10)
+    other = Candidate(np.array([10.9]), 1, objective=-0.31, to_come=0.8, n_iter=LIMITS["max_iter"] - 3)
+    first, *_ = Runs(Jumps(), LIMITS, (0,), None).finished(hills, [best, other])
     assert first.objective == approx(1.0, abs=1e-5)
     assert first.converged
 
@@ -205,9 +210,8 @@ class Counted(Jumps):
         return proposals._replace(kinds=[self.kind or kind for kind in proposals.kinds])
 
 
-def searched(method, hills, *starts):
-    explorer = Explorer(method, LIMITS, (0,), None)
-    explorer.searched(hills, np.array([starts]))
+def asked_of(method, hills, *starts):
+    optima_of(method, hills, *starts)
     return method.asked
 
 
@@ -216,33 +220,32 @@ def searched(method, hills, *starts):
     [([1.0], 3), ([1.0, 0.5], 2), ([1.0, 0.5, 0.2], 1), ([1.0] * 8, 1), ([1.0] * 2 + [48.0] * 18, 6)],
 )
 def test_the_fewer_starts_met_the_best_the_longer_it_is_searched(starts, n_rounds):
-    asked = searched(Counted(2.0), Hills((0.0, 0.0), (50.0, -1.0)), *starts)
+    asked = asked_of(Counted(2.0), Hills((0.0, 0.0), (50.0, -1.0)), *starts)
     assert len(asked) == n_rounds
     assert [agreed for _, agreed in asked] == [n_rounds == 1] * n_rounds
 
 
 def test_new_starts_that_meet_the_best_end_the_search_and_moves_do_not():
     hills = Hills((0.0, 0.0), (50.0, -1.0))
-    assert len(searched(Counted(2.0, kind=ALONE), hills, 1.0)) < len(searched(Counted(2.0), hills, 1.0))
+    assert len(asked_of(Counted(2.0, kind=NEW_START), hills, 1.0)) < len(asked_of(Counted(2.0), hills, 1.0))
 
 
 def test_a_better_optimum_is_searched_around_as_long_as_the_first():
     method = Counted(9.0)
-    asked = searched(method, Hills((0.0, 0.0), (10.0, 1.0), (50.0, -1.0)), *[1.0] * 5)
+    asked = asked_of(method, Hills((0.0, 0.0), (10.0, 1.0), (50.0, -1.0)), *[1.0] * 5)
     assert asked[0] == ([0.0], True)
     assert len(asked) >= 4
     assert all(10.0 in optima and not agreed for optima, agreed in asked[2:])
 
 
 def test_optima_below_the_best_take_part_in_moves():
-    asked = searched(Counted(2.0), Hills((0.0, 0.0), (20.0, 1.0), (50.0, -9.0)), 0.5, 19.5)
+    asked = asked_of(Counted(2.0), Hills((0.0, 0.0), (20.0, 1.0), (50.0, -9.0)), 0.5, 19.5)
     assert asked[0][0] == [20.0, 0.0]
 
 
 def test_moves_cost_no_more_than_so_many_steps_for_each_start():
     hills = Hills(*((10.0 * k, float(k)) for k in range(400)))
-    explorer = Explorer(Jumps(9.0), LIMITS, (0,), None)
-    _, optima = explorer.searched(hills, np.array([[1.0]]))
+    _, optima = optima_of(Jumps(9.0), hills, 1.0)
     assert 5 < optima[0].objective < 100
     assert hills.n_steps < 550
 
@@ -270,7 +273,7 @@ def test_what_is_nearly_the_best_on_a_sample_may_be_the_best_of_all():
     sample.data, sample.is_sample = Few(range(10)), True
     hills = Hills((0.0, 0.0), (10.0, 1.0), (20.0, 2.0), (30.0, 3.0))
     starts = np.array([[0.5, 9.5, 19.5, 29.5]])
-    of_starts, optima = Explorer(Sampled(sample), LIMITS, (0,), None).best(hills, lambda ascent: starts)
+    of_starts, optima = Runs(Sampled(sample), LIMITS, (0,), None).best(hills, lambda ascent: starts)
     assert of_starts == []
     assert [round(each.objective) for each in optima] == [2, 1, 0]
 

@@ -8,7 +8,7 @@ from skvbem.datasets import load_zoo
 from skvbem.fitting.fit import read
 from skvbem.fitting.kind import kind_of
 from skvbem.models import DiscreteDAG
-from skvbem.models.network.moves import StatesSharedOut
+from skvbem.optima.network import StatesSharedOut
 
 approx = pytest.approx
 #: Two linked latents of three and two states above three columns, one of which both know.
@@ -25,9 +25,9 @@ def of_two(rng):
     return model, rng.gamma(1.0, 10.0, model.layout.n_cells)
 
 
-def moved(model, statistics, rng, latents=(0, 1), n=12, blur=0.0):
+def moved(model, statistics, rng, latents=(0, 1), n=12, smoothing=0.0):
     """Kinds of proposals, with the latent whose table changed and all tables of each."""
-    kinds, columns = StatesSharedOut(model, latents, statistics, rng, blur).proposals(n)
+    kinds, columns = StatesSharedOut(model, latents, statistics, rng, smoothing).proposals(n)
     assert columns.shape == (model.layout.n_cells, n)
     tables = [model.tables(np.ascontiguousarray(column)) for column in columns.T]
     before = model.tables(statistics)
@@ -102,7 +102,7 @@ def test_the_only_latent_of_two_states_is_not_moved(of_two, rng):
 def test_what_was_ruled_out_may_occur_in_a_proposal_by_maximum_likelihood(of_two, rng):
     model, statistics = of_two
     model.tables(statistics)["x"][:, 0] = 0.0
-    states = [tables["x"] for _, latent, tables in moved(model, statistics, rng, latents=[0], blur=0.1)]
+    states = [tables["x"] for _, latent, tables in moved(model, statistics, rng, latents=[0], smoothing=0.1)]
     assert all((x[:, 0] > 0).sum() == 2 and x.sum() == approx(model.tables(statistics)["x"].sum()) for x in states)
 
 

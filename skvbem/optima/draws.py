@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-# Shares of the counts of a fit that parameters are drawn after, by turns.
-_FRACTIONS = (0.02, 0.05, 0.15)
+from skvbem.optima.tuning import TUNING
 
 
 def drawn(ascent: Any, statistics: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -27,7 +26,7 @@ def drawn(ascent: Any, statistics: np.ndarray, n: int, rng: np.random.Generator)
     rng : numpy.random.Generator
     """
     prior = ascent.model.prior
-    points = (prior + statistics[:, None] * np.resize(_FRACTIONS, n)).sample(rng)
+    points = (prior + statistics[:, None] * np.resize(TUNING.fractions_of_draws, n)).sample(rng)
     try:
         with np.errstate(all="ignore"):
             expected = ascent.expect(np.ascontiguousarray(prior.natural(points)))

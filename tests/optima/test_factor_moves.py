@@ -13,7 +13,11 @@ from sklearn.model_selection import ParameterGrid
 from skvbem import VBHMM, StructureSearchCV, VBMixture, blocks_of
 from skvbem.emissions import FactorGaussian
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
-from skvbem.emissions.factor.numbers import (
+from skvbem.families import RegressionPoint
+from skvbem.models.mixture.capabilities import capabilities_of
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.optima.factor_statistics import (
     NewFactor,
     least_relevant,
     new_factors,
@@ -22,10 +26,6 @@ from skvbem.emissions.factor.numbers import (
     with_factors_kept,
     with_numbers,
 )
-from skvbem.families import RegressionPoint
-from skvbem.models.mixture.capabilities import capabilities_of
-from skvbem.models.mixture.model import Mixture, MixtureAscent
-from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.vbem.driver import run
 from skvbem.vbem.posteriors import VB
 

@@ -1,12 +1,12 @@
 """How many components: moves that raise the bound, splits, joins, new starts [Beal ch. 4, Ueda et al. 2000].
 
-A component is split into two halves of it that compete for its rows (see `skvbem.models.labels.moves`): what they gain
+A component is split into two halves of it that compete for its rows (see `skvbem.optima.recombinations`). Their gain
 says which component to split, and their statistics are where the larger mixture starts. Statistics are sums over rows,
 so to join two components is to add theirs. Moves of one size race; the best is nearly at its optimum before its bound
 counts. As many components are split at once as raises the bound: all that promise a gain, or the better half of them.
 
 Where factors are counted, too, births and deletions of factors take turns with these moves (see
-`skvbem.optima.factor_numbers`): halves have as many factors as the component had, components joined as many
+`skvbem.optima.factor_moves`): halves have as many factors as the component had, components joined as many
 as the larger of them, and each mixture is compared once its needless factors are gone.
 
 Where no move raises the bound, two moves in a row are tried, and starts from nothing with one component less, as many,
@@ -15,36 +15,32 @@ and one more, so that the search ends where each of these is worse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skvbem.emissions import Emission
 from skvbem.emissions.base import counts_factors
-from skvbem.emissions.factor.numbers import (
+from skvbem.models.labels.distinct_rows import DistinctRows
+from skvbem.models.mixture.components import Components
+from skvbem.models.mixture.model import Mixture
+from skvbem.optima.candidates import Candidate
+from skvbem.optima.factor_moves import FactorMoves
+from skvbem.optima.factor_statistics import (
     Numbers,
     most_factors,
     numbers_of,
     with_factors_kept,
     with_numbers,
 )
-from skvbem.models.labels.distinct_rows import DistinctRows
-from skvbem.models.labels.moves import Recombinations
-from skvbem.models.mixture.components import Components
-from skvbem.models.mixture.model import Mixture
-from skvbem.optima.factor_numbers import FactorNumbers, Move, Search, State
-from skvbem.vbem.fit import Fit, FitPlan
-
-# Components that a round splits one by one, pairs it joins, and components it drops.
-_N_SPLITS, _N_JOINS, _N_DEATHS = 4, 6, 3
-# Components of which moves know better than starts from nothing.
-_MAX_FROM_NOTHING = 20
+from skvbem.optima.plan import Problem
+from skvbem.optima.recombinations import Recombinations
+from skvbem.optima.tuning import TUNING
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """A state taken apart: what its rows say of each component, and halves of them.
+    """A candidate taken apart: what its rows say of each component, and halves of them.
 
     Parameters
     ----------
@@ -70,48 +66,44 @@ class Parts:
         return [k for k in order if self.gain[k] > 0]
 
 
-class Growth:
-    """A search for the number of components, and for the number of factors of each where these are counted.
+class ComponentMoves:
+    """Moves that change the number of components, and the numbers of factors of each where these are counted.
 
     Parameters
     ----------
-    model_of : callable of (Emission, int) to Mixture
-        The mixture of so many components of an emission.
-    emission : Emission
-    search : Search
+    problem : Problem
         On data with row hashes.
-    seed : tuple of int
     """
 
-    def __init__(
-        self, model_of: Callable[[Emission, int], Mixture], emission: Emission, search: Search, seed: tuple[int, ...]
-    ):
-        self.model_of, self.emission, self.search, self.seed = model_of, emission, search, seed
-        data = self.data = search.data
-        assert data.row_hashes is not None
-        self.rows = DistinctRows.of(emission, data)
-        self.fewest = max(emission.n_levels, 1)
-        self.most = len(np.unique(data.row_hashes(slice(None))[data.weight > 0]))
+    def __init__(self, problem: Problem):
+        self.problem, self.emission, self.data = problem, problem.model.emission, problem.data
+        assert self.data.row_hashes is not None
+        self.rows = DistinctRows.of(self.emission, self.data)
+        self.fewest = max(self.emission.n_levels, 1)
+        self.most = len(np.unique(self.data.row_hashes(slice(None))[self.data.weight > 0]))
 
-    def run(self) -> tuple[Mixture, FitPlan, Fit, list[Move]]:
-        """The mixture where no move raises the bound any more, how it was fitted, and the moves that raised it."""
-        first = self._anew(self.fewest, numbers_of(self.emission, self.fewest))
-        return self.search.run([first], self._moves, anew=lambda state: state.model.n_components <= _MAX_FROM_NOTHING)
+    def first(self) -> Candidate:
+        """The mixture of the fewest components."""
+        return self.problem.anew(self._model(self.fewest, numbers_of(self.emission, self.fewest)))
 
-    def _moves(self, state: State) -> Iterator[State]:
-        """What can be reached from a state, cheap and likely moves first."""
-        n = state.model.n_components
-        yield from self._without_empty(state)
+    def starts_anew(self, best: Candidate) -> bool:
+        """New starts of as many components may be better than the best."""
+        return best.model.n_components <= TUNING.max_from_nothing
+
+    def reached_from(self, best: Candidate) -> Iterator[Candidate]:
+        """Ends of moves from the best, cheap and likely ones first."""
+        n = best.model.n_components
+        yield from self._without_empty(best)
         other_factors = []
         if counts_factors(self.emission):
-            for reached in self._factors(n).births_and_deletions(state):
+            for reached in self._factors(n).births_and_deletions(best):
                 yield reached
                 other_factors.append(reached)
-        parts = self._parts(state)
-        yield from self._many_split(state, parts)
-        more = list(self._one_split(state, parts))
+        parts = self._parts(best)
+        yield from self._many_split(best, parts)
+        more = list(self._one_split(best, parts))
         yield from more
-        less = list(self._joined(state, parts))
+        less = list(self._joined(best, parts))
         yield from less
         for reached in more:
             divided = self._parts(reached)
@@ -120,17 +112,17 @@ class Growth:
         for reached in less:
             yield from self._one_split(reached, self._parts(reached))
         yield from self._factors(n).second_births(other_factors)
-        for k, numbers in self._sizes_anew(state) if n <= _MAX_FROM_NOTHING else ():
-            if self.fewest <= k <= self.most and not self.search.stopped():
-                yield self._pruned(self._anew(k, numbers))
+        for k, numbers in self._sizes_anew(best) if n <= TUNING.max_from_nothing else ():
+            if self.fewest <= k <= self.most and not self.problem.stopped():
+                yield self._pruned(self.problem.anew(self._model(k, numbers), best.after("start")))
 
-    def _sizes_anew(self, state: State) -> Iterator[tuple[int, Numbers]]:
+    def _sizes_anew(self, one: Candidate) -> Iterator[tuple[int, Numbers]]:
         """Components, and factors of each, that new starts are tried with: one component more or less, or as many.
 
-        All components have as many factors as those of the state have on average. Where there are as many components,
+        All components have as many factors as those of the candidate have on average. Where there are as many,
         one factor more or less is tried.
         """
-        n, on_average = state.model.n_components, [round(float(np.mean(of_group))) for of_group in state.numbers]
+        n, on_average = one.model.n_components, [round(float(np.mean(of_group))) for of_group in one.numbers]
         for k in (n + 1, n - 1):
             yield k, tuple((of_group,) * k for of_group in on_average)
         for group, most in enumerate(most_factors(self.emission)):
@@ -139,11 +131,11 @@ class Growth:
                 if 0 <= numbers[group] <= most and (by or group == 0):
                     yield n, tuple((of_group,) * n for of_group in numbers)
 
-    def _parts(self, state: State) -> Parts:
-        """A state taken apart."""
-        model, statistics = state.model, state.statistics
+    def _parts(self, one: Candidate) -> Parts:
+        """A candidate taken apart."""
+        model, statistics = one.model, one.statistics
         natural = (model.prior + statistics).expected_natural()
-        seed = int(np.random.default_rng([*self.seed, model.n_components]).integers(2**63))
+        seed = int(np.random.default_rng([*self.problem.plan.seed, model.n_components]).integers(2**63))
         expected_rows = model.expected_rows(natural, self.data, self.rows)
         parts = Recombinations(model, self.rows, statistics, natural, expected_rows, seed)
         halves = parts.halves(expected_rows)
@@ -154,61 +146,61 @@ class Growth:
         each = [Components(halves.counts[t, :, k], halves.statistics[t, :, k], nothing) for t, k in zip(best, n)]
         return Parts(parts, gain, each)
 
-    def _many_split(self, state: State, parts: Parts) -> Iterator[State]:
+    def _many_split(self, one: Candidate, parts: Parts) -> Iterator[Candidate]:
         """Components split together: all that promise a gain, or the better half of these, or half of that."""
         promising = parts.promising()
         while len(promising) > 1:
-            yield from self._reached(state, [self._divided(parts, promising)], "split", parts)
+            yield from self._reached(one, [self._divided(parts, promising)], "split", parts)
             promising = promising[: len(promising) // 2]
 
-    def _one_split(self, state: State, parts: Parts) -> Iterator[State]:
+    def _one_split(self, one: Candidate, parts: Parts) -> Iterator[Candidate]:
         """One component split, the best one of those that promise most."""
-        order = np.argsort(-parts.gain, kind="stable")[:_N_SPLITS].tolist()
+        order = np.argsort(-parts.gain, kind="stable")[: TUNING.n_of_kind].tolist()
         best = [self._divided(parts, [k]) for k in order if np.isfinite(parts.gain[k])]
         if best:
-            yield from self._reached(state, best, "split", parts)
+            yield from self._reached(one, best, "split", parts)
 
     @staticmethod
     def _divided(parts: Parts, which: list[int]) -> Components:
         return parts.whole.divided({k: parts.halves[k] for k in which})
 
-    def _joined(self, state: State, parts: Parts) -> Iterator[State]:
+    def _joined(self, one: Candidate, parts: Parts) -> Iterator[Candidate]:
         """The mixture with two components joined, or one dropped: the best one of those tried."""
-        if state.model.n_components == self.fewest:
+        if one.model.n_components == self.fewest:
             return
         whole = parts.whole
-        fewer = [whole.joined(one, other) for _, other, one in parts.of.joins()[:_N_JOINS]]
-        fewer += [whole.without(np.array([k])) for _, k in parts.of.drops()[:_N_DEATHS]]
-        yield from self._reached(state, fewer, "join", parts)
+        fewer = [whole.joined(one, other) for _, other, one in parts.of.joins()[: TUNING.n_joins]]
+        fewer += [whole.without(np.array([k])) for _, k in parts.of.drops()[: TUNING.n_seldom]]
+        yield from self._reached(one, fewer, "join", parts)
 
-    def _without_empty(self, state: State) -> Iterator[State]:
+    def _without_empty(self, one: Candidate) -> Iterator[Candidate]:
         """All components of less than one row dropped, if there are several."""
-        of_weights = state.model.prior.split(state.statistics)[0]
-        small = np.flatnonzero(state.model.weights.counts(of_weights) < 1.0)
+        of_weights = one.model.prior.split(one.statistics)[0]
+        small = np.flatnonzero(one.model.weights.counts(of_weights) < 1.0)
         small = small[small >= self.emission.n_levels]
-        if 1 < len(small) < state.model.n_components:
-            whole = Components.of(state.model, state.statistics)
-            yield from self._reached(state, [whole.without(small)], "join")
+        if 1 < len(small) < one.model.n_components:
+            whole = Components.of(one.model, one.statistics)
+            yield from self._reached(one, [whole.without(small)], "join")
 
     def _reached(
-        self, state: State, starts: list[Components], kind: str, parts: Parts | None = None
-    ) -> Iterator[State]:
+        self, one: Candidate, starts: list[Components], kind: str, parts: Parts | None = None
+    ) -> Iterator[Candidate]:
         """Where the best of some mixtures of one size ends, of those with the same numbers of factors.
 
-        Statistics of rows that a state was taken apart into lack those of hidden hyperparameters.
+        Statistics of rows that a candidate was taken apart into lack those of hidden hyperparameters.
         """
-        if len(starts[0]) > self.most or self.search.stopped():
+        if len(starts[0]) > self.most or self.problem.stopped():
             return
         by_numbers: dict[Numbers, list[np.ndarray]] = {}
         for start in starts:
             if parts is not None:
                 start = self._with_hyperparameters(start, parts)
-            start = start.in_order(state.model)
-            numbers = tuple(tuple(max(of_group[k] for k in of) for of in start.origins) for of_group in state.numbers)
-            by_numbers.setdefault(numbers, []).append(self._statistics(start, state, numbers))
+            start = start.in_order(one.model)
+            numbers = tuple(tuple(max(of_group[k] for k in of) for of in start.origins) for of_group in one.numbers)
+            by_numbers.setdefault(numbers, []).append(self._statistics(start, one, numbers))
         for numbers, columns in by_numbers.items():
             model = self._model(len(starts[0]), numbers)
-            yield self._pruned(self.search.reached(model, np.stack(columns, axis=1), state.after(kind)))
+            yield self._pruned(self.problem.reached(model, np.stack(columns, axis=1), one.after(kind)))
 
     @staticmethod
     def _with_hyperparameters(components: Components, parts: Parts) -> Components:
@@ -221,29 +213,26 @@ class Growth:
             shared=components.shared + of.of_hyperparameters[of.shared_cells],
         )
 
-    def _statistics(self, components: Components, state: State, numbers: Numbers) -> np.ndarray:
-        """Statistics (n_cells,) of a mixture of components that a state was changed to."""
+    def _statistics(self, components: Components, one: Candidate, numbers: Numbers) -> np.ndarray:
+        """Statistics (n_cells,) of a mixture of components that a candidate was changed to."""
         model = self._model(len(components), numbers)
-        wide = components.statistics(model, state.model.emission)
+        wide = components.statistics(model, one.model.emission)
         if not numbers:
             return wide
         first = model.first_emission_cell
-        emissions = state.model.emission, model.emission
+        emissions = one.model.emission, model.emission
         of_emission = with_factors_kept(wide[first:], *emissions, numbers, lambda g, k: range(numbers[g][k]))
         return np.concatenate([wide[:first], of_emission])
 
     def _model(self, n_components: int, numbers: Numbers) -> Mixture:
         """The mixture of so many components, with so many factors each."""
-        return self.model_of(with_numbers(self.emission, numbers) if numbers else self.emission, n_components)
+        assert self.problem.model_of is not None
+        return self.problem.model_of(with_numbers(self.emission, numbers) if numbers else self.emission, n_components)
 
-    def _factors(self, n_components: int) -> FactorNumbers:
+    def _factors(self, n_components: int) -> FactorMoves:
         """Moves of factors of so many components."""
-        return FactorNumbers(lambda emission: self.model_of(emission, n_components), self.search)
+        return FactorMoves(self.problem, n_components)
 
-    def _pruned(self, state: State) -> State:
-        """A state without factors that its components do not need."""
-        return self._factors(state.model.n_components).pruned(state) if counts_factors(self.emission) else state
-
-    def _anew(self, n_components: int, numbers: Numbers) -> State:
-        """A mixture fitted from new starts."""
-        return self.search.anew(self._model(n_components, numbers))
+    def _pruned(self, one: Candidate) -> Candidate:
+        """A candidate without factors that its components do not need."""
+        return self._factors(one.model.n_components).pruned(one) if counts_factors(self.emission) else one

@@ -5,24 +5,26 @@ rows, or of many columns, never lets go of them. Here a row is weighed against e
 evidence of rows of known components. What no transfer raises is where a start, or a proposal, goes on from.
 
 Only rows that stand near another component, or are much of their own, are weighed exactly.
+
+A partition, in which each row is of one component, is searched around by changes of it and transfers, by turns. It is
+judged by the evidence of rows and labels, in closed form. Where transfers are a compiled loop, hundreds
+of partitions cost what a few steps of all responsibilities cost, and so a search goes further from an optimum than a
+single change of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
 from skvbem.emissions import Emission
+from skvbem.emissions.base import from_outside
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.labels.distinct_rows import DistinctRows
-
-# Rows whose predictive densities are asked in each sweep, of these the rows that are weighed, and sweeps.
-_N_ASKED, _N_WEIGHED, _N_SWEEPS = 192, 48, 6
-# Nats below which a gain is rounding.
-_MIN_GAIN = 1e-6
+from skvbem.optima.tuning import TUNING
 
 
 class Transfers:
@@ -59,7 +61,7 @@ class Transfers:
         """
         labels, statistics, weight = labels.copy(), statistics.copy(), self.rows.weight
         counts = np.bincount(labels, weight, len(self.among))
-        for _ in range(_N_SWEEPS):
+        for _ in range(TUNING.n_sweeps):
             which, into = self._likely(labels, statistics, counts)
             of_rows = self._of_rows(which)
             evidence = float(self.prior.log_evidence(statistics))
@@ -67,12 +69,12 @@ class Transfers:
             n_moved = 0
             for at in np.argsort(-gains, kind="stable").tolist():
                 one, row, there, gain = np.array([at]), which[at], into[at], gains[at]
-                if gain <= _MIN_GAIN:
+                if gain <= TUNING.min_gain:
                     break
                 if n_moved:  # what a row gains hangs on those that moved before it
                     one_gain = self._gains(which[one], into[one], labels, statistics, counts, of_rows[one])
                     gain = one_gain[0] - evidence
-                if gain > _MIN_GAIN:
+                if gain > TUNING.min_gain:
                     evidence += gain - self._gain_of_counts(weight[row], counts[labels[row]], counts[there])
                     self._move(statistics[:, None], of_rows[one], labels[[row]], into[one])
                     counts[labels[row]] -= weight[row]
@@ -86,13 +88,13 @@ class Transfers:
     def _likely(self, labels: np.ndarray, statistics: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows whose transfer may gain most, and where to, as far as is seen without taking them out."""
         posterior, which = self.prior + statistics, np.arange(len(labels))
-        if len(which) > _N_ASKED:  # predictive densities are dear, and few rows are near another component
+        if len(which) > TUNING.n_asked:  # predictive densities are dear, and few rows are near another component
             step = self.emission.step(posterior.expected_natural(), self.rows.blocks[0])
             gain, _ = self._gains_as_they_are(self._of_blocks(step.log_likelihood, which), labels, counts)
-            which = np.sort(np.argsort(-gain, kind="stable")[:_N_ASKED])
+            which = np.sort(np.argsort(-gain, kind="stable")[: TUNING.n_asked])
         logs = self._of_blocks(lambda block: self.emission.log_predictive(block, posterior), which)
         gain, into = self._gains_as_they_are(logs, labels[which], counts)
-        first = np.argsort(-gain, kind="stable")[:_N_WEIGHED]
+        first = np.argsort(-gain, kind="stable")[: TUNING.n_weighed]
         first = first[gain[first] > -np.inf]  # a known label leaves no other component
         return which[first], into[first]
 
@@ -148,3 +150,74 @@ class Transfers:
         at = np.arange(len(into))
         lanes[self.cells[out_of].T, at] -= of_rows[at, out_of].T
         lanes[self.cells[into].T, at] += of_rows[at, into].T
+
+
+class Partitions:
+    """Partitions of distinct rows among components, and transfers of single rows between these.
+
+    Parameters
+    ----------
+    emission : Emission
+        Of rows without labels.
+    blocks : sequence of Table
+        The rows.
+    rows : DistinctRows
+    prior : ConjugateFamily
+        Of the emission, its hyperparameters known.
+    n_components, n_levels : int
+        Components, and how many of them labels name: these keep their places, and rows with a label their label.
+    """
+
+    def __init__(
+        self, emission: Any, blocks: Sequence[Any], rows: DistinctRows, prior: Any, n_components: int, n_levels: int
+    ):
+        self.emission, self.blocks, self.rows, self.prior = emission, blocks, rows, prior
+        self.n_components, self.n_levels = n_components, n_levels
+        free = np.flatnonzero(~rows.is_labeled)
+        self.order = free[np.argsort(rows.hashes[free], kind="stable")]
+
+    def transferred(self, labels: np.ndarray) -> tuple[np.ndarray, float] | None:
+        """Labels that no transfer makes more probable, and their evidence; None where no swift way finds them."""
+        if from_outside(self.emission):
+            return None
+        return self.emission.transferred(self.blocks, self.rows.weight, self.prior, self.order, labels)
+
+    def searched(
+        self, labels: np.ndarray, pairs: Sequence[tuple[int, int]], n: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Labels that so many searches lead to, each begun at the labels given; none where transfers are not swift.
+
+        The first change of a search is kept, the others if they raise the evidence.
+
+        Parameters
+        ----------
+        labels : ndarray of int, shape (n_rows,)
+        pairs : sequence of tuple of int
+            Components that make room at first, and those that they are joined into.
+        n : int
+        rng : numpy.random.Generator
+        """
+        partitions: list[np.ndarray] = []
+        for _ in range(n):
+            best = self.transferred(self._changed(labels, *pairs[int(rng.integers(len(pairs)))], rng))
+            if best is None:
+                break
+            for _ in range(TUNING.n_of_kind - 1):
+                other = self.transferred(self._changed(best[0], *self._any_pair(rng), rng))
+                if other is not None and other[1] > best[1]:
+                    best = other
+            partitions.append(best[0])
+        return partitions
+
+    def _any_pair(self, rng: np.random.Generator) -> tuple[int, int]:
+        gone = int(rng.integers(self.n_levels, self.n_components))
+        return gone, (gone + int(rng.integers(1, self.n_components))) % self.n_components
+
+    def _changed(self, labels: np.ndarray, gone: int, into: int, rng: np.random.Generator) -> np.ndarray:
+        """Labels where a component is joined into another, and rows near one, of all or of its own, have its place."""
+        labels = np.where(labels == gone, into, labels)
+        near, row = self.rows.near_one(1, max(len(self.rows) // 4, 2), rng)
+        if rng.random() < 0.5:
+            near = near & (labels == labels[row])
+        labels[near & ~self.rows.is_labeled] = gone
+        return labels

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skvbem.families import Dirichlet
-from skvbem.vbem.draws import drawn
+from skvbem.optima.draws import drawn
 
 approx = pytest.approx
 

@@ -6,8 +6,9 @@ from bridge import FastNetwork
 from reference import facts
 from reference.discrete_network import uniform_prior
 
+from skvbem.optima.plan import best_of
 from skvbem.vbem.driver import run
-from skvbem.vbem.fit import best_of, continued
+from skvbem.vbem.fit import continued
 
 approx = pytest.approx
 LIMITS = {"tol": 1e-6, "max_iter": 10_000}

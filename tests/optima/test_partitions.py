@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from models.labels.test_moves import recombinations
-from models.labels.test_transfers import value
+from optima.test_recombinations import recombinations
+from optima.test_transfers import value
 
 from skvbem import VBMixture
-from skvbem.models.labels import partitions as of_partitions
-from skvbem.models.labels.partitions import Partitions
+from skvbem.optima import transfers as of_partitions
+from skvbem.optima.transfers import Partitions
+from skvbem.optima.tuning import TUNING
 
 approx = pytest.approx
 
@@ -87,7 +88,7 @@ def test_of_changes_after_the_first_those_that_gain_are_kept(rng, monkeypatch):
     labels, _ = partitions.transferred(rng.integers(6, size=150))
     values = {}
     for n_changes in (1, 4):
-        monkeypatch.setattr(of_partitions, "_N_CHANGES", n_changes)
+        monkeypatch.setattr(of_partitions, "TUNING", replace(TUNING, n_of_kind=n_changes))
         found = [partitions.searched(labels, [(0, 1), (1, 2)], 1, np.random.default_rng(k))[0] for k in range(12)]
         assert all((each == partitions.transferred(each)[0]).all() for each in found)
         values[n_changes] = np.array([value(parts, each) for each in found])

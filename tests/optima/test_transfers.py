@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from models.labels.test_moves import NAMES, recombinations
+from optima.test_recombinations import NAMES, recombinations
 from scipy.special import gammaln
 
-from skvbem.models.labels.transfers import Transfers
+from skvbem.optima.transfers import Transfers
 
 approx = pytest.approx
 

@@ -1,7 +1,6 @@
 """How many components: moves that raise the bound, beside one fit for each number; starts that join rows."""
 
 import warnings
-from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
@@ -16,11 +15,12 @@ from skvbem.fitting.fit import read
 from skvbem.fitting.kind import kind_of
 from skvbem.models.mixture.components import Components
 from skvbem.models.mixture.starts import _joined, starts_of
-from skvbem.optima.factor_numbers import Search, State
-from skvbem.optima.growth import Growth
+from skvbem.optima.candidates import Candidate
+from skvbem.optima.component_moves import ComponentMoves
 from skvbem.optima.labels import LabelStarts
 from skvbem.optima.mixture import MixtureMethod
-from skvbem.vbem.fit import FitPlan
+from skvbem.optima.plan import FitPlan, Problem, best_fit
+from skvbem.vbem.posteriors import VB
 
 approx = pytest.approx
 SHARED = {
@@ -313,18 +313,19 @@ def test_joined_starts_where_rows_are_many_or_few(rng):
 # Single moves ---------------------------------------------------------------------------------------------------------
 
 
-def growth_of(estimator, reading, limits, **options):
-    """A search for the number of components of a reading."""
-    emission, model_of = reading.emission(), partial(kind_of(estimator).model_of, estimator, reading)
+def problem_of(estimator, reading, limits, **options):
+    """The number of components of a reading, to be chosen."""
+    model_of = partial(kind_of(estimator).model_of, estimator, reading)
+    model = model_of(reading.emission(), 1)
     starts = LabelStarts("k-means++", 2, (0,), starts_of)
     plan = FitPlan(MixtureMethod(), (0,), starts, limits, explore=True)
-    search = Search(MixtureMethod(), reading.compiled(model_of(emission, 1)), lambda model: plan, limits, **options)
-    return Growth(model_of, emission, search, (0,))
+    options |= {"model_of": model_of, "moves_of": ComponentMoves}
+    return Problem(model, reading.compiled(model), VB, lambda model: plan, **options)
 
 
 @pytest.fixture
 def growth(rng):
-    """A search over three clumps, and a state with three of six components that halve a clump, or that are empty."""
+    """Moves over three clumps, and a candidate with three of six components that halve a clump, or that are empty."""
 
     def make(halved):
         X = clumps(rng, 3, n_rows=30)
@@ -334,56 +335,56 @@ def growth(rng):
         run = estimator.fit(X)._run_
         limits = {"tol": 1e-5, "max_iter": 1000}
         reading = read(estimator, X)
-        search = growth_of(estimator, reading, limits)
-        model = kind_of(estimator).model_of(estimator, reading, search.emission, 6)
-        return search, State(model, run.fit.statistics, run.fit.objective, "")
+        moves = ComponentMoves(problem_of(estimator, reading, limits))
+        model = kind_of(estimator).model_of(estimator, reading, moves.emission, 6)
+        return moves, Candidate(run.fit.statistics, 0, objective=run.fit.objective, model=model)
 
     return make
 
 
 def test_halves_are_joined(growth):
-    search, state = growth(halved=True)
-    (joined,) = search._joined(state, search._parts(state))
-    assert joined.kind == "join"
+    moves, one = growth(halved=True)
+    (joined,) = moves._joined(one, moves._parts(one))
+    assert joined.moves[-1].kind == "join"
     assert joined.model.n_components == 5
-    assert joined.bound > state.bound
-    pairs = [(min(pair), max(pair)) for _, *pair in search._parts(state).of.joins()[:3]]
+    assert joined.objective > one.objective
+    pairs = [(min(pair), max(pair)) for _, *pair in moves._parts(one).of.joins()[:3]]
     assert sorted(pairs) == [(0, 3), (1, 4), (2, 5)]  # halves of one clump, rather than of two
 
 
 def test_one_empty_component_is_dropped(growth):
-    search, state = growth(halved=False)
-    (joined,) = search._joined(state, search._parts(state))
+    moves, one = growth(halved=False)
+    (joined,) = moves._joined(one, moves._parts(one))
     assert joined.model.n_components == 5
-    assert joined.bound > state.bound
+    assert joined.objective > one.objective
     assert sorted(Components.of(joined.model, joined.statistics).counts) == approx([0, 0, 30, 30, 30], abs=0.1)
 
 
 def test_empty_components_are_dropped_together(growth):
-    search, state = growth(halved=False)
-    first = next(search._moves(state))
+    moves, one = growth(halved=False)
+    first = next(moves.reached_from(one))
     assert first.model.n_components == 3
-    assert first.bound > state.bound
+    assert first.objective > one.objective
 
 
 def test_components_split_together_and_one_by_one(growth):
-    search, _ = growth(halved=False)
-    one = search._anew(1, ())
-    parts = search._parts(one)
+    moves, _ = growth(halved=False)
+    one = moves.problem.anew(moves._model(1, ()))
+    parts = moves._parts(one)
     assert parts.gain[0] > 0
-    (two,) = search._one_split(one, parts)
+    (two,) = moves._one_split(one, parts)
     assert two.model.n_components == 2
-    assert list(search._many_split(one, parts)) == []  # one component is not several
-    three = search._anew(3, ())
-    parts = search._parts(three)
+    assert list(moves._many_split(one, parts)) == []  # one component is not several
+    three = moves.problem.anew(moves._model(3, ()))
+    parts = moves._parts(three)
     assert parts.gain.max() < 0  # clumps are not worth splitting
-    assert list(search._many_split(three, parts)) == []
+    assert list(moves._many_split(three, parts)) == []
 
 
 def test_two_moves_in_a_row_are_named_so(growth):
-    search, _ = growth(halved=False)
-    three = replace(search._anew(3, ()), kind="")
-    kinds = {(found.kind, found.model.n_components) for found in search._moves(three)}
+    moves, _ = growth(halved=False)
+    three = moves.problem.anew(moves._model(3, ())).taken()
+    kinds = {(found.moves[-1].kind, found.model.n_components) for found in moves.reached_from(three)}
     assert {("split", 4), ("join", 2), ("split, join", 3), ("split, split", 5), ("join, split", 3)} <= kinds
     assert {("start", 2), ("start", 4)} <= kinds
 
@@ -401,7 +402,7 @@ def test_a_search_that_is_stopped_ends_with_a_fit(rng):
     estimator = VBMixture()
     reading = read(estimator, X)
     limits = {"tol": 1e-5, "max_iter": 1000}
-    search = growth_of(estimator, reading, limits, stop=stop, stopped=lambda: stop.calls > 3)
-    _, _, fit, moves = search.run()
+    problem = problem_of(estimator, reading, limits, stop=stop, stopped=lambda: stop.calls > 3)
+    _, _, fit, moves = best_fit(problem)
     assert np.isfinite(fit.objective)
     assert moves[0].kind == "start"

@@ -21,28 +21,10 @@ from scipy.special import softmax, xlogy
 
 from skvbem.emissions.base import Step
 from skvbem.emissions.known_labels import without_labels
-from skvbem.models.labels.distinct_rows import DistinctRows, draws
+from skvbem.models.labels.distinct_rows import DistinctRows, draws, with_known_labels
 from skvbem.models.labels.model import LabelModel
-from skvbem.models.labels.partitions import Partitions
-from skvbem.models.labels.seeding import with_known_labels
-from skvbem.models.labels.transfers import Transfers
-
-# Pairs of seeds tried for each component, and steps in which its halves settle.
-_N_TRIES, _N_STEPS = 4, 5
-# Of these tries, those whose halves take one step alone: what an optimum far from others looks like at first.
-_N_EARLY = 2
-# The share of a row that does not go to the nearest seed.
-_ELSEWHERE = 0.001
-# Pairs of components whose union is scored, for each component, and in all.
-_PAIRS_PER_COMPONENT, _MAX_PAIRS = 3, 64
-# Proposals that divide one component, and that make room in one way.
-_MAX_ALIKE = 3
-# The least rows of a component that is divided, and those below which one is empty.
-_MIN_ROWS, _EMPTY = 2.0, 0.5
-# Pairs of components of which one is joined to make room for the rows near one.
-_N_ROOMS = 3
-# Stands for the log likelihood of a row that a component cannot make, nats.
-_LOWEST = -1e5
+from skvbem.optima.transfers import Partitions, Transfers
+from skvbem.optima.tuning import TUNING
 
 
 class Halves(NamedTuple):
@@ -77,7 +59,7 @@ class Recombinations:
     expected_rows : ndarray of shape (n_components, n_rows)
         Expected rows of each component at each distinct row.
     seed : int
-    blur : float
+    smoothing : float
         The share of all rows that proposals mix into every component: what they rule out, maximum likelihood never
         finds.
     """
@@ -90,9 +72,9 @@ class Recombinations:
         natural: np.ndarray,
         expected_rows: np.ndarray,
         seed: int,
-        blur: float = 0.0,
+        smoothing: float = 0.0,
     ):
-        self.blur, self._joins = blur, cast(list[tuple[float, int, int]] | None, None)
+        self.smoothing, self._joins = smoothing, cast(list[tuple[float, int, int]] | None, None)
         self.model, self.rows, self.statistics, self.expected_rows = model, rows, statistics, expected_rows
         self.n, self.counts = model.n_components, expected_rows.sum(axis=1)
         self._emission, self._blocks = without_labels(model.emission, rows.blocks)
@@ -107,7 +89,7 @@ class Recombinations:
         self.shared_cells = np.flatnonzero(component < 0)
         self.whole = self._statistics(expected_rows[None])[:, 0]
         self.logs = self._log_likelihoods(self.whole[:, None])[0]
-        np.maximum(self.logs, _LOWEST, out=self.logs)
+        np.maximum(self.logs, TUNING.lowest, out=self.logs)
 
     # Sums over the distinct rows ------------------------------------------------------------------------------------
 
@@ -135,9 +117,11 @@ class Recombinations:
         """A few divisions of sets of rows, as many as components or a multiple of that, (n_sets, n_rows)."""
         lanes = sets.reshape(-1, self.n, sets.shape[-1])
         alone = self._log_likelihoods(self._statistics(lanes))
-        early, late = self._rivals(sets, range(_N_EARLY), 1), self._rivals(sets, range(_N_EARLY, _N_TRIES), _N_STEPS)
+        n_early = TUNING.n_tries // 2  # that take one step alone: what an optimum far from others looks like at first
+        early = self._rivals(sets, range(n_early), 1)
+        late = self._rivals(sets, range(n_early, TUNING.n_tries), TUNING.n_steps_of_halves)
         gain, counts, statistics = (np.concatenate(each) for each in zip(early, late))
-        return Halves(gain - (np.maximum(alone, _LOWEST) * lanes).sum(axis=-1).ravel(), counts, statistics)
+        return Halves(gain - (np.maximum(alone, TUNING.lowest) * lanes).sum(axis=-1).ravel(), counts, statistics)
 
     def _rivals(self, sets: np.ndarray, tries: range, n_steps: int) -> Halves:
         """Divisions of sets after some steps in which their halves compete for rows; gains are log likelihoods."""
@@ -147,7 +131,7 @@ class Recombinations:
         for _ in range(n_steps):
             logs = self._log_likelihoods(self._statistics(settling.reshape(shape))).reshape(settling.shape)
             counts = settling.sum(axis=-1, keepdims=True)
-            np.maximum(logs, _LOWEST, out=logs)
+            np.maximum(logs, TUNING.lowest, out=logs)
             logs += np.log((counts + 0.5) / (counts.sum(axis=1, keepdims=True) + 1.0))
             top = logs.max(axis=1, keepdims=True)
             np.exp(np.subtract(logs, top, out=logs), out=logs)
@@ -181,7 +165,7 @@ class Recombinations:
             far = np.argmin(share, axis=1)
         limit = away[np.arange(len(sets)), far][:, None] if is_ball else self.rows.squares_from(far)
         first = away <= limit
-        fraction = (1 - _ELSEWHERE) * np.stack([first, ~first]) + _ELSEWHERE / 2
+        fraction = (1 - TUNING.elsewhere) * np.stack([first, ~first]) + TUNING.elsewhere / 2
         return fraction * sets
 
     # Room for a half ------------------------------------------------------------------------------------------------
@@ -200,7 +184,7 @@ class Recombinations:
         across = self.expected_rows @ self.logs.T
         of_rows = np.diagonal(across)[:, None] - across  # what rows of one lose at another's parameters
         alike = np.minimum(of_rows[one, other], of_rows[other, one])
-        most = min(_PAIRS_PER_COMPONENT * self.n, _MAX_PAIRS, len(one))
+        most = min(TUNING.n_pairs_per_component * self.n, TUNING.n_pairs, len(one))
         near = np.sort(np.argsort(alike, kind="stable")[:most])
         one, other = one[near], other[near]
         joined = np.repeat(self.whole[:, None], len(one), axis=1)
@@ -235,29 +219,29 @@ class Recombinations:
             return [], np.empty((len(self.statistics), 0))
         unions = [self.expected_rows[b] + self.expected_rows[c] for _, b, c in (again * self.n)[: self.n]]
         halves = self.halves(np.concatenate([self.expected_rows, np.stack(unions)]))
-        large = np.flatnonzero(self.counts >= _MIN_ROWS).tolist()
-        empty = np.flatnonzero(self.counts < _EMPTY).tolist()
+        large = np.flatnonzero(self.counts >= TUNING.min_rows).tolist()
+        empty = np.flatnonzero(self.counts < TUNING.empty).tolist()
         rooms: list[tuple[float, int, int | None]] = [(cost, c, b) for cost, b, c in joins if not {b, c} & set(empty)]
         rooms += [(cost, c, None) for cost, c in self.drops() if c not in empty[1:]]
         ranked = [
             (halves.gain[t, a] - cost, a, t, gone, into)
             for a in large
-            for t in range(_N_TRIES)
+            for t in range(TUNING.n_tries)
             for cost, gone, into in rooms
             if a not in (gone, into)
         ]
         ranked += [
             (halves.gain[t, self.n + k] - cost, self.n + k, t, c, b)
             for k, (cost, b, c) in enumerate(again)
-            if self.counts[b] + self.counts[c] >= _MIN_ROWS
-            for t in range(_N_TRIES)
+            if self.counts[b] + self.counts[c] >= TUNING.min_rows
+            for t in range(TUNING.n_tries)
         ]
         ranked.sort(key=lambda each: -each[0])
         kinds, statistics_of_each = [], []
         met: dict[tuple, int] = {}
         for _, a, t, gone, into in ranked:
             alike = ("divided", a, t), ("room", gone, into)
-            if any(met.get(each, 0) == _MAX_ALIKE for each in alike):
+            if any(met.get(each, 0) == TUNING.n_seldom for each in alike):
                 continue
             for each in alike:
                 met[each] = met.get(each, 0) + 1
@@ -274,7 +258,7 @@ class Recombinations:
     def emptied(self, n_joins: int, n_drops: int) -> tuple[list[str], np.ndarray]:
         """Kinds, and expected rows (n, n_components, n_rows) with one component less that has any."""
         pairs = [self._stay_and_go(one, other)[::-1] for _, one, other in self.joins()[:n_joins]]
-        gone = [(k, None) for _, k in self.drops() if self.counts[k] >= _EMPTY][:n_drops]
+        gone = [(k, None) for _, k in self.drops() if self.counts[k] >= TUNING.empty][:n_drops]
         expected_rows = np.repeat(self.expected_rows[None], len(pairs) + len(gone), axis=0)
         for each, (k, into) in zip(expected_rows, [*pairs, *gone]):
             each[k] = 0.0
@@ -303,7 +287,7 @@ class Recombinations:
             Distinct rows that such a component has at least; a quarter of them at most.
         rng : numpy.random.Generator
         """
-        n_rows, joins = len(self.rows), self.joins()[:_N_ROOMS]
+        n_rows, joins = len(self.rows), self.joins()[: TUNING.n_seldom]
         if not joins:
             return np.empty((0, *self.expected_rows.shape))
         fewest = min(fewest, n_rows)
@@ -333,7 +317,7 @@ class Recombinations:
 
         There are none where transfers are not swift.
         """
-        pairs = [(gone, into) for _, gone, into in self.joins()[:_N_ROOMS]]
+        pairs = [(gone, into) for _, gone, into in self.joins()[: TUNING.n_seldom]]
         labels = self.expected_rows.argmax(axis=0)
         partitions = self._partitions.searched(labels, pairs, n, rng) if pairs else []
         return np.array([self._of_labels(each) for each in partitions])
@@ -347,9 +331,11 @@ class Recombinations:
 
     def of_expected_rows(self, expected_rows: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, n) of expected rows (n, n_components, n_rows), a little of each in every component."""
+        if not len(expected_rows):
+            return np.empty((len(self.statistics), 0))
         expected_rows = with_known_labels(expected_rows, self.rows.labels)
-        if self.blur:
-            expected_rows = (1 - self.blur) * expected_rows + self.blur / self.n * self.rows.weight
+        if self.smoothing:
+            expected_rows = (1 - self.smoothing) * expected_rows + self.smoothing / self.n * self.rows.weight
         of_emission = self._statistics(expected_rows) + self.of_hyperparameters[:, None]
         share = self.expected_rows / self.rows.weight / np.maximum(self.counts, 1e-300)[:, None]
         of_labels = [self.model.shared_out(self.statistics, each) for each in expected_rows @ share.T]
@@ -366,11 +352,11 @@ class Recombinations:
         of_emission[self.cells[divided]], of_emission[self.cells[gone]] = statistics
         expected_rows[gone] = expected_rows[divided] * (counts[1] / counts.sum())
         expected_rows[divided] *= counts[0] / counts.sum()
-        if self.blur:
+        if s := self.smoothing:
             count = expected_rows @ self.counts
             of_all = self.whole[self.cells].sum(axis=0) / max(self.counts.sum(), 1e-300)
-            of_emission[self.cells] = (1 - self.blur) * of_emission[self.cells] + self.blur * count[:, None] * of_all
-            expected_rows = (1 - self.blur) * expected_rows + self.blur / self.n
+            of_emission[self.cells] = (1 - s) * of_emission[self.cells] + s * count[:, None] * of_all
+            expected_rows = (1 - s) * expected_rows + s / self.n
         of_labels = self.model.shared_out(self.statistics, expected_rows)
         return np.concatenate([of_labels, of_emission + self.of_hyperparameters])
 

@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from models.labels.test_moves import NAMES, recombinations
+from optima.test_recombinations import NAMES, recombinations
 
 from skvbem.data import mixed, row_hashes
 from skvbem.emissions.gaussian.dense import DenseGaussian
-from skvbem.models.labels.shares import crossed, overlap, shared_among_some, shared_anew
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.optima.candidates import NEW_START
+from skvbem.optima.labels import crossed, overlap, shared_among_some, shared_anew
 from skvbem.optima.mixture import MixtureMethod
-from skvbem.vbem.contenders import ALONE
 from skvbem.vbem.posteriors import ML, VB
 
 approx = pytest.approx
@@ -95,4 +95,4 @@ def test_components_apart_on_which_starts_agree_are_moved_little(apart, agreed, 
         assert len(kinds) <= 8
     else:
         assert "change, transfer" in kinds  # instead of new starts, of which there are some by maximum likelihood
-        assert ALONE in method.moves(method.ascent(model, data, ML, 1), statistics, 0, agreed, 0).kinds
+        assert NEW_START in method.moves(method.ascent(model, data, ML, 1), statistics, 0, agreed, 0).kinds

@@ -8,9 +8,9 @@ from emissions.members import PROBLEMS
 
 from skvbem.data import row_hashes
 from skvbem.models.labels.distinct_rows import DistinctRows
-from skvbem.models.labels.moves import Recombinations
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.optima.recombinations import Recombinations
 
 approx = pytest.approx
 NAMES = ["full", "diag", "poisson", "categorical", "independent"]

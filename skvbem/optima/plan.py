@@ -1,0 +1,433 @@
+"""From starts to one fit, by a plan: annealing, a search or runs to the end, and the prior learned on the way."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+
+from skvbem.ascent import Ascent
+from skvbem.emissions import Emission
+from skvbem.optima.candidates import Candidate, Proposals, candidates_after, different, fit_of, modes
+from skvbem.optima.search import Path, Runs, searched
+from skvbem.optima.tuning import TUNING
+from skvbem.vbem.driver import Elimination, run
+from skvbem.vbem.fit import Fit, Move, continued
+from skvbem.vbem.posteriors import VB, Form
+
+Stop = Callable[[int, float, int, float], bool]
+
+
+def best_of(
+    ascent: Ascent,
+    starts: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    accelerate: bool = True,
+    inverse_temperatures: Iterable[float] = (),
+    stop: Callable[[int, float, int, float], bool] | None = None,
+    is_regular: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Fit:
+    """Ascend from every start and keep the best.
+
+    Parameters
+    ----------
+    ascent : Ascent
+    starts : ndarray of shape (n_cells, n_starts)
+        Expected statistics.
+    tol, max_iter, accelerate, stop
+        As in `skvbem.vbem.driver.run`.
+    inverse_temperatures : iterable of float
+        One annealed step is taken at each, with statistics multiplied by it [Beal (2.118), (2.119)], before the run.
+    is_regular : callable of ndarray (n_cells, n_starts), optional
+        Tells which points are solutions: of others the best is kept only where there is none.
+    """
+    starts = np.array(starts, order="C")
+    for inverse_temperature in inverse_temperatures:
+        starts *= inverse_temperature
+        ascent.advance(starts, 1)
+    result = run(ascent, starts, tol=tol, max_iter=max_iter, accelerate=accelerate, stop=stop)
+    began = [Candidate(column, number) for number, column in enumerate(starts.T)]
+    of_starts = candidates_after(result, began, is_regular)
+    best = max(of_starts, key=lambda each: each.rank)
+    return fit_of(best, [best, *different(of_starts)[1:]], of_starts, starts.shape[1])
+
+
+class FitMethod:
+    """What a kind of model adds to a fit: its full steps, what precedes and follows a run, how its prior is learned."""
+
+    @abstractmethod
+    def ascent(self, model, data, form: Form, n_threads: int) -> Ascent:
+        """Full steps of a model on its data."""
+
+    def warmed_up(self, ascent: Ascent, starts: np.ndarray) -> np.ndarray:
+        """Starts (n_cells, n_starts) ready for a run, with statistics of hidden hyperparameters if the form has any."""
+        return ascent.model.prior.with_hyperparameters(starts) if ascent.form.prior_share else starts
+
+    def condensed(self, model, data) -> Any:
+        """Few rows in place of all, where a model has the same bound with them; else the data as they are."""
+        return data
+
+    def stages(self, ascent: Any) -> list[Ascent]:
+        """Full steps on samples of the data, the smallest first, for starts that grow up there; none by default."""
+        return []
+
+    def n_steps_per_start(self, ascent: Any) -> int:
+        """Steps that starts and moves may cost together, for each start, before no more moves are made."""
+        return TUNING.n_steps_per_start
+
+    def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int) -> Proposals:
+        """What optima (n_cells, n_optima), the best first, may be changed to; nothing by default.
+
+        Where starts `agreed` on the best, it comes alone, and the most promising changes are enough. `n_failed` rounds
+        in a row found nothing better: what is not drawn at random need not be tried again.
+        """
+        return Proposals([], np.empty((len(statistics), 0)))
+
+    def regular(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
+        """Tells which of statistics (n_cells, n_lanes) are solutions, (n_lanes,); None where all are."""
+        return None
+
+    def finalize(self, ascent: Any, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
+        """The fit once its components stand as their prior means them."""
+        return fit
+
+    def resumed(self, fit: Fit) -> np.ndarray:
+        """The point at which a fit ended, as its ascent knows it, (n_cells,)."""
+        return fit.statistics
+
+    def statistics_to_start_from(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics where a fit ended, as the start of a fit of another form or of other data."""
+        return statistics
+
+    def strengthened(self, model, base, statistics: np.ndarray):
+        """The model with a multiple of the prior of `base` under which its bound is not lower [Beal (2.79)]."""
+        raise NotImplementedError
+
+
+class PriorStart:
+    """The start at the statistics that data are expected to have under the prior."""
+
+    n_starts = 1
+    kinds = ("prior",)
+
+    def __call__(self, ascent: Any) -> np.ndarray:
+        """Statistics, (n_cells, 1)."""
+        return ascent.expect(ascent.model.prior.expected_natural()[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class FitPlan:
+    """Where a fit starts and when it stops, so that another form of q(theta) can be fitted in the same way.
+
+    Parameters
+    ----------
+    method : FitMethod
+    seed : tuple of int
+        Of random starts, and of what is drawn later where no other seed is given.
+    starts : ndarray of shape (n_cells, n_starts) or callable of Ascent
+        Expected statistics, or what computes them and knows their number as `n_starts`.
+    limits : mapping
+        `tol`, `max_iter` and `accelerate` as `skvbem.optima.plan.best_of` takes them.
+    inverse_temperatures : tuple of float
+        Of annealed steps before a run.
+    explore : bool
+        Whether starts race, and what wins is moved, rather than that every start is run to the end.
+    """
+
+    method: FitMethod
+    seed: tuple[int, ...]
+    starts: Any
+    limits: Mapping[str, Any]
+    inverse_temperatures: tuple[float, ...] = ()
+    explore: bool = False
+
+    @property
+    def n_starts(self) -> int:
+        """Number of starts."""
+        return self.starts.n_starts if callable(self.starts) else self.starts.shape[1]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of every start."""
+        return getattr(self.starts, "kinds", ("given",) * self.n_starts)
+
+    def run(self, model, data, form: Form, n_threads: int = 1, stop: Stop | None = None) -> Fit:
+        """The best fit."""
+        ascent = self.method.ascent(model, data, form, n_threads)
+        if self.explore:
+            fit = self._explored(ascent, self._statistics, self.n_starts, stop)
+        else:
+            starts = self.method.warmed_up(ascent, self._statistics(ascent))
+            fit = self._best(ascent, starts, stop, inverse_temperatures=self.inverse_temperatures)
+        return replace(fit, restart_kinds=self.kinds)
+
+    def refit(self, model, data, form: Form, fit: Any, n_threads: int = 1, stop: Stop | None = None) -> Fit:
+        """The best fit of another form, from the starts of a fit and from where it ended, its `statistics`."""
+        ascent = self.method.ascent(model, data, form, n_threads)
+        last = self.method.statistics_to_start_from(self.method.resumed(fit))
+
+        def starts(stage: Ascent) -> np.ndarray:
+            return np.column_stack([last, self._statistics(stage)])
+
+        if self.explore:
+            return self._explored(ascent, starts, self.n_starts + 1, stop)
+        return self._best(ascent, self.method.warmed_up(ascent, starts(ascent)), stop)
+
+    def run_optima(self, model, data, fit: Fit, n_threads: int = 1) -> np.ndarray:
+        """Different optima of a VB fit run to their ends, the best first, for chains to start from.
+
+        Returns
+        -------
+        statistics : ndarray of shape (n_cells, n_optima)
+            The best, and those that end within few steps and may have a part of the posterior worth a chain.
+        """
+        if not self.explore or fit.optima.shape[1] == 1:
+            return fit.optima[:, : TUNING.n_offered]
+        ascent = self.method.ascent(model, data, VB, n_threads)
+        limits = {**self.limits, "max_iter": TUNING.n_steps_to_end}
+        result = run(ascent, fit.optima[:, 1:], **limits)
+        best = Candidate(fit.optima[:, 0], 0, objective=fit.objective, to_come=0.0)
+        others = candidates_after(result, [best] * len(result.objective), self.method.regular(ascent))
+        optima = different([best, *(each for each in others if each.has_ended)])
+        return np.stack([each.statistics for each in modes(optima, optima[0], TUNING.n_offered)], axis=1)
+
+    def _explored(self, ascent: Ascent, starts: Callable[[Any], np.ndarray], n_starts: int, stop: Stop | None) -> Fit:
+        fit = Runs(self.method, self.limits, self.seed, stop).fit(ascent, starts, n_starts)
+        return self.method.finalize(ascent, fit, stop=stop, limits=self.limits)
+
+    def learned_prior(
+        self,
+        model,
+        data,
+        fit: Fit,
+        *,
+        n_threads: int = 1,
+        stop: Stop | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> tuple[Fit, Any]:
+        """The fit, and the model, under the strengths of its prior that raise the bound most [Beal (2.79)].
+
+        Strengths and runs alternate until the bound gains less than `tol`.
+
+        Parameters
+        ----------
+        model, data
+            As they were fitted.
+        fit : Fit
+            By VB.
+        n_threads : int
+        stop : callable, optional
+            As in `skvbem.optima.plan.best_of`.
+        stopped : callable
+            Whether a run was asked to stop, so that no other should follow.
+        """
+
+        learned = model
+        for _ in range(TUNING.n_alternations):
+            if stopped():
+                break
+            learned = self.method.strengthened(learned, model, fit.statistics)
+            start = self.method.resumed(fit)[:, None]
+            better = self._best(self.method.ascent(learned, data, VB, n_threads), start, stop)
+            gain = better.objective - fit.objective
+            fit = continued(fit, better)
+            if gain < max(self.limits["tol"], 1e-12 * abs(fit.objective)):
+                break
+        return fit, learned
+
+    def _statistics(self, ascent: Ascent) -> np.ndarray:
+        return self.starts(ascent) if callable(self.starts) else self.starts
+
+    def _best(self, ascent: Ascent, starts: np.ndarray, stop: Stop | None, **options) -> Fit:
+        is_regular = self.method.regular(ascent)
+        fit = best_of(ascent, starts, stop=stop, is_regular=is_regular, **options, **self.limits)
+        return self.method.finalize(ascent, fit, stop=stop, limits=self.limits)
+
+
+# Numbers of components and factors ------------------------------------------------------------------------------------
+
+
+class SizeMoves(Protocol):
+    """Moves that change numbers of components or factors."""
+
+    def first(self) -> Candidate:
+        """The candidate that moves begin at."""
+        ...
+
+    def reached_from(self, best: Candidate) -> Iterator[Candidate]:
+        """Ends of moves from the best, cheap and likely ones first."""
+        ...
+
+    def starts_anew(self, best: Candidate) -> bool:
+        """New starts of its numbers may be better than the best."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model to fit, its data, and how fits of it, and of models of other numbers of components or factors, start.
+
+    Parameters
+    ----------
+    model : LatentModel
+        Where numbers are chosen, one of the fewest components that there may be.
+    data : object
+        As the model compiled them.
+    form : Form
+        VB where numbers are chosen.
+    plan_of : callable of LatentModel to FitPlan
+        Starts, seed and limits of a fit.
+    n_threads : int
+    stop : callable, optional
+        As in `skvbem.vbem.driver.run`.
+    stopped : callable
+        True once a run was asked to stop, so that no other should follow.
+    tell : callable of Move
+        Called with every change of numbers that raised the bound.
+    model_of : callable of (Emission, int) to LatentModel, optional
+        The model of an emission and so many components, where numbers are chosen.
+    moves_of : callable of Problem, optional
+        Moves that change numbers, where these are chosen: `ComponentMoves`, or `FactorMoves` alone.
+    """
+
+    model: Any
+    data: Any
+    form: Form
+    plan_of: Callable[[Any], FitPlan]
+    n_threads: int = 1
+    stop: Stop | None = None
+    stopped: Callable[[], bool] = lambda: False
+    tell: Callable[[Move], None] = lambda move: None
+    model_of: Callable[[Emission, int], Any] | None = None
+    moves_of: Callable[[Problem], SizeMoves] | None = None
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def plan(self) -> FitPlan:
+        """How the model itself is fitted."""
+        return self.plan_of(self.model)
+
+    def fitted(self, plan: FitPlan, model: Any) -> Fit:
+        """The best fit of a model by a plan."""
+        return plan.run(model, self.data, self.form, self.n_threads, self.stop)
+
+    # Candidates with other numbers ------------------------------------------------------------------------------------
+
+    @property
+    def nearly(self) -> dict[str, Any]:
+        """Limits of runs that are to be compared."""
+        return {**self.plan.limits, "tol": max(self.plan.limits["tol"], TUNING.different)}
+
+    def ascent(self, model: Any) -> Any:
+        """Full steps of a model on the data, which are condensed, and distinct ones found, once for all models."""
+        data = self.data
+        if model.n_components == 1:
+            if "condensed" not in self._known:
+                self._known["condensed"] = self.plan.method.condensed(model, data)
+            data = self._known["condensed"]
+        ascent: Any = self.plan.method.ascent(model, data, VB, self.n_threads)
+        if data is self.data:
+            if "rows" not in self._known:
+                self._known["rows"] = ascent.rows
+            ascent.rows = self._known["rows"]
+        return ascent
+
+    def reached(self, model: Any, starts: np.ndarray, moves: tuple[Move, ...]) -> Candidate:
+        """The best end of some starts (n_cells, n_starts) that moves led to."""
+        elimination = Elimination(TUNING.n_steps_alone, TUNING.reach_of_sizes)
+        result = run(self.ascent(model), starts, stop=self.stop, elimination=elimination, **self.nearly)
+        return self.ended(model, result.statistics[:, result.best].copy(), float(result.objective[result.best]), moves)
+
+    def first_start(self, model: Any) -> np.ndarray:
+        """The first of a model's new starts, (n_cells, 1): with one component, all of them are this one."""
+        starts = self.plan_of(model).starts
+        return (starts(self.ascent(model)) if callable(starts) else starts)[:, :1]
+
+    def anew(self, model: Any, moves: tuple[Move, ...] = (Move("start", -np.inf),)) -> Candidate:
+        """A model fitted from new starts."""
+        fit = self.fitted(replace(self.plan_of(model), limits=self.nearly), model)
+        return self.ended(model, fit.statistics, fit.objective, moves)
+
+    def finished(self, best: Candidate, *, anew: bool) -> tuple[FitPlan, Fit]:
+        """The best fit of a candidate's numbers, from where it is and, if so said, from new starts."""
+        plan = self.plan_of(best.model)
+        if not anew:
+            return self._run_on(plan, best.model, best.statistics)
+        fit = plan.refit(best.model, self.data, VB, best, self.n_threads, self.stop)
+        if not fit.converged and fit.n_iter < plan.limits["max_iter"]:  # left behind when it was about to win
+            fit = continued(fit, self._run_on(plan, best.model, fit.statistics)[1])
+        return plan, fit
+
+    def _run_on(self, plan: FitPlan, model: Any, statistics: np.ndarray) -> tuple[FitPlan, Fit]:
+        plan = FitPlan(plan.method, plan.seed, statistics[:, None], plan.limits)
+        return plan, self.fitted(plan, model)
+
+    @staticmethod
+    def ended(model: Any, statistics: np.ndarray, objective: float, moves: tuple[Move, ...]) -> Candidate:
+        """A candidate that was run nearly to its end."""
+        return Candidate(statistics, 0, moves, objective, to_come=0.0, converged=True, model=model)
+
+
+class Sizes:
+    """A search for the numbers of components and factors.
+
+    Parameters
+    ----------
+    problem : Problem
+    moves : SizeMoves
+    """
+
+    plan: FitPlan
+    fit: Fit
+
+    def __init__(self, problem: Problem, moves: SizeMoves):
+        self.problem, self.moves, self.archive = problem, moves, Path(problem.tell)
+        self._candidates = self._reached()
+
+    def advance(self, live: list[Candidate]) -> list[Candidate]:
+        """Candidates as they are: they were run nearly to their ends."""
+        return live
+
+    def has_ended(self, each: Candidate) -> bool:
+        """Each has."""
+        return each.converged
+
+    def propose(self, live: list[Candidate]) -> list[Candidate]:
+        """The next model that a move from the best leads to; none where none is better."""
+        return list(islice(self._candidates, 1))
+
+    def _reached(self) -> Iterator[Candidate]:
+        while True:
+            best = self.archive.best
+            for each in self.moves.reached_from(best):
+                yield each
+                if self.archive.best is not best:
+                    break
+            else:
+                self.plan, self.fit = self.problem.finished(best, anew=self.moves.starts_anew(best))
+                ended = self.problem.ended(best.model, self.fit.statistics, self.fit.objective, best.after("start"))
+                if self.problem.stopped() or not best.is_worse_than(ended):
+                    return
+                yield ended
+
+
+def best_fit(problem: Problem) -> tuple[Any, FitPlan, Fit, list[Move] | None]:
+    """The model, the plan of its fit, the fit, and the changes of numbers that led there (None if none is chosen).
+
+    Changes of numbers are moves of the same search (see `skvbem.optima.search`). Its candidates are models, each run
+    nearly to its end; the first that raises the bound is taken. Where none does, new starts of the numbers found must
+    agree.
+    """
+    if problem.moves_of is None:
+        model, plan = problem.model, problem.plan_of(problem.model)
+        return model, plan, plan.run(model, problem.data, problem.form, problem.n_threads, problem.stop), None
+    sizes = Sizes(problem, problem.moves_of(problem))
+    (best, *_) = searched(sizes, [sizes.moves.first()])
+    return best.model, sizes.plan, sizes.fit, list(best.moves)

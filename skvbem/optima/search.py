@@ -1,0 +1,274 @@
+"""Many starts, one optimum: successive elimination of starts, and moves that leave a local optimum.
+
+Starts of several kinds advance side by side, round after round. A start is stopped where the best of the others is out
+of its reach: where the gain still to come, as the driver estimates it, falls short of what it is behind. Once all have
+ended, moves join what they led to: a model proposes points that keep most of an optimum and change a part of it, as
+where one component takes the rows of two and two those of one, that take some components from one optimum and some from
+another, or that keep nothing. A step of many costs hardly more than that of one where rows are few.
+
+The search ends where rounds find nothing better: the sooner, the more starts met the best by themselves, as such an
+optimum is unlikely to be one of many. Only then are the best run to the end.
+
+Where data are many, all of that happens on few of them first, and what survives it sees more of them, stage by stage.
+
+The same loop goes on to models of other numbers of components and factors (see `skvbem.optima.plan.best_fit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from skvbem.ascent import Ascent
+from skvbem.errors import BoundFellError, NoInteriorModeError
+from skvbem.optima.candidates import Candidate, best_of_all, candidates_after, different, fit_of
+from skvbem.optima.tuning import TUNING
+from skvbem.vbem.driver import Elimination, run
+from skvbem.vbem.fit import Fit, Move
+
+
+class Archive:
+    """The optima that a search met, how often new starts met the best, and how many rounds found none better."""
+
+    def __init__(self, n_starts: int):
+        self.most_rounds = max(TUNING.patience, int(TUNING.patience_per_start * n_starts))
+        self.optima: list[Candidate] = []
+        self.n_met, self.n_failed, self.is_moving = 0, 0, False
+
+    @property
+    def best(self) -> Candidate:
+        """The best optimum."""
+        return self.optima[0]
+
+    @property
+    def patience(self) -> int:
+        """Rounds in a row that may find nothing better: the fewer, the more starts met the best by themselves."""
+        return max(self.most_rounds - self.n_met, 1)
+
+    @property
+    def is_agreed(self) -> bool:
+        """Starts met the best so often that a single round is tried to leave it."""
+        return self.patience == 1
+
+    @property
+    def is_over(self) -> bool:
+        """Enough was tried."""
+        return self.n_failed >= self.patience
+
+    def add(self, ended: list[Candidate]) -> None:
+        """Take up candidates that have ended; once moves were made, each time is a round of them."""
+        last = self.optima[0] if self.optima else None
+        self.optima = different([*self.optima, *ended])
+        if not self.optima:
+            return
+        is_better = last is None or (self.best is not last and not last.may_meet(self.best))
+        self.n_met = 0 if is_better else self.n_met
+        self.n_met += sum(each.is_new_start and each.may_meet(self.best) for each in ended)
+        self.n_failed = 0 if is_better else self.n_failed + self.is_moving
+
+
+class Path:
+    """The best model of a search among numbers of components and factors, and the moves that led there.
+
+    Parameters
+    ----------
+    tell : callable of Move
+        Called with every move but the first.
+    """
+
+    def __init__(self, tell: Callable[[Move], None]):
+        self.optima: list[Candidate] = []
+        self._tell = tell
+
+    @property
+    def best(self) -> Candidate:
+        """The best model."""
+        return self.optima[0]
+
+    def add(self, ended: list[Candidate]) -> None:
+        """Take up what is better than the best."""
+        for each in ended:
+            if not self.optima:
+                self.optima = [each.taken()]
+            elif self.best.is_worse_than(each):
+                self.optima = [each.taken()]
+                self._tell(self.best.moves[-1])
+
+
+class Search(Protocol):
+    """What a search does to its candidates: the loop is `searched`."""
+
+    archive: Any
+
+    def advance(self, live: list[Candidate]) -> list[Candidate]:
+        """Candidates after a round, in their order."""
+        ...
+
+    def has_ended(self, each: Candidate) -> bool:
+        """A candidate goes on no more."""
+        ...
+
+    def propose(self, live: list[Candidate]) -> list[Candidate]:
+        """Further candidates, beside those that still go on; none where enough was tried."""
+        ...
+
+
+def searched(search: Search, live: list[Candidate]) -> list[Candidate]:
+    """The optima that candidates and moves lead to, the best first."""
+    while live:
+        after = search.advance(live)
+        search.archive.add([each for each in after if search.has_ended(each)])
+        best = best_of_all([*search.archive.optima, *after])
+        live = [each for each in after if not search.has_ended(each) and each.may_reach(best)]
+        live += search.propose(live)
+    return search.archive.optima
+
+
+class Stage:
+    """A search on all rows, or on a sample of them, at fixed numbers of components and factors.
+
+    Parameters
+    ----------
+    ascent : Ascent
+    starts : ndarray of shape (n_cells, n_starts)
+    runs : Runs
+    """
+
+    def __init__(self, ascent: Ascent, starts: np.ndarray, runs: Runs):
+        self.ascent, self.runs = ascent, runs
+        #: Ends of the starts, in their order.
+        self.of_starts = [Candidate(column, k) for k, column in enumerate(np.ascontiguousarray(starts.T))]
+        self.archive = Archive(len(self.of_starts))
+        self._n_steps_left = runs.method.n_steps_per_start(ascent) * len(self.of_starts)
+
+    def advance(self, live: list[Candidate]) -> list[Candidate]:
+        """Candidates some steps later."""
+        archive = self.archive
+        least = archive.best.objective if archive.optima and archive.best.is_regular else -np.inf
+        try:
+            after = self.runs.eliminated(self.ascent, live, TUNING.n_steps, least)
+        except (BoundFellError, FloatingPointError, NoInteriorModeError, np.linalg.LinAlgError):
+            if not archive.optima:
+                raise
+            return []  # a proposal that rounding spoils leads nowhere; starts on the same data were looked at
+        self._n_steps_left -= sum(each.n_iter for each in after)
+        after = [last.continued(each, is_move=True) for last, each in zip(live, after)]
+        for each in after:
+            if not each.moves:
+                self.of_starts[each.start] = each
+        return after
+
+    def has_ended(self, each: Candidate) -> bool:
+        """A candidate has converged, or has no steps left."""
+        return self.runs.stopped or each.converged or each.n_iter + 2 > self.runs.limits["max_iter"]
+
+    def propose(self, live: list[Candidate]) -> list[Candidate]:
+        """Points that the best optima may be changed to, once starts have ended: the best alone, if starts agreed."""
+        archive = self.archive
+        starts_ended = all(each.moves for each in live)
+        if not starts_ended or archive.is_over or self._n_steps_left <= 0 or self.runs.stopped:
+            return []
+        archive.is_moving = True
+        optima = [each for each in archive.optima if each.converged][: 1 if archive.is_agreed else TUNING.n_moved]
+        if not optima:
+            return []
+        points = np.stack([each.statistics for each in optima], axis=1)
+        seed = int(self.runs.seeds.integers(2**63))
+        proposals = self.runs.method.moves(self.ascent, points, seed, archive.is_agreed, archive.n_failed)
+        columns = np.ascontiguousarray(proposals.statistics.T)
+        best = optima[0]
+        return [Candidate(column, best.start, best.after(kind)) for kind, column in zip(proposals.kinds, columns)]
+
+
+class Runs:
+    """Runs of candidates, and the stages of a search at fixed numbers of components and factors.
+
+    Parameters
+    ----------
+    method : FitMethod
+        Whose `moves`, `stages` and `regular` say what is tried.
+    limits : mapping
+        `tol`, `max_iter` and `accelerate` as `skvbem.vbem.driver.run` takes them.
+    seed : tuple of int
+        Of what moves draw.
+    stop : callable, optional
+        As in `skvbem.vbem.driver.run`.
+    """
+
+    def __init__(self, method: Any, limits: Mapping[str, Any], seed: tuple[int, ...], stop: Callable | None):
+        self.method, self.limits, self.stopped = method, limits, False
+        self.seeds = np.random.default_rng([*seed, 1])
+        self._stop = None if stop is None else self._asked(stop)
+
+    def _asked(self, stop: Callable[..., bool]) -> Callable[..., bool]:
+        def asked(*cycle: float) -> bool:
+            self.stopped = self.stopped or bool(stop(*cycle))
+            return self.stopped
+
+        return asked
+
+    def fit(self, ascent: Ascent, starts: Callable[[Ascent], np.ndarray], n_starts: int) -> Fit:
+        """The best fit that starts (n_cells, n_starts), and moves after them, lead to."""
+        of_starts, optima = self.best(ascent, starts)
+        best = optima[0]
+        of_starts += [each for each in optima if not each.moves]  # which went on from there
+        left = self.stopped and best.to_come >= self.limits["tol"]
+        return replace(fit_of(best, optima, of_starts, n_starts), converged=best.converged and not left)
+
+    def best(self, ascent: Ascent, starts: Callable[[Ascent], np.ndarray]) -> tuple[list[Candidate], list[Candidate]]:
+        """Ends of starts on all data, and the best optima of all, run to the end, the best first."""
+        stages = [*self.method.stages(ascent), ascent]
+        first = Stage(stages[0], self.method.warmed_up(stages[0], starts(stages[0])), self)
+        optima = searched(first, list(first.of_starts))
+        for fewer, more in pairwise(stages):
+            if fewer.is_sample:  # else it has all distinct rows, and optima of these are of all
+                optima = different(self.eliminated(more, _promising(optima, fewer), n_steps=self.limits["max_iter"]))
+        return [] if stages[0].is_sample else first.of_starts, self.finished(ascent, optima)
+
+    def eliminated(
+        self, ascent: Ascent, candidates: list[Candidate], n_steps: int, least: float = -np.inf
+    ) -> list[Candidate]:
+        """Candidates after so many steps, in their order: those are stopped that cannot reach the best."""
+        elimination = Elimination(TUNING.n_steps_alone, TUNING.reach, least, self.method.regular(ascent))
+        room = self.limits["max_iter"] - max(each.n_iter for each in candidates)
+        limits = {**self.limits, "tol": max(TUNING.nearly, self.limits["tol"]), "max_iter": max(min(n_steps, room), 2)}
+        return self._run(ascent, candidates, elimination, limits)
+
+    def finished(self, ascent: Ascent, candidates: list[Candidate]) -> list[Candidate]:
+        """Optima that may be the best run to the end, and the others as they were left, the best first."""
+        best = candidates[0]
+        optima = self._run_on(ascent, candidates, [each for each in candidates if each.may_reach(best)])
+        if not optima[0].converged:  # others may have had fewer steps left than it has
+            optima = self._run_on(ascent, optima, optima[:1])
+        return optima
+
+    def _run_on(self, ascent: Ascent, candidates: list[Candidate], live: list[Candidate]) -> list[Candidate]:
+        """Different optima, the best first, once those that are live were run to their ends."""
+        room = self.limits["max_iter"] - max(each.n_iter for each in live)
+        if self.stopped or room < 2 or all(each.to_come < self.limits["tol"] for each in live):
+            return candidates
+        elimination = Elimination(TUNING.n_steps_alone, TUNING.reach_of_sizes, is_regular=self.method.regular(ascent))
+        after = self._run(ascent, live, elimination, {**self.limits, "max_iter": room})
+        ended = [last.continued(each) for last, each in zip(live, after)]
+        return different([*ended, *(each for each in candidates if each not in live)])
+
+    def _run(
+        self, ascent: Ascent, candidates: list[Candidate], elimination: Elimination, limits: Mapping[str, Any]
+    ) -> list[Candidate]:
+        points = np.array([each.statistics for each in candidates])
+        result = run(ascent, points.T, stop=self._stop, elimination=elimination, **limits)
+        return candidates_after(result, candidates, self.method.regular(ascent))
+
+
+def _promising(candidates: list[Candidate], stage: Ascent) -> list[Candidate]:
+    """The few candidates that may be the best on more data than those of a stage, the best first, as begun anew."""
+    least = candidates[0].objective - TUNING.nats_of_sample * stage.data.total_weight / len(stage.data)
+    return [
+        Candidate(each.statistics, each.start, each.moves)
+        for each in candidates
+        if each.is_regular == candidates[0].is_regular and each.objective >= least
+    ][: TUNING.n_survivors]

@@ -1,0 +1,79 @@
+"""The numbers of the search for optima, in one value.
+
+Behind each number stand its unit and where it comes from: *record*, chosen on the problems marked "tuning" of
+`tests/reproduction/optima`; *rounding*, far above that of sums and far below what is looked for; *time* and *memory*,
+where more costs more than it brings; *definition*, what a word is to mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers of runs, of what is compared, and of what moves propose."""
+
+    # How long candidates run, and which are compared ------------------------------------------------------------------
+    n_steps: int = 11  # steps of a round; record
+    n_steps_alone: int = 8  # steps of a round before a candidate may be left behind; record
+    reach: float = 6.0  # multiples of the estimated gain to come that a candidate may be behind the best; record
+    reach_of_sizes: float = 3.0  # the same among starts of one move that changes numbers, and at the end; record
+    nearly: float = 0.1  # nats to come below which a candidate of a round has ended; record
+    different: float = 0.01  # nats by which two optima differ at least; definition
+    same: float = 1e-10  # share of an objective that is no difference; rounding
+    n_steps_per_start: int = 500  # steps of all candidates, for each start, before no more moves are made; time
+    n_steps_where_many_rows: int = 50  # the same where rows are many and not sampled; time
+    many_rows: int = 4096  # rows above which starts see a sample, and divisions are the only moves; time
+    growth_of_samples: int = 4  # times as many rows in each sample as in the one before, and 1 / its share of all; time
+    largest_sample: int = 2**15  # rows of the largest sample; memory
+    nats_of_sample: float = 100.0  # nats behind the best on a sample that more of its rows may make up for; record
+
+    # When a search is over, and which optima are kept -----------------------------------------------------------------
+    patience: int = 4  # rounds in a row that may find nothing better, at least; record
+    patience_per_start: float = 0.4  # the same, for each start; record
+    n_moved: int = 5  # optima that moves change; record
+    n_survivors: int = 3  # optima of a sample that see more rows; record
+    nats_of_mode: float = 12.0  # nats below the best at which an optimum may have a part of the posterior; definition
+    n_optima: int = 16  # optima that a fit keeps; memory
+    n_kept_doubles: int = 2**21  # numbers that these may take; memory
+    n_offered: int = 8  # optima that chains are offered; time
+    n_steps_to_end: int = 100  # steps of an optimum to its end, before chains start there; time
+    n_alternations: int = 100  # alternations of learned strengths and runs; time
+
+    # What moves propose -----------------------------------------------------------------------------------------------
+    n_divisions: int = 12  # divisions of components in a round; record
+    n_of_kind: int = 4  # proposals of any other kind, changes in turn of a search among partitions; record
+    n_cheap: int = 8  # proposals of kinds that find most: draws, rows around one by ML, states of networks; record
+    n_seldom: int = 3  # proposals of kinds that find little: draws of other optima, rooms, drops; record
+    n_crossed: int = 2  # crossings of each pair of optima, joins that leave a room empty, draws of simple ones; record
+    n_joins: int = 6  # pairs of components that are joined to have one less; record
+    smoothing: float = 1e-3  # share of all counts in each count of a proposal, where no prior has one; record
+    fractions_of_draws: tuple[float, ...] = (
+        0.02,
+        0.05,
+        0.15,
+    )  # shares of counts that parameters are drawn after; record
+    overlap: float = 0.04  # nats a row below which components are simple to tell apart; record
+    cells_of_searches: int = 3000  # rows times components that searches among partitions go through; time
+    n_pairs_per_component: int = 3  # pairs whose union is scored, for each component; time
+    n_pairs: int = 64  # pairs whose union is scored; time
+    n_tries: int = 4  # divisions tried of each component, half of them for one step alone; record
+    n_steps_of_halves: int = 5  # steps in which two halves compete; record
+    elsewhere: float = 0.001  # share of a row that does not go to the nearest seed of a half; record
+    min_rows: float = 2.0  # rows of a component that can be divided; definition
+    empty: float = 0.5  # rows below which a component is empty; definition
+    lowest: float = -1e5  # nats of a row that a component cannot make; definition
+    n_asked: int = 192  # rows whose transfer is looked at in a sweep; time
+    n_weighed: int = 48  # of these, rows that are weighed exactly; time
+    n_sweeps: int = 6  # sweeps of transfers; time
+    min_gain: float = 1e-6  # nats that a transfer gains; rounding
+    n_steps_as_point: int = 30  # steps of every other start of a chain whose prior is sharp; record
+    explained: float = 0.5  # share of the variance of columns that drawn loadings explain; definition
+
+    # Numbers of components and factors --------------------------------------------------------------------------------
+    rise_of_same_numbers: float = 0.3  # nats that new starts of the same numbers gain: steps to come bring less; record
+    max_from_nothing: int = 20  # components of which moves know better than starts from nothing; record
+
+
+TUNING = Tuning()
