@@ -84,7 +84,7 @@ def html_table(
 
 
 def _left_out(n_rows: int, where_all: str) -> list[str]:
-    """What is said of rows that are not printed."""
+    """Words for the rows that are not printed."""
     return [f"{n_rows - _MAX_ROWS} more rows: {where_all}."] if n_rows > _MAX_ROWS else []
 
 

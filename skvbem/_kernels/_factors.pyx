@@ -166,6 +166,23 @@ def weigh(const double[:, ::1] weight, const double[:, :, ::1] regressors, doubl
         free(scratch)
 
 
+ctypedef void (*summed)(intptr_t d, intptr_t n, intptr_t stride, intptr_t n_members, const double* y,
+                        const double* weight, double* total) noexcept nogil
+
+
+cdef void _fill(summed sums, const double[:, :] measured, const double[:, ::1] weight, double[:, ::1] total):
+    """Fill sums of squares, of nothing where nothing is measured."""
+    cdef Py_ssize_t d = measured.shape[0], n = measured.shape[1]
+    if total.shape[0] == 0 or total.shape[1] == 0:
+        return
+    if d == 0 or n == 0:
+        total[:] = 0.0
+        return
+    with nogil:
+        sums(d, n, measured.strides[0] // sizeof(double), weight.shape[0], &measured[0, 0], &weight[0, 0],
+             &total[0, 0])
+
+
 def weigh_squares(const double[:, :] measured, const double[:, ::1] weight, double[:, ::1] total):
     """Fill sums over columns of squares of measurements, so often as columns count for each member.
 
@@ -176,33 +193,12 @@ def weigh_squares(const double[:, :] measured, const double[:, ::1] weight, doub
     weight : (n_members, d) IN
     total : (n_members, n_rows) OUT
     """
-    cdef Py_ssize_t d = measured.shape[0], n = measured.shape[1]
-    if weight.shape[0] == 0 or n == 0:
-        return
-    if d == 0:
-        total[:] = 0.0
-        return
-    with nogil:
-        skvbem_weigh_squares(d, n, measured.strides[0] // sizeof(double), weight.shape[0], &measured[0, 0],
-                             &weight[0, 0], &total[0, 0])
+    _fill(skvbem_weigh_squares, measured, weight, total)
 
 
 def sum_squares(const double[:, :] measured, const double[:, ::1] weight, double[:, ::1] total):
     """Fill sums over rows of squares of measurements, so often as rows count for each member.
 
-    Parameters
-    ----------
-    measured : (d, n_rows) IN
-        Rows of a column stand side by side.
-    weight : (n_members, n_rows) IN
-    total : (n_members, d) OUT
+    `measured` as in `weigh_squares`; `weight` (n_members, n_rows) IN; `total` (n_members, d) OUT.
     """
-    cdef Py_ssize_t d = measured.shape[0], n = measured.shape[1]
-    if weight.shape[0] == 0 or d == 0:
-        return
-    if n == 0:
-        total[:] = 0.0
-        return
-    with nogil:
-        skvbem_sum_squares(d, n, measured.strides[0] // sizeof(double), weight.shape[0], &measured[0, 0], &weight[0, 0],
-                           &total[0, 0])
+    _fill(skvbem_sum_squares, measured, weight, total)

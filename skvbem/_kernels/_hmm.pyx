@@ -132,6 +132,8 @@ cdef double pass_forward(skvbem_chain* chain, skvbem_rows* rows, intptr_t first,
     `at_every_row`: NULL, or where a double tells that all rows and not the last alone must be right.
     """
     cdef double log_z, share, least = 1.0
+    if first == last:
+        return 0.0
     if not in_logs[0]:
         log_z = skvbem_forward(chain, rows, first, last, NULL)
         if isfinite(log_z):
@@ -142,6 +144,14 @@ cdef double pass_forward(skvbem_chain* chain, skvbem_rows* rows, intptr_t first,
                 return log_z
         in_logs[0] = 1
     return skvbem_log_forward(chain, rows, first, last, NULL)
+
+
+cdef double pass_piece(skvbem_chain* chain, skvbem_rows* rows, intptr_t first, intptr_t last, bint in_logs,
+                       const double* carry) noexcept nogil:
+    """What ln Z grows by over a piece of a sequence after what was carried to it."""
+    if in_logs:
+        return skvbem_log_forward(chain, rows, first, last, carry)
+    return skvbem_forward(chain, rows, first, last, carry)
 
 
 def forward(const double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial,
@@ -288,16 +298,10 @@ def smooth(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial, c
                 first, last = starts[s] - at, ends[s] - at
                 forget(&chain, &rows, reached, first)
                 reached = last
-                if first == last:
-                    log_z[lane, s] = 0.0
-                elif whole:
+                if whole or first == last:
                     log_z[lane, s] = pass_forward(&chain, &rows, first, last, &in_logs[lane, s], NULL)
-                elif passed:
-                    pass
-                elif in_logs[lane, s]:
-                    skvbem_log_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
-                else:
-                    skvbem_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
+                elif not passed:
+                    pass_piece(&chain, &rows, first, last, in_logs[lane, s], NULL if begins else &carry[lane, 0])
                 if weight[s] == 0.0 or log_z[lane, s] == -INFINITY:
                     forget(&chain, &rows, first, last)
                 elif first < last:
@@ -368,17 +372,11 @@ def draw(double[:, :, ::1] log_likelihood, const double[:, ::1] log_initial,
                 for t in range(reached, first):
                     rows.scale[t] = -1.0
                 reached = last
-                if first == last:
-                    log_z[lane, s] = 0.0
-                else:
-                    if whole:
-                        log_z[lane, s] = pass_forward(&chain, &rows, first, last, &in_logs[lane, s], NULL)
-                    elif passed:
-                        pass
-                    elif in_logs[lane, s]:
-                        skvbem_log_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
-                    else:
-                        skvbem_forward(&chain, &rows, first, last, NULL if begins else &carry[lane, 0])
+                if whole or first == last:
+                    log_z[lane, s] = pass_forward(&chain, &rows, first, last, &in_logs[lane, s], NULL)
+                elif not passed:
+                    pass_piece(&chain, &rows, first, last, in_logs[lane, s], NULL if begins else &carry[lane, 0])
+                if first < last:
                     after[lane] = skvbem_draw_states(&chain, &rows, first, last, in_logs[lane, s],
                                                      after[lane] if goes_on else -1, &uniform[lane, at],
                                                      &counts[lane, 0, 0])

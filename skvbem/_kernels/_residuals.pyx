@@ -1,7 +1,9 @@
 """What rows of sequences add to the log density at given states, from residuals, in memory that does not grow."""
 
 from libc.stdint cimport intptr_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
+
+from skvbem._kernels._memory cimport room_for
 
 
 cdef extern from "_residuals.h" nogil:
@@ -50,7 +52,7 @@ def terms_of_rows(const double[:, ::1] output, const double[::1] precision, cons
     terms : (n_rows,) OUT
         A row where a sequence begins has the measurements' part alone.
     """
-    cdef Py_ssize_t first, n, n_rows = regressors.shape[0]
+    cdef Py_ssize_t first = 0, n, n_rows = regressors.shape[0]
     cdef skvbem_residual_rows run
     cdef double* scratch
     cdef double nothing = 0.0
@@ -65,9 +67,8 @@ def terms_of_rows(const double[:, ::1] output, const double[::1] precision, cons
     run.observed = &observed[0, 0] if observed.shape[0] > 0 else NULL
     run.inputs = &inputs[0, 0] if run.n_inputs > 0 else &nothing
     run.follows = &follows[0] if follows.shape[0] > 0 else NULL
+    scratch = room_for(skvbem_residual_scratch(&run))
     with nogil:
-        scratch = <double*> malloc(skvbem_residual_scratch(&run) * sizeof(double))
-        first = 0
         while first < n_rows:
             n = min(n_rows - first, SKVBEM_RESIDUAL_ROWS)
             skvbem_some_terms(&run, first, n, scratch, &terms[0])

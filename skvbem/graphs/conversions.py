@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 
 
 def is_frame(matrix) -> bool:
-    """Whether a table labels its rows and columns, as those of pandas do."""
+    """True if a table labels its rows and columns, as those of pandas do."""
     return all(hasattr(matrix, name) for name in ("index", "columns", "to_numpy"))
 
 
@@ -71,7 +71,7 @@ def read_adjacency(matrix, nodes) -> tuple[tuple, list[tuple[Hashable, Hashable]
 
 
 def edge_cell(edge: tuple) -> str:
-    """Where an edge stands in a table."""
+    """Row and column of an edge in a table."""
     return f"row {brief(edge[0])}, column {brief(edge[1])}"
 
 

@@ -355,7 +355,7 @@ class DAG:
         other: Hashable | Iterable[Hashable],
         given: Hashable | Iterable[Hashable] = (),
     ) -> bool:
-        """Whether the graph makes `one` and `other` independent given `given`, whatever the tables.
+        """True if the graph makes `one` and `other` independent given `given`, whatever the tables.
 
         Parameters
         ----------
@@ -458,11 +458,11 @@ class DAG:
 
     @property
     def is_decomposable(self) -> bool:
-        """Whether no node has two parents without an edge between them: then a Markov network says the same."""
+        """True if no node has two parents without an edge between them: then a Markov network says the same."""
         return not immoralities(self)
 
     def skeleton_and_immoralities(self) -> tuple[UndirectedGraph, frozenset]:
-        """What two graphs have in common if and only if they allow the same distributions (Markov equivalence).
+        """Edges without directions, and immoralities; graphs that share both are Markov equivalent.
 
         Returns
         -------

@@ -73,13 +73,7 @@ class EssentialGraph:
         return self._renamed(mapping, [mapping.get(node, node) for node in self.nodes])
 
     def canonical(self, hidden: Mapping[Hashable, Hashable]) -> EssentialGraph:
-        """The one graph that stands for all that differ by a permutation of hidden nodes of equal kind.
-
-        Parameters
-        ----------
-        hidden : mapping
-            Hidden node -> its kind, see `DAG.canonical`.
-        """
+        """The one graph that stands for all that differ by a permutation of hidden nodes, as in `DAG.canonical`."""
         renaming, _ = canonical_renaming(_BothWays(self), hidden)
         return self._renamed(renaming, self.nodes)
 
@@ -147,7 +141,7 @@ def immoralities(dag) -> frozenset[tuple]:
 
 
 def _follows(edge: tuple, neighbors: Mapping, arrows: set, lines: set) -> bool:
-    """Whether a line must have this direction, lest a cycle close or an immorality appear [Meek 1995, rules 1-3]."""
+    """True if a line must have this direction, lest a cycle close or an immorality appear [Meek 1995, rules 1-3]."""
     a, b = edge
     into_b = {c for c in neighbors[b] if (c, b) in arrows}
     if any((c, a) in arrows and c not in neighbors[b] for c in neighbors[a]):

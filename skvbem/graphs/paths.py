@@ -1,4 +1,4 @@
-"""Paths of directed graphs: cycles, d-separation, and whether the effect of setting nodes is identified.
+"""Paths of directed graphs: cycles, d-separation, and identified effects of setting nodes.
 
 Two sets of nodes are separated by a third if removing it cuts them apart in the moral graph of all their ancestors:
 parents of a common child joined, arrows dropped [LDLL90].
@@ -59,7 +59,7 @@ def markov_blanket(parents: Mapping, children: Mapping, node: Hashable) -> set:
 
 
 def are_separated(parents: Mapping, one: Set, other: Set, given: Set) -> bool:
-    """Whether `given` separates two sets of nodes: whether they are independent under every choice of tables.
+    """True if `given` separates two sets of nodes: if they are independent under every choice of tables.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ Nodes = frozenset
 
 
 def is_identified(parents: Mapping, hidden: Set, targets: Set, actions: Set, evidence: Set = frozenset()) -> bool:
-    """Whether p(targets | do(actions), evidence) follows from the distribution of the nodes that are not hidden.
+    """True if p(targets | do(actions), evidence) follows from the distribution of the nodes that are not hidden.
 
     Parameters
     ----------

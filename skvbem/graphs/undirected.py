@@ -138,7 +138,7 @@ class UndirectedGraph:
 
     @cached_property
     def is_chordal(self) -> bool:
-        """Whether every cycle of four nodes or more has a chord, so that the Markov network is decomposable."""
+        """True if every cycle of four nodes or more has a chord, so that the Markov network is decomposable."""
         return is_perfect(self._search_order, self._neighbors)
 
     def chordless_cycle(self) -> tuple:
@@ -279,7 +279,7 @@ class UndirectedGraph:
 
 
 def is_undirected(structure) -> bool:
-    """Whether this is an undirected graph, of this library or of networkx."""
+    """True if this is an undirected graph, of this library or of networkx."""
     if isinstance(structure, UndirectedGraph):
         return True
     return all(hasattr(structure, name) for name in ("nodes", "edges", "is_directed")) and not structure.is_directed()
@@ -337,7 +337,7 @@ def earlier_neighbors(order: Sequence, neighbors: Neighbors) -> dict:
 
 
 def is_perfect(order: Sequence, neighbors: Neighbors) -> bool:
-    """Whether the earlier neighbors of each node are neighbors of each other."""
+    """True if the earlier neighbors of each node are neighbors of each other."""
     place = {node: position for position, node in enumerate(order)}
     for before in earlier_neighbors(order, neighbors).values():
         if before:

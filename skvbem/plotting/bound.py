@@ -28,11 +28,6 @@ class BoundDisplay(Panels):
     traces : sequence of array-like, default=()
         The objective along the runs of all starts, nats.
 
-    Attributes
-    ----------
-    axes_ : ndarray of shape (2,) of matplotlib Axes
-    figure_ : matplotlib Figure
-
     See Also
     --------
     DAGDisplay : the network as a picture.

@@ -98,7 +98,7 @@ class DrawnIntervals(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is drawn, in words; two short lines, since pictures may be narrow."""
+        """Mass and method in words; two short lines, since pictures may be narrow."""
         return f"{100 * self.level:g} % intervals\nby {self.method.replace('_', ' ')}"
 
 

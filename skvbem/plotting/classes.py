@@ -43,7 +43,6 @@ class ClassProfileDisplay(Panels):
     ----------
     axes_ : ndarray of shape (n_blocks, n_classes) of matplotlib Axes
         A row of numbers, if there are any, above one of probabilities, if there are any.
-    figure_ : matplotlib Figure
 
     See Also
     --------

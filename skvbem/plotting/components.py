@@ -38,8 +38,6 @@ class ComponentsDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     ellipses_ : list of matplotlib Ellipse
         One for each of `components`.
 

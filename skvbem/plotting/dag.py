@@ -54,8 +54,6 @@ class DAGDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     layout_ : Layout
         Places of nodes and lines of edges, in the units of the axes.
 

@@ -31,6 +31,7 @@ class Display:
         Returns
         -------
         self
+            With the axes as `ax_` and their figure as `figure_`, which can be changed further.
 
         Raises
         ------
@@ -74,6 +75,7 @@ class Panels:
         Returns
         -------
         self
+            With the axes as `axes_` and their figure as `figure_`, which can be changed further.
 
         Raises
         ------

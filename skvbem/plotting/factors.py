@@ -39,8 +39,6 @@ class LoadingsDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     order_ : ndarray of int, shape (n_features,)
         Columns of the data as they are drawn, from the top.
 
@@ -160,7 +158,7 @@ class LoadingsDisplay(Display):
 
 
 class ResidualsDisplay(Display):
-    """What the data's correlations are more, or less, than those of the factors, as a heat map.
+    """Correlations of the data less those of the factors, as a heat map.
 
     Make one with :meth:`from_estimator`; the constructor only stores.
 
@@ -169,11 +167,6 @@ class ResidualsDisplay(Display):
     residuals : ndarray of shape (n_features, n_features)
         Correlations of the data less those of the model.
     feature_names : list of str
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     See Also
     --------
@@ -259,8 +252,6 @@ class ScoresDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     ellipses_ : matplotlib EllipseCollection or None
         None where there are too many rows for ellipses.
 
@@ -387,8 +378,6 @@ class FactorNumberDisplay(Panels):
 
     Attributes
     ----------
-    axes_ : ndarray of shape (2,) of matplotlib Axes
-    figure_ : matplotlib Figure
     best_ : int
         The number of factors of the highest bound.
 

@@ -1,4 +1,4 @@
-"""Where the nodes of a directed acyclic graph are drawn, in layers, and along which lines its edges run.
+"""Layered layout of a directed acyclic graph: places of its nodes, and lines along which its edges run.
 
 The layered drawing of Sugiyama, Tagawa and Toda (1981): nodes are put into layers so that edges run downward; an edge
 over several layers gets a place of its own in each of them; layers are ordered to have few crossings, by barycenters

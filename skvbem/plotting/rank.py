@@ -26,11 +26,6 @@ class RankDisplay(Display):
     n_candidates : int, default=None
         The worst rank there is; by default the worst seen.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     See Also
     --------
     StructureSearchDisplay : all candidates of one search.

@@ -29,11 +29,6 @@ class SharedParentDisplay(Display):
     nodes : sequence
         Their names.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     See Also
     --------
     DAGDisplay : the network, edges as wide as they are probable.

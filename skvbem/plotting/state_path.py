@@ -49,7 +49,6 @@ class StatePathDisplay(Panels):
     ----------
     axes_ : ndarray of shape (n_columns + 2,) of matplotlib Axes
         Axes of the columns, the path, and the probabilities.
-    figure_ : matplotlib Figure
 
     See Also
     --------

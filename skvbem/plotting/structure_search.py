@@ -49,11 +49,6 @@ class StructureSearchDisplay(Display):
         below; else as they are.
     x_label, y_label, title : str
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     See Also
     --------
     RankDisplay : the rank of one structure against the number of rows.

@@ -67,7 +67,6 @@ class ForecastDisplay(Panels):
     ----------
     axes_ : ndarray of shape (n_columns + 1,) of matplotlib Axes
         Axes of the columns, and of the states.
-    figure_ : matplotlib Figure
 
     See Also
     --------
@@ -272,11 +271,6 @@ class PolesDisplay(Display):
     drawn : ndarray of complex, shape (n_draws, n_components), default=None
         Poles of draws of the transition matrix.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     See Also
     --------
     ForecastDisplay : what becomes of the states.
@@ -353,7 +347,7 @@ class PolesDisplay(Display):
 
 
 def _named(poles: np.ndarray) -> list[tuple[tuple[float, float], str]]:
-    """Where each pole stands, one of a pair, and what it says, in words; poles of one meaning are named once."""
+    """Place and meaning in words of each pole, of one of a pair; poles of one meaning are named once."""
     named: dict[str, tuple[float, float]] = {}
     for pole in sorted(poles[poles.imag > -_NOTHING], key=lambda each: -abs(each)):
         named.setdefault(in_words(complex(pole)), (pole.real, pole.imag))
@@ -361,7 +355,7 @@ def _named(poles: np.ndarray) -> list[tuple[tuple[float, float], str]]:
 
 
 def in_words(pole: complex) -> str:
-    """What a pole says: how long a turn of its states takes, and in how many steps half of them is gone."""
+    """A pole in words: the length of a turn of its states, and the number of steps in which they are halved."""
     radius = abs(pole)
     if radius < _NOTHING:
         return "forgets at once"

@@ -39,11 +39,6 @@ class TransitionsDisplay(Display):
     ordered_by : str, default=None
         The column whose expected values the states are ordered by, for the picture to say.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     See Also
     --------
     StatePathDisplay : a sequence with its states, in the same colors.

@@ -34,7 +34,7 @@ def evaluations(case: ModelCase, n: int, rng: np.random.Generator) -> Iterator[t
 
 
 def deviations(kind: str | Score, problems, slack: float, **options) -> list[float]:
-    """How far scores are from the exact evidences of evaluations, in standard errors; those in doubt left out.
+    """Distances of scores from the exact evidences of evaluations, in standard errors; those in doubt left out.
 
     `slack` is an error, nats, that is beside the standard error.
     """
@@ -111,7 +111,7 @@ def _beyond_terms(
 
 @needs("complete_evidence", "complete", "exact")
 def evidence_of_complete_data_is_the_definition(case: ModelCase, rng: np.random.Generator) -> None:
-    """Where nothing is hidden, ln p(y) is the evidence of the statistics and what no parameter touches [CH (8)]."""
+    """With nothing hidden, ln p(y) is the evidence of the statistics and what no parameter touches [CH (8)]."""
     for k in range(case.n_complete):
         instance = case.complete(rng, k)
         data = instance.compile()

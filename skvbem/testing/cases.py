@@ -1,4 +1,4 @@
-"""What laws of models and scores are tried on: a model with its data, and the answers that are known by definition."""
+"""Cases that laws of models and scores are tried on: a model with data, and the answers known by definition."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class ModelInstance(ABC):
 
     @property
     def capabilities(self) -> Any:
-        """What the model can do for scores, its `skvbem.capabilities.Capabilities`."""
+        """Capabilities of the model for scores, its `skvbem.capabilities.Capabilities`."""
         return capabilities_of(self.model)
 
     @abstractmethod

@@ -23,7 +23,7 @@ def streams_of(rng: np.random.Generator, n_lanes: int) -> np.ndarray:
 
 
 def rounding(statistics: np.ndarray) -> float:
-    """What statistics may differ by."""
+    """The largest difference of statistics that is rounding."""
     return 1e-12 * (abs(statistics).max() + 1)
 
 

@@ -107,7 +107,7 @@ def example_of(
     values, for_data, options = np.asarray(values), None, {}
     specification = emission if isinstance(emission, EmissionSpecification) else None
     if specification is None:
-        made = emission
+        model_side = emission
     else:
         if specification.holds_categories:
             sizes = {"n_categories": values.max(axis=0) + 1}
@@ -117,11 +117,11 @@ def example_of(
         def for_data(rows, weight=None):
             return specification.for_data(rows, weight, **sizes)
 
-        made = for_data(values)
-        options = specification.prior_options(made, [f"x{k}" for k in range(values.shape[1])])
-    conjugate = made.is_conjugate(made.prepare(values))
+        model_side = for_data(values)
+        options = specification.prior_options(model_side, [f"x{k}" for k in range(values.shape[1])])
+    conjugate = model_side.is_conjugate(model_side.prepare(values))
     return EmissionExample(
-        made, values, n_components, log_density, cells, conjugate, for_data, options, specification, refused
+        model_side, values, n_components, log_density, cells, conjugate, for_data, options, specification, refused
     )
 
 
@@ -130,21 +130,21 @@ def with_gaps(example: EmissionExample, rng: np.random.Generator) -> EmissionExa
 
     The first row is whole, the second without any cell.
     """
-    gone = rng.random(example.values.shape) < 1 / 3
-    gone[0], gone[1:2] = False, True
-    values = _without(example.values, gone)
+    missing = rng.random(example.values.shape) < 1 / 3
+    missing[0], missing[1:2] = False, True
+    values = _without(example.values, missing)
     try:
         if example.for_data is not None:
             example.for_data(values)
     except ValueError:  # such as counts that share a total
-        values = _without(example.values, np.broadcast_to(gone[:, :1], gone.shape))
+        values = _without(example.values, np.broadcast_to(missing[:, :1], missing.shape))
     conjugate = example.emission.is_conjugate(example.emission.prepare(values))
     return replace(example, values=values, conjugate=conjugate)
 
 
-def _without(values: np.ndarray, gone: np.ndarray) -> np.ndarray:
+def _without(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
     values = values.copy()
-    values[gone] = missing_mark(values)
+    values[missing] = missing_mark(values)
     return values
 
 
@@ -172,15 +172,15 @@ def n_rows(values: Any) -> int:
 
 
 def missing_mark(values: np.ndarray) -> float:
-    """What a missing cell holds."""
+    """The mark of a missing cell."""
     return np.nan if values.dtype.kind == "f" else -1
 
 
 def observed(values: np.ndarray) -> np.ndarray:
-    """Which cells are observed."""
+    """A mask of the observed cells."""
     return ~np.isnan(values) if values.dtype.kind == "f" else values >= 0
 
 
 def seen(values: Any) -> np.ndarray:
-    """Whether rows have an observed cell."""
+    """A mask of the rows with an observed cell."""
     return np.any([observed(part).any(axis=1) for part in parts_of(values)], axis=0)

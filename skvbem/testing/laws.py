@@ -1,6 +1,6 @@
-"""What a law is here: a function that raises an AssertionError where theory is broken, and says by how much.
+"""Laws: functions that raise an AssertionError where theory is broken, and say by how much.
 
-The first line of its docstring is the law. A check runs the laws of its kind one by one and returns a `Report`.
+The first line of the docstring is the law. A check runs the laws of its kind one by one and returns a `Report`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def needs(*names: str) -> Callable[[Callable], Callable]:
 
 
 def needs_of(law: Callable) -> tuple[str, ...]:
-    """What a law needs."""
+    """Names of what a law needs."""
     return getattr(law, "needs", ())
 
 

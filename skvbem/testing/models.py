@@ -209,7 +209,7 @@ def weight_zero_is_absence(case: ModelCase, rng: np.random.Generator) -> None:
 
 @needs("one_by_one")
 def rows_one_by_one_are_the_weighted_rows(case: ModelCase, rng: np.random.Generator) -> None:
-    """What scores that complete rows go through: every row once, those of weight 0 left out."""
+    """Scores that complete rows go through every row once, but for those of weight 0."""
     instance = case.dozens(rng, 1)
     repeats = rng.integers(0, 4, size=instance.n_units).astype(float)
     repeats[0] = 2.0

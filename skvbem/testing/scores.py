@@ -89,7 +89,7 @@ def check_score(
 
 
 def _lacking(law, on_case):
-    """What the score, or the model of the case, lacks for a law."""
+    """Things that the score, or the model of the case, lacks for a law."""
     score, wanted = on_case.score, needs_of(law)
     if "random" in wanted and not score.random:
         return "a score that draws"
@@ -128,7 +128,7 @@ def options_are_checked(score: _OnCase, rng: np.random.Generator) -> None:
 
 @needs("exact", "no_chance")
 def bound_is_not_above_the_evidence(score: _OnCase, rng: np.random.Generator) -> None:
-    """What is called a lower bound is at most ln p(y), summed over all that is hidden; if it draws, up to its error."""
+    """A score called a lower bound is at most ln p(y), summed over all that is hidden; if it draws, up to its error."""
     for k, (evaluation, exact) in enumerate(evaluations(score.case, score.case.n_ordered, rng)):
         evidence = score(evaluation)
         above = evidence.value - exact
@@ -157,7 +157,7 @@ def seed_decides_the_value(score: _OnCase, rng: np.random.Generator) -> None:
 
 
 def _chance(*evidences):
-    """What values may differ by because some draw even so, nats."""
+    """Difference of values that may be chance because some draw even so, nats."""
     return 5 * float(np.linalg.norm([evidence.standard_error or 0.0 for evidence in evidences]))
 
 
