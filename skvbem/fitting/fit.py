@@ -28,7 +28,7 @@ from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
 
 #: Attributes that the first batch fixes.
-FIXED_BY_FIRST_BATCH = ("n_features_in_", "feature_names_in_", "_frames_of_")
+FIXED_BY_FIRST_BATCH = ("n_features_in_", "feature_names_in_", "_frames_of_", "_input_names_")
 #: Name of the attribute that holds the objective of each method.
 OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 # Attributes of a fit that tell of its data and of the way to it, besides priors.

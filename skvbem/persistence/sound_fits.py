@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from skvbem._compat import validate_params
 from skvbem.emissions.base import parts_of
+from skvbem.fitting.fit import objective_name
+from skvbem.fitting.kind import kind_of
+from skvbem.fitting.restarts import Restarts
 from skvbem.persistence.soundness import SOUND, check, checks, conforms, counts, floats, same
 from skvbem.reading.tables import missing_markers
 from skvbem.vbem import posteriors
@@ -15,14 +20,6 @@ from skvbem.vbem import posteriors
 __all__ = ["SOUND"]
 
 _FORMS = (posteriors.VB, posteriors.MAP, posteriors.ML, posteriors.MAP_IN_PROBABILITIES)
-_METHODS = {
-    "VBDiscreteDAG": "NetworkMethod",
-    "VBFactorAnalysis": "MixtureMethod",
-    "VBHMM": "HMMMethod",
-    "VBLinearDynamicalSystem": "LDSMethod",
-    "VBMixture": "MixtureMethod",
-    "VBNetwork": "MixedNetworkMethod",
-}
 
 # How columns are read -------------------------------------------------------------------------------------------------
 
@@ -38,6 +35,8 @@ def _encoder(encoder: Any) -> None:
         check(encoder.code_dtype_ in (np.int8, np.int16, np.int32), "codes of no such type")
         check(max(sizes, default=0) <= np.iinfo(encoder.code_dtype_).max, "more categories than codes")
         check(all(len({*x.tolist()}) == len(x) > 0 for x in encoder.categories_), "categories that come twice")
+        kinds = {x.dtype.kind for x in encoder.categories_}
+        check(kinds <= {*"biufOU"}, "categories that are none")
         floats = [x for x in encoder.categories_ if x.dtype.kind == "f"]
         check(all(np.isfinite(x).all() for x in floats), "categories that are no numbers")
 
@@ -222,8 +221,39 @@ def _estimator(estimator: Any) -> None:
     known = columns.names if hasattr(columns, "groups") else columns.names_
     check(names is None or [*names] == [*known], "columns of other names")
     check(estimator.n_features_in_ == len(known), "other columns")
-    if run is not None:
-        check(type(run.plan.method).__name__ == _METHODS[type(estimator).__name__], "a fit of another model")
+    of_inputs = vars(estimator).get("_input_names_", {})
+    check(conforms(of_inputs, dict[str, list[str] | None]), "inputs without names")
+    published = dict(kind_of(estimator).attributes(fitted))
+    if run is not None:  # of one fit, and not of batches
+        fit = run.fit
+        published |= {"n_iter_": fit.n_iter, "converged_": fit.converged, "restarts_": Restarts.of(fit)}
+        published |= {
+            objective_name(fitted.form.name, fit.state is None): fit.objective,
+            "lower_bounds_": np.array(fit.trace),
+        }
+        check(type(run.plan.method) is type(kind_of(estimator).method), "a fit of another model")
+    check(0 < vars(estimator).get("n_samples_", 1) < np.inf, "data of no weight")
+    for name, of_fit in published.items():
+        check(_alike(vars(estimator).get(name), of_fit), f"another {name!r} than its fit")
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two values are of one type and equal, floats up to what machines round differently."""
+    if isinstance(other, (float, np.floating, np.ndarray)):
+        one, other = np.asarray(one), np.asarray(other)
+        if one.dtype != other.dtype or one.shape != other.shape:
+            return False
+        is_float = other.dtype.kind == "f"
+        return np.allclose(one, other, 1e-6, 1e-9, equal_nan=True) if is_float else np.array_equal(one, other)
+    if type(one) is not type(other):
+        return False
+    if isinstance(other, Mapping):
+        return list(one) == list(other) and all(_alike(one[key], other[key]) for key in other)
+    if isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if is_dataclass(other):
+        return all(_alike(getattr(one, each.name), getattr(other, each.name)) for each in fields(other))
+    return bool(one == other)
 
 
 @checks(

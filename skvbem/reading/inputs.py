@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
 
 from skvbem.data import mixed
+from skvbem.reading.names import compare_names
 from skvbem.reading.rows import SequenceReading
 from skvbem.reading.sequences import Sequences, read_sequences
+from skvbem.reading.tables import is_frame
 
+#: Name of a table beside X -> names of its columns, None of one without names.
+InputNames = dict[str, list[str] | None]
 # In hashes of rows, what tells an input from a measurement.
 _OF_INPUTS = np.uint64(0x9E3779B97F4A7C15)
 
@@ -23,17 +27,20 @@ class SequencesWithInputs(Sequences):
     ----------
     inputs, output_inputs : ndarray of shape (n_rows, n_inputs)
         Of the states, and of the measurements; rows in the order of time.
+    input_names : dict
+        Names of the columns of the tables that were given, None of one without names.
     """
 
     inputs: np.ndarray
     output_inputs: np.ndarray
+    input_names: InputNames = field(default_factory=dict)
 
     def only(self, which: int) -> SequencesWithInputs:
         """One of the sequences, as rows of one table."""
         end = int(self.lengths[: which + 1].sum())
         rows = slice(end - int(self.lengths[which]), end)
         one = super().only(which)
-        return _with_inputs(one, self.inputs[rows], self.output_inputs[rows])
+        return _with_inputs(one, self.inputs[rows], self.output_inputs[rows], self.input_names)
 
 
 def read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, owner: str) -> SequencesWithInputs:
@@ -41,15 +48,66 @@ def read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, owner: str)
     if isinstance(X, SequencesWithInputs):
         return X
     sequences = read_sequences(X, sequence_id, lengths, owner)
-    read = (
-        read_inputs(given, sequences, name) for given, name in ((inputs, "inputs"), (output_inputs, "output_inputs"))
-    )
-    return _with_inputs(sequences, *read)
+    tables = {"inputs": inputs, "output_inputs": output_inputs}
+    names = {
+        name: column_names(given if sequences.are_listed else [given], name)
+        for name, given in tables.items()
+        if given is not None
+    }
+    values = [read_inputs(given, sequences, name) for name, given in tables.items()]
+    return _with_inputs(sequences, values[0], values[1], names)
 
 
-def _with_inputs(sequences: Sequences, inputs: np.ndarray, output_inputs: np.ndarray) -> SequencesWithInputs:
-    known = {field.name: getattr(sequences, field.name) for field in fields(Sequences)}
-    return SequencesWithInputs(**known, inputs=inputs, output_inputs=output_inputs)
+def _with_inputs(
+    sequences: Sequences, inputs: np.ndarray, output_inputs: np.ndarray, names: InputNames
+) -> SequencesWithInputs:
+    known = {each.name: getattr(sequences, each.name) for each in fields(Sequences)}
+    return SequencesWithInputs(**known, inputs=inputs, output_inputs=output_inputs, input_names=names)
+
+
+def column_names(tables: Any, name: str) -> list[str] | None:
+    """Names of the columns that all of some tables have, as the first has them, None if they have none.
+
+    Raises
+    ------
+    ValueError
+        If tables have different ones.
+    """
+    each = [_names_of(table) for table in tables]
+    for k, names in enumerate(each):
+        if sorted(names or []) != sorted(each[0] or []):
+            raise ValueError(
+                f"The tables of {name!r} must have the same columns. Table 0 has {each[0]} and table {k} has {names}."
+            )
+    return each[0] if each else None
+
+
+def _in_one_order(tables: Any) -> list:
+    """Tables with the columns of the first one in its order, which frames are asked for by name."""
+    first = _names_of(tables[0]) if len(tables) else None
+    return [table if first is None or _names_of(table) == first else table[first] for table in tables]
+
+
+def _names_of(table: Any) -> list[str] | None:
+    """Names of the columns of a data frame, or that of a series; None unless all are texts."""
+    is_framed = is_frame(table, "pandas") or is_frame(table, "polars")
+    names: list = list(table.columns) if is_framed else [None if callable(table) else getattr(table, "name", None)]
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def check_input_names(given: InputNames, estimator: Any) -> None:
+    """Refuse tables of inputs whose columns are not those of the fit, in their order; see `check_names`.
+
+    Parameters
+    ----------
+    given : dict
+        Names of columns by names of tables.
+    estimator : estimator
+        Fitted.
+    """
+    of_fit = getattr(estimator, "_input_names_", {})
+    for table, names in given.items():
+        compare_names(table, of_fit.get(table.removeprefix("future_")), names, type(estimator).__name__)
 
 
 def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
@@ -63,7 +121,7 @@ def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
     if given is None:
         return np.zeros((sequences.n_rows, 0))
     try:
-        parts = [_matrix(part) for part in given] if sequences.are_listed else [_matrix(given)]
+        parts = [_matrix(part) for part in (_in_one_order(given) if sequences.are_listed else [given])]
         values = np.concatenate(parts)
     except (TypeError, ValueError):
         raise ValueError(f"{name!r} must hold numbers, in a table with a row for each row of X.") from None
@@ -120,7 +178,9 @@ class InputReading(SequenceReading):
             places = np.empty(sequences.n_rows, dtype=np.int64)
             places[sequences.order] = np.arange(sequences.n_rows)
             in_time = places[in_time]
-        known = {field.name: getattr(reading, field.name) for field in fields(SequenceReading)}
+        known = {each.name: getattr(reading, each.name) for each in fields(SequenceReading)}
+        names = {"_input_names_": sequences.input_names} if sequences.input_names and reading.names else {}
+        known["names"] = {**reading.names, **names}
         return cls(**known, inputs=sequences.inputs[in_time], output_inputs=sequences.output_inputs[in_time])
 
     def compiled(self, model: Any) -> Any:
@@ -164,11 +224,14 @@ class InputReading(SequenceReading):
         return replace(taken, inputs=self.inputs[rows], output_inputs=self.output_inputs[rows])
 
 
-def inputs_of_steps(given: Any, name: str, shape: tuple[int, int, int]) -> np.ndarray:
-    """Inputs of steps to come, (n_sequences, n_steps, n_inputs)."""
+def inputs_of_steps(given: Any, name: str, shape: tuple[int, int, int], estimator: Any) -> np.ndarray:
+    """Inputs of steps to come, (n_sequences, n_steps, n_inputs), of columns that a fitted estimator knows."""
     if given is None:
         values = np.zeros((*shape[:2], 0))
     else:
+        tables = given if isinstance(given, (list, tuple)) and any(map(_names_of, given)) else [given]
+        check_input_names({name: column_names(tables, name)}, estimator)
+        given = given if tables[0] is given else _in_one_order(tables)
         try:
             values = np.asarray(given, dtype=float)
         except (TypeError, ValueError):

@@ -27,20 +27,25 @@ def check_names(table: Table, estimator) -> None:
         If names differ, or stand in another order, or there are more or fewer columns.
     """
     owner, of_fit = type(estimator).__name__, getattr(estimator, "feature_names_in_", None)
-    if of_fit is None and table.has_own_names:
-        warn(f"X has feature names, but {owner} was fitted without feature names")
-    elif of_fit is not None and not table.has_own_names:
-        warn(f"X does not have valid feature names, but {owner} was fitted with feature names")
-    elif of_fit is not None and list(of_fit) != table.names:
-        raise ValueError(_difference(list(of_fit), table.names))
+    compare_names("X", of_fit, table.names if table.has_own_names else None, owner)
     n_of_fit = getattr(estimator, "n_features_in_", table.n_columns)  # of one put together by hand nobody counted them
     if table.n_columns != n_of_fit:
         raise ValueError(f"X has {table.n_columns} features, but {owner} is expecting {n_of_fit} features as input.")
 
 
-def _difference(of_fit: list[str], given: list[str]) -> str:
-    """What is to be said of columns that are not those of the fit."""
-    lines = ["The feature names should match those that were passed during fit."]
+def compare_names(table: str, of_fit: Iterable[str] | None, given: list[str] | None, owner: str) -> None:
+    """Refuse names of the columns of X, or of another table, that are not those of the fit; see `check_names`."""
+    if of_fit is None and given is not None:
+        warn(f"{table} has feature names, but {owner} was fitted without feature names")
+    elif of_fit is not None and given is None:
+        warn(f"{table} does not have valid feature names, but {owner} was fitted with feature names")
+    elif of_fit is not None and given is not None and list(of_fit) != given:
+        raise ValueError(_difference(list(of_fit), given, "" if table == "X" else f" of {table!r}"))
+
+
+def _difference(of_fit: list[str], given: list[str], whose: str) -> str:
+    """The message about columns that are not those of the fit."""
+    lines = [f"The feature names{whose} should match those that were passed during fit."]
     unseen, lacking = sorted(set(given) - set(of_fit)), sorted(set(of_fit) - set(given))
     if unseen:
         lines += ["Feature names unseen at fit time:", *_itemized(unseen)]

@@ -10,8 +10,10 @@ import polars as pl
 from skvbem import (
     VBHMM,
     UndirectedGraph,
+    VBClassifier,
     VBDiscreteDAG,
     VBFactorAnalysis,
+    VBImputer,
     VBLinearDynamicalSystem,
     VBMixture,
     VBNetwork,
@@ -106,6 +108,13 @@ SETTINGS = {
 }
 
 
+#: Steps of pipelines, which hold a fitted estimator.
+STEPS = {
+    "classifier": (VBClassifier(random_state=0), NUMBERS, {"y": np.array(["sick", "well"])[np.arange(N) % 2]}),
+    "imputer": (VBImputer(VBMixture(2, **OPTIONS)), NUMBERS, {}),
+}
+
+
 def drawn(fit, where):
     """Five rows that a fit draws, given the inputs of the first ones if it has any."""
     given = {key: values[:5] for key, values in where.items() if "inputs" in key}
@@ -115,7 +124,7 @@ def drawn(fit, where):
 @cache
 def fitted(name):
     """(fitted estimator, its data, what else its methods take)."""
-    estimator, X, where = SETTINGS[name]
+    estimator, X, where = (SETTINGS | STEPS)[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return estimator.fit(X, **where), X, where
+        return estimator.fit(X, **where), X, {key: value for key, value in where.items() if key != "y"}

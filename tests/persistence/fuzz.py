@@ -163,7 +163,7 @@ def answers(fit, X, where):
             said[name] = getattr(fit, name)(X, **where)
     if hasattr(fit, "sample"):
         said["sample"] = drawn(fit, where)
-    if getattr(fit, "method", "") == "vb":
+    if getattr(fit, "method", "") == "vb" and hasattr(fit, "log_evidence"):
         said["evidence"] = fit.log_evidence(X, kind="lower_bound", **where).value
     if "score_samples" in said and np.isnan(said["score_samples"]).any():
         raise ArithmeticError("scores that are no numbers")

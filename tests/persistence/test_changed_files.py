@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from persistence.fits import SETTINGS, fitted
+from persistence.fits import SETTINGS, STEPS, fitted
 from persistence.fuzz import File, hold_up
 
 from skvbem import save
@@ -41,7 +41,7 @@ def test_changed_files_are_sound_or_refused(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", [*SETTINGS, *STEPS])
 def test_twenty_thousand_changed_files_are_sound_or_refused(name, tmp_path):
     counts, wrong = hold_up(name, 1, -(-20_000 // len(SETTINGS)), tmp_path)
     assert not wrong

@@ -20,7 +20,7 @@ from skvbem.models.linear_dynamical_system.starts import LDSStarts
 from skvbem.optima.linear_dynamical_system import LDSMethod, LearnedPrecisions
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.column_groups import ColumnGroups
-from skvbem.reading.inputs import InputReading, SequencesWithInputs, read_with_inputs
+from skvbem.reading.inputs import InputReading, SequencesWithInputs, check_input_names, read_with_inputs
 from skvbem.reading.sequences import refuse_lengths_as_y
 from skvbem.reading.tables import Table
 from skvbem.vbem.fit import Fit
@@ -59,6 +59,8 @@ class LDSKind(Kind):
             return ColumnGroups.learned(table, "gaussian", owner, covariance_type="diag", **options)
 
         sequences = self.located(estimator, X, **where)
+        if columns is not None:
+            check_input_names(sequences.input_names, estimator)
         return InputReading.of(read_steps(estimator, sequences, X, sample_weight, columns, learned))
 
     def check(self, estimator, X) -> None:

@@ -452,7 +452,9 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         given = (future_inputs, "future_inputs", reading.inputs), (
             future_output_inputs, "future_output_inputs", reading.output_inputs,
         )  # fmt: skip
-        future = tuple(inputs_of_steps(values, name, (n, int(n_steps), past.shape[1])) for values, name, past in given)
+        future = tuple(
+            inputs_of_steps(values, name, (n, int(n_steps), past.shape[1]), self) for values, name, past in given
+        )
         naturals = list(fitted.draws_to_average(self.predictive, n_draws))
         return fitted.forecast(data, int(n_steps), future, float(level), naturals)
 
@@ -513,7 +515,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         self._check_memory(f"{n:.3g} steps drawn", n * (model.n_columns + model.n_states), "fewer at a time")
         rng = generator_of(self, random_state)
         given = (inputs, "inputs", model.n_inputs), (output_inputs, "output_inputs", model.n_output_inputs - 1)
-        of_steps = (inputs_of_steps(values, name, (1, n, width))[0] for values, name, width in given)
+        of_steps = (inputs_of_steps(values, name, (1, n, width), self)[0] for values, name, width in given)
         drawn, states = fitted.sample(steps.astype(np.int64), *of_steps, rng)
         X = drawn_sequences(self, list(drawn.T), steps)
         return (X[0], states) if np.ndim(lengths) == 0 else (X, np.split(states, np.cumsum(steps)[:-1]))

@@ -3,10 +3,12 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from reference import linear_dynamical_system as literal
 from reproduction.real_tables import air_quality, is_here
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from skvbem import StructureSearchCV, VBLinearDynamicalSystem
@@ -403,6 +405,54 @@ def test_gaps_in_inputs_are_refused_by_name(rng):
     fitted = VBLinearDynamicalSystem(random_state=0).fit(tables)
     with pytest.raises(ValueError, match="was fitted with 0 columns of 'inputs'"):
         fitted.transform(tables, inputs=[np.ones((9, 1))])
+
+
+@pytest.mark.parametrize("kind", ["inputs", "output_inputs"])
+def test_tables_of_inputs_are_compared_by_name(rng, kind):
+    """In another order, or of other names, they would give other numbers."""
+    u = pd.DataFrame({"price": rng.normal(size=45), "promo": 100 * rng.normal(size=45)})
+    Y = pd.DataFrame({"sales": 2 * u.price + u.promo / 200 + 0.1 * rng.normal(size=45)})
+    past, to_come, future = u[:40], u[40:], f"future_{kind}"
+    model = VBLinearDynamicalSystem(1, random_state=0).fit(Y[:40], **{kind: past})
+    right = model.forecast(Y[:40], 5, **{kind: past, future: to_come}).mean
+    plain = VBLinearDynamicalSystem(1, random_state=0).fit(Y[:40], **{kind: past.to_numpy()})
+    same = plain.forecast(Y[:40], 5, **{kind: past.to_numpy(), future: to_come.to_numpy()}).mean
+    assert np.array_equal(right, same)
+    in_lists = model.forecast(Y[:40], 5, **{kind: past, future: [to_come]}).mean
+    assert np.array_equal(in_lists, right)
+    turned = past[["promo", "price"]]
+    begun = lambda: clone(model).partial_fit(Y[:40], **{kind: past})  # noqa: E731
+    asked = {
+        "score_samples": lambda table: model.score_samples(Y[:40], **{kind: table}),
+        "transform": lambda table: model.transform(Y[:40], **{kind: table}),
+        "filter": lambda table: model.filter(Y[:40], **{kind: table}),
+        "impute": lambda table: model.impute(Y[:40], **{kind: table}),
+        "log_evidence": lambda table: model.log_evidence(Y[:40], kind="bic", **{kind: table}),
+        "sample": lambda table: model.sample([40], **{kind: table}),
+        "partial_fit": lambda table: begun().partial_fit(Y[:40], **{kind: table}),
+    }
+    for call in asked.values():
+        with pytest.raises(ValueError, match=f"names of '{kind}' should match.*\n.*must be in the same order"):
+            call(turned)
+        with pytest.raises(ValueError, match=f"names of '{kind}' should match.*\nFeature names unseen.*\n- cost"):
+            call(past.rename(columns={"promo": "cost"}))
+    with pytest.raises(ValueError, match=f"names of '{future}' should match"):
+        model.forecast(Y[:40], 5, **{kind: past, future: to_come[["promo", "price"]]})
+    with pytest.warns(UserWarning, match=f"{kind} does not have valid feature names"):
+        model.transform(Y[:40], **{kind: past.to_numpy()})
+    with pytest.warns(UserWarning, match=f"{kind} has feature names, but"):
+        plain.transform(Y[:40], **{kind: past})
+
+
+def test_tables_of_inputs_in_a_list_are_taken_by_name(rng):
+    u = pd.DataFrame({"price": rng.normal(size=40), "promo": 100 * rng.normal(size=40)})
+    Y = pd.DataFrame({"sales": 2 * u.price + u.promo / 200 + 0.1 * rng.normal(size=40)})
+    pair, one, other = [Y[:20], Y[20:]], u[:20], u[20:]
+    bound = VBLinearDynamicalSystem(1, random_state=0).fit(pair, inputs=[one, other]).lower_bound_
+    turned = [one, other[["promo", "price"]]]
+    assert VBLinearDynamicalSystem(1, random_state=0).fit(pair, inputs=turned).lower_bound_ == bound
+    with pytest.raises(ValueError, match=r"tables of .inputs. must have the same columns\. Table 0 has \[.price"):
+        VBLinearDynamicalSystem(1, random_state=0).fit(pair, inputs=[one, other.rename(columns={"promo": "cost"})])
 
 
 def test_parameters_that_make_no_sense_are_refused(nile):
