@@ -12,6 +12,8 @@ from skvbem._kernels._special import log_gamma_digamma, log_rising_factorial
 
 # The share of the largest eigenvalue of a matrix up to which another one is rounding.
 _ROUNDING = 1e-15
+#: ln(2 pi).
+LOG_2PI = np.log(2 * np.pi)
 
 
 def log_gamma(x: np.ndarray) -> np.ndarray:

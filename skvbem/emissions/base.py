@@ -52,7 +52,7 @@ from skvbem.families import Dirichlet
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.parallel_generator import ParallelGenerator
 
-# Doubles that a block should hold: so many that they stay in cache, and that threads seldom wait for the interpreter.
+# Doubles of a block, 1.5 MB: so many that they stay in cache, and that threads seldom wait for the interpreter.
 _BLOCK_DOUBLES = 3 * 2**16
 
 

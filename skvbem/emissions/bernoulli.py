@@ -11,13 +11,10 @@ import numpy as np
 from skvbem._names import shown
 from skvbem.blocks import Blocks
 from skvbem.emissions.categorical import CategoricalEmission
-from skvbem.emissions.moments import n_columns_of
+from skvbem.emissions.moments import ROWS_AT_ONCE, n_columns_of
 from skvbem.emissions.parameters import named_arrays
 from skvbem.emissions.specification import Parameters, ProbabilitySpecification, positive_of_columns
 from skvbem.families import Dirichlet
-
-# Rows converted together.
-_BLOCK = 4096
 
 
 class Bernoulli(ProbabilitySpecification):
@@ -55,8 +52,8 @@ class Bernoulli(ProbabilitySpecification):
     def stored(self, values: np.ndarray) -> np.ndarray:
         """Codes 0 and 1, -1 where missing."""
         codes = np.empty(values.shape, dtype=np.int8)
-        for at in range(0, len(values), _BLOCK):
-            codes[at : at + _BLOCK] = np.nan_to_num(values[at : at + _BLOCK], nan=-1.0)
+        for at in range(0, len(values), ROWS_AT_ONCE):
+            codes[at : at + ROWS_AT_ONCE] = np.nan_to_num(values[at : at + ROWS_AT_ONCE], nan=-1.0)
         return codes
 
     def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> BernoulliEmission:

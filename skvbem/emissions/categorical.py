@@ -19,6 +19,7 @@ from skvbem._kernels import _categorical
 from skvbem._numerics import safe_log
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row
+from skvbem.emissions.moments import ROWS_AT_ONCE
 from skvbem.emissions.parameters import distributions, named_arrays
 from skvbem.emissions.profiles import Numbers, Probabilities, of_levels
 from skvbem.emissions.specification import EmissionSpecification, Parameters, floats, positive
@@ -338,14 +339,14 @@ class Joint:
     def encode(self, codes: np.ndarray) -> np.ndarray:
         """Codes of the groups, (n_rows, n_groups)."""
         joined = np.empty((len(codes), len(self.groups)), dtype=np.int32)
-        for at in range(0, len(codes), 4096):
-            block = codes[at : at + 4096].astype(np.int64)
+        for at in range(0, len(codes), ROWS_AT_ONCE):
+            block = codes[at : at + ROWS_AT_ONCE].astype(np.int64)
             block = np.where(block < 0, np.array(self.n_categories), block)
             for k, group in enumerate(self.groups):
                 code = np.zeros(len(block), dtype=np.int64)
                 for column in group:
                     code = code * self.sizes[column] + block[:, column]
-                joined[at : at + 4096, k] = code + self.first_code[k]
+                joined[at : at + ROWS_AT_ONCE, k] = code + self.first_code[k]
         return joined
 
 

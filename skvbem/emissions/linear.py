@@ -6,6 +6,7 @@ Where no cell of a block is missing, counts are the same for all columns, and on
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -13,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row
+from skvbem.emissions.moments import ROWS_AT_ONCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,15 @@ class LinearTable:
         return values, np.subtract(1.0, missing)
 
 
+def log_base_of_counts(values: np.ndarray, log_base: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """ln f of rows of counts, nats, (n_rows,), some rows at a time with 0 in the place of missing cells."""
+    base = np.empty(len(values))
+    for at in range(0, len(values), ROWS_AT_ONCE):
+        counts = np.nan_to_num(np.asarray(values[at : at + ROWS_AT_ONCE], dtype=float), nan=0.0)
+        base[at : at + ROWS_AT_ONCE] = log_base(counts)
+    return base
+
+
 class LinearEmission(Emission):
     """Supplies features of rows, and which natural parameter multiplies which of them."""
 
@@ -97,8 +108,8 @@ class LinearEmission(Emission):
         values = np.asarray(values)
         none = LinearTable(self, values[:0], False, self.log_base(values[:0]), np.zeros(self.n_columns))
         complete, reach = True, none.reach
-        for at in range(0, len(values), 4096):
-            block = values[at : at + 4096]
+        for at in range(0, len(values), ROWS_AT_ONCE):
+            block = values[at : at + ROWS_AT_ONCE]
             measured, observed = replace(none, values=block).columns
             complete = complete and bool(observed.all())
             reach = np.maximum(reach, np.abs(measured).max(axis=1, initial=0.0))

@@ -15,8 +15,8 @@ import numpy as np
 
 from skvbem.blocks import Blocks, map_reduce
 
-# Rows at once at most, and cells, so that what is made of them stays in cache.
-_MAX_ROWS, _MAX_CELLS = 4096, 2**17
+#: Rows that are converted or summed together, and cells, so that they stay in a cache of 1 MB as doubles.
+ROWS_AT_ONCE, _CELLS_AT_ONCE = 4096, 2**17
 
 
 class Moments(NamedTuple):
@@ -203,7 +203,7 @@ def parts_of(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterable
 def blocks_of_floats(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Some rows at a time as floats, and their weights."""
     for part, w in parts_of(values, weight):
-        size = min(max(_MAX_CELLS // max(part.shape[1], 1), 64), _MAX_ROWS)
+        size = min(max(_CELLS_AT_ONCE // max(part.shape[1], 1), 64), ROWS_AT_ONCE)
         for at in range(0, len(part), size):
             cells = np.asarray(part[at : at + size], dtype=float)
             yield cells, np.ones(len(cells)) if w is None else np.asarray(w[at : at + size], dtype=float)

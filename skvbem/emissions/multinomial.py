@@ -14,7 +14,7 @@ import numpy as np
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks, map_reduce
-from skvbem.emissions.linear import LinearEmission, LinearTable
+from skvbem.emissions.linear import LinearEmission, LinearTable, log_base_of_counts
 from skvbem.emissions.moments import blocks_of_floats, n_columns_of, parts_of
 from skvbem.emissions.parameters import distributions, named_arrays
 from skvbem.emissions.specification import CountCells, Parameters, ProbabilitySpecification, positive_of_columns
@@ -180,11 +180,9 @@ class MultinomialEmission(LinearEmission):
 
     def log_base(self, values: np.ndarray) -> np.ndarray:
         """ln n! - sum of ln y!, nats."""
-        base = np.empty(len(values))
-        for at in range(0, len(values), 4096):
-            counts = np.nan_to_num(np.asarray(values[at : at + 4096], dtype=float), nan=0.0)
-            base[at : at + 4096] = log_rising(1.0, counts.sum(axis=1)) - log_rising(1.0, counts).sum(axis=1)
-        return base
+        return log_base_of_counts(
+            values, lambda counts: log_rising(1.0, counts.sum(axis=1)) - log_rising(1.0, counts).sum(axis=1)
+        )
 
     def log_predictive(self, block: LinearTable, posterior: Dirichlet) -> np.ndarray:
         """Dirichlet-multinomial log probabilities of rows, nats, (n_rows, n_components)."""

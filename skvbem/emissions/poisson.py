@@ -15,7 +15,7 @@ from scipy.special import pdtr
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.linear import LinearEmission, LinearTable
+from skvbem.emissions.linear import LinearEmission, LinearTable, log_base_of_counts
 from skvbem.emissions.moments import weighted_means
 from skvbem.emissions.rates import RatePriorEmission, RateSpecification
 from skvbem.emissions.specification import CountCells, Parameters
@@ -108,11 +108,9 @@ class PoissonEmission(RatePriorEmission, LinearEmission):
 
     def log_base(self, values: np.ndarray) -> np.ndarray:
         """Sum of y ln(unit) - ln y! over observed cells, nats."""
-        base = np.empty(len(values))
-        for at in range(0, len(values), 4096):
-            counts = np.nan_to_num(np.asarray(values[at : at + 4096], dtype=float), nan=0.0)
-            base[at : at + 4096] = counts @ np.log(self.unit) - log_rising(1.0, counts).sum(axis=1)
-        return base
+        return log_base_of_counts(
+            values, lambda counts: counts @ np.log(self.unit) - log_rising(1.0, counts).sum(axis=1)
+        )
 
     def log_predictive(self, block: LinearTable, posterior: Gamma) -> np.ndarray:
         """Negative binomial log probabilities, nats, (n_rows, n_components)."""

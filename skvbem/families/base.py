@@ -33,6 +33,8 @@ from skvbem.families.parallel_generator import ParallelGenerator
 
 #: Counts that are as good as none: a probability or a rate with fewer stands at the edge of the parameters.
 EDGE = 0.01
+#: Share of its largest value, one over the floor of variances, from which a precision counts as stopped there.
+AT_FLOOR = 0.999
 
 
 class ConjugateFamily(ABC):

@@ -25,15 +25,12 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from skvbem._numerics import digamma, log_gamma, log_rising
-from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
+from skvbem._numerics import LOG_2PI, digamma, log_gamma, log_rising
+from skvbem.families.base import AT_FLOOR, FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.parallel_generator import ParallelGenerator
 
-_LOG_2PI = np.log(2 * np.pi)
 #: Least variance of a most likely point, in the family's unit: the variance of all data, where an emission chose it.
 VARIANCE_FLOOR = 1e-6
-# The share of its inverse from which a precision counts as stopped there.
-_NEARLY = 0.999
 
 
 class NormalPoint(NamedTuple):
@@ -45,7 +42,7 @@ class NormalPoint(NamedTuple):
     def at_floor(self) -> np.ndarray:
         """Boolean array of the precisions that a floor of the variance stopped in some direction, (n_precisions,)."""
         largest = np.linalg.eigvalsh(self.precision)[:, -1] if self.precision.ndim == 3 else self.precision.max(axis=1)
-        return largest > _NEARLY / VARIANCE_FLOOR
+        return largest > AT_FLOOR / VARIANCE_FLOOR
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +141,7 @@ class NormalGamma(FlatFamily):
         """A, nats, summed over components and features."""
         (kappa, dof, _, _), scale = self._split(self.coordinates), self.scale
         precision_logs = log_gamma(dof / 2) - dof / 2 * (np.log(np.pi) + np.log(scale))
-        return precision_logs.sum(axis=(0, 1)) + 0.5 * (_LOG_2PI - np.log(kappa)).sum(axis=(0, 1))
+        return precision_logs.sum(axis=(0, 1)) + 0.5 * (LOG_2PI - np.log(kappa)).sum(axis=(0, 1))
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats."""
@@ -172,7 +169,7 @@ class NormalGamma(FlatFamily):
     def natural(self, point: NormalPoint) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
         mean, precision = point
-        log_root = 0.5 * (np.log(precision) - _LOG_2PI)
+        log_root = 0.5 * (np.log(precision) - LOG_2PI)
         return self._join(-0.5 * precision * mean**2, log_root, precision * mean, -0.5 * precision)
 
     def mode(self, basis: str = "natural") -> NormalPoint:
@@ -207,7 +204,7 @@ class NormalGamma(FlatFamily):
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray:
         """True where components have a variance at its floor, or no more rows than columns, (n_components, ...)."""
         precision = self.most_likely(statistics).precision.max(axis=1)
-        return (precision > _NEARLY / VARIANCE_FLOOR) | (self._split(statistics)[0].min(axis=1) <= self.n_features)
+        return (precision > AT_FLOOR / VARIANCE_FLOOR) | (self._split(statistics)[0].min(axis=1) <= self.n_features)
 
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> NormalPoint:
         """Means and precisions drawn."""

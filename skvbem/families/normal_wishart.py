@@ -34,6 +34,7 @@ import numpy as np
 
 from skvbem._kernels import _wishart
 from skvbem._numerics import (
+    LOG_2PI,
     digamma,
     first_axes_last,
     last_axes_first,
@@ -50,7 +51,6 @@ from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatr
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
 from skvbem.families.parallel_generator import ParallelGenerator
 
-_LOG_2PI = np.log(2 * np.pi)
 # Columns up to which calls take the time that matrices do not: batches are compiled loops. Beyond, LAPACK is sooner.
 _MAX_COLUMNS = 20
 
@@ -169,7 +169,7 @@ class NormalWishart(FlatFamily):
             return self._expected[1].copy()
         (kappa, dof, _, _), d = self._moments, self.n_features
         precision_logs = self._log_gamma(dof) - dof / 2 * (d * np.log(np.pi) + self._log_det_scale)
-        return precision_logs.sum(axis=-1) + d / 2 * (_LOG_2PI - np.log(kappa)).sum(axis=-1)
+        return precision_logs.sum(axis=-1) + d / 2 * (LOG_2PI - np.log(kappa)).sum(axis=-1)
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats; NaN where either is not the normalizer of a density."""
@@ -198,14 +198,14 @@ class NormalWishart(FlatFamily):
         precision, d = self._expected_precision, self.n_features
         weighted = (precision @ mean[..., None])[..., 0]
         norm = -0.5 * ((weighted * mean).sum(axis=-1) + d / kappa)
-        log_root = 0.5 * (self._expected_log_det - d * _LOG_2PI)
+        log_root = 0.5 * (self._expected_log_det - d * LOG_2PI)
         return _joined(self.shared, norm, log_root, weighted, -0.5 * pairings(d) * pack_symmetric(precision))
 
     def natural(self, point: NormalPoint) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
         mean, precision = _lead(point)
         weighted, d = (precision @ mean[..., None])[..., 0], self.n_features
-        log_root = np.log(np.diagonal(safe_cholesky(precision), axis1=-2, axis2=-1)).sum(axis=-1) - d / 2 * _LOG_2PI
+        log_root = np.log(np.diagonal(safe_cholesky(precision), axis1=-2, axis2=-1)).sum(axis=-1) - d / 2 * LOG_2PI
         norm = -0.5 * (weighted * mean).sum(axis=-1)
         return _joined(self.shared, norm, log_root, weighted, -0.5 * pairings(d) * pack_symmetric(precision))
 
@@ -297,7 +297,7 @@ class NormalWishart(FlatFamily):
         noise = first_axes_last(rng.standard_normal((*mean.shape[-2:], *dof.shape[:-1])), 2)
         turned = (half.swapaxes(-1, -2) @ mean[..., None])[..., 0] + noise / np.sqrt(kappa)[..., None]
         log_pivots = np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(axis=-1)
-        log_root = log_pivots - 0.5 * (self._log_det_scale + d * _LOG_2PI)
+        log_root = log_pivots - 0.5 * (self._log_det_scale + d * LOG_2PI)
         square = -0.5 * pairings(d) * pack_symmetric(half @ half.swapaxes(-1, -2))
         weighted = (half @ turned[..., None])[..., 0]
         return _joined(self.shared, -0.5 * (turned * turned).sum(axis=-1), log_root, weighted, square)

@@ -38,7 +38,7 @@ from skvbem._numerics import (
     pseudo_inverse,
     unpack_symmetric,
 )
-from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
+from skvbem.families.base import AT_FLOOR, FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.families.regression_rows import (
@@ -50,10 +50,6 @@ from skvbem.families.regression_rows import (
     natural_cells,
     summed_over,
 )
-
-_LOG_2PI = np.log(2 * np.pi)
-# The share of its inverse from which a precision counts as stopped by the floor of variances.
-_NEARLY = 0.999
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +262,7 @@ class Regression(FlatFamily):
         if self.noise_of is None:
             return None
         _, rho = batch_first(self.most_likely(statistics))
-        flat = np.asarray(rho > _NEARLY / self.floor)[..., self.noise_of]
+        flat = np.asarray(rho > AT_FLOOR / self.floor)[..., self.noise_of]
         by_component = flat.reshape(*flat.shape[:-1], self.n_components, -1)
         return np.moveaxis(np.asarray(by_component.any(axis=-1)), -1, 0)
 

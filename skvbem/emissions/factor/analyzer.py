@@ -192,8 +192,8 @@ class FactorGaussian(NormalSpecification):
         return np.asarray(parameters["covariances"])[:, list(columns)][:, :, list(columns)]
 
 
-# Draws of the parameters that a predictive density is a mean over, and their seed.
-_N_DRAWS, _SEED = 64, 0
+# Draws of the parameters that a predictive density is a mean over.
+_N_DRAWS = 64
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
 _FLOOR = 0.005
 # Columns up to which a row of a block counts as wide as it is.
@@ -432,7 +432,7 @@ class FactorAnalyzer(Emission):
         """
         if not self.n_factors:
             return self._log_predictive_without_factors(block, posterior)
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng(0)
         natural = np.stack([posterior.natural(posterior.sample(rng)) for _ in range(_N_DRAWS)], axis=1)
         logs = self.step(natural, block).log_likelihood(block)
         return np.logaddexp.reduce(logs, axis=0) - np.log(len(logs))

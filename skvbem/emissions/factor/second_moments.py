@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.linalg import ArpackError, eigsh
 
-# Fewer eigenvectors than this share of all are found by themselves, by Lanczos' method.
+# All eigenvectors for each wanted one, above which Lanczos' method finds these alone.
 _SHARE_OF_AXES = 20
-# Seed of where Lanczos' method starts.
-_SEED = 0
 
 
 def corners_of(root: np.ndarray) -> np.ndarray:
@@ -50,7 +48,7 @@ def largest_axes(matrix: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """The largest eigenvalues (n,) of a symmetric matrix, in descending order, and their eigenvectors (d, n)."""
     if n * _SHARE_OF_AXES < len(matrix):
         try:
-            start = np.random.default_rng(_SEED).standard_normal(len(matrix))
+            start = np.random.default_rng(0).standard_normal(len(matrix))
             values, axes = eigsh(matrix, n, which="LA", v0=start)
             order = np.argsort(-values)
             return values[order], axes[:, order]

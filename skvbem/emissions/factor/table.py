@@ -10,7 +10,7 @@ import numpy as np
 
 from skvbem.emissions.gaussian.dense_step import runs_of_patterns
 
-# Cells of a table whose measured values are kept from step to step.
+# Cells of a table, 16 MB as doubles, whose measured values are kept from step to step.
 _MAX_KEPT = 2**21
 
 

@@ -43,7 +43,7 @@ from skvbem.emissions.gaussian.dense_step import (
     Quadratic,
     missing_patterns,
 )
-from skvbem.emissions.moments import weighted_moments
+from skvbem.emissions.moments import ROWS_AT_ONCE, weighted_moments
 from skvbem.emissions.specification import is_hierarchical
 from skvbem.families import NormalPoint, NormalWishart
 from skvbem.families.hierarchical import HiddenMeanPrecision, HiddenScale, Hierarchical, normal_wishart_prior
@@ -253,8 +253,8 @@ class DenseGaussian(NormalPriorEmission):
         d, values = self.n_columns, np.asarray(values)
         none = DenseTable(self.origin, self.whitener, values[:0], None, np.zeros((0, d), dtype=bool), np.zeros(d))
         reach = none.reach
-        for at in range(0, len(values), 4096):
-            block = values[at : at + 4096]
+        for at in range(0, len(values), ROWS_AT_ONCE):
+            block = values[at : at + ROWS_AT_ONCE]
             pattern, patterns = missing_patterns(block)
             frame = replace(none, values=block, pattern=pattern, patterns=patterns).frame
             reach = np.maximum(reach, np.abs(frame).max(axis=1, initial=0.0))

@@ -13,8 +13,9 @@ from typing import Self
 import numpy as np
 
 from skvbem._kernels import _hidden_cells
-from skvbem._numerics import first_axes_last, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
+from skvbem._numerics import LOG_2PI, first_axes_last, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
+from skvbem.emissions.moments import ROWS_AT_ONCE
 from skvbem.families.parallel_generator import ParallelGenerator
 
 #: Largest precision times squared reach for which the square is expanded.
@@ -114,20 +115,17 @@ def missing_patterns(values: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]
     """Number of the pattern of missing cells of each row (None if no cell is missing), and the patterns."""
     n, d = values.shape
     packed = None
-    for at in range(0, n if values.dtype.kind == "f" else 0, 4096):
-        missing = np.isnan(values[at : at + 4096])
+    for at in range(0, n if values.dtype.kind == "f" else 0, ROWS_AT_ONCE):
+        missing = np.isnan(values[at : at + ROWS_AT_ONCE])
         if packed is None and missing.any():
             packed = np.zeros((n, -(-d // 8)), dtype=np.uint8)
         if packed is not None:
-            packed[at : at + 4096] = np.packbits(missing, axis=1)
+            packed[at : at + ROWS_AT_ONCE] = np.packbits(missing, axis=1)
     if packed is None:
         return None, np.zeros((0, d), dtype=bool)
     keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
     return pattern.astype(np.int32).ravel(), np.unpackbits(packed[first], axis=1, count=d).astype(bool)
-
-
-_LOG_2PI = np.log(2 * np.pi)
 
 
 class Quadratic:
@@ -205,7 +203,7 @@ class Observed:
     @property
     def peak(self) -> np.ndarray:
         """Its largest value, (..., n_components)."""
-        return self.whole.peak + (self.root.shape[-1] * _LOG_2PI - self.log_det_hidden) / 2
+        return self.whole.peak + (self.root.shape[-1] * LOG_2PI - self.log_det_hidden) / 2
 
     def squares(self, frame: np.ndarray) -> np.ndarray:
         """(z - m)^T J (z - m) of rows (d, n_rows), by their differences from the means, (..., n_components, n_rows)."""

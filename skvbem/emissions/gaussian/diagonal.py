@@ -23,14 +23,11 @@ from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Step, by_row
 from skvbem.emissions.gaussian.dense import NormalPriorEmission
+from skvbem.emissions.gaussian.dense_step import MAX_EXPANDED_SQUARE
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions.moments import weighted_moments
 from skvbem.families import NormalGamma, NormalPoint
 from skvbem.families.hierarchical import HiddenMeanPrecision, HiddenScale, Hierarchical, normal_gamma_prior
-
-_LOG_2PI = np.log(2 * np.pi)
-#: Largest precision times square, in units, for which the square is expanded.
-MAX_EXPANDED_SQUARE = 1e7
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skvbem._numerics import pack_symmetric, pairings, safe_cholesky, unpack_symmetric
+from skvbem._numerics import LOG_2PI, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
 from skvbem.families import NormalWishart
 from skvbem.families.normal_gamma import NormalPoint
-
-_LOG_2PI = np.log(2 * np.pi)
 
 
 class FirstStates(NamedTuple):
@@ -69,7 +67,7 @@ def expected(cells: np.ndarray, k: int) -> FirstStates:
     total = np.moveaxis(total, 0, -1)
     factor = safe_cholesky(precision)
     mean = np.linalg.solve(factor.swapaxes(-1, -2), np.linalg.solve(factor, total[..., None]))[..., 0]
-    constant = of_log + 0.5 * k * _LOG_2PI + of_mean + 0.5 * np.einsum("...k,...k->...", total, mean)
+    constant = of_log + 0.5 * k * LOG_2PI + of_mean + 0.5 * np.einsum("...k,...k->...", total, mean)
     return FirstStates(mean, precision, constant)
 
 

@@ -18,7 +18,7 @@ ERRORS = {
         )
     ],
     "the volume of hidden Gaussian cells is left out": [
-        ("(self.root.shape[-1] * _LOG_2PI - self.log_det_hidden) / 2", "(self.root.shape[-1] * _LOG_2PI) / 2")
+        ("(self.root.shape[-1] * LOG_2PI - self.log_det_hidden) / 2", "(self.root.shape[-1] * LOG_2PI) / 2")
     ],
     "the unit of measurements is left out of their density": [
         ("norm + log_root - np.log(self.unit)", "norm + log_root")

@@ -131,7 +131,7 @@ ERRORS = {
         ('reason = getattr(self.model, "reasons", {}).get(name)', "reason = None")
     ],
     "first states are taken at their learned mean, whatever is known of it": [
-        ("constant = of_log + 0.5 * k * _LOG_2PI + of_mean + 0.5 *", "constant = of_log + 0.5 * k * _LOG_2PI + 0.0 *")
+        ("constant = of_log + 0.5 * k * LOG_2PI + of_mean + 0.5 *", "constant = of_log + 0.5 * k * LOG_2PI + 0.0 *")
     ],
     "the mean of first states stays behind where states turn": [
         ("return np.concatenate([[0.0, 0.0], turn @ total,", "return np.concatenate([[0.0, 0.0], 0.0 * total,")
