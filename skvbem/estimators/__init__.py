@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skvbem.fitting.restarts import Restarts
     from skvbem.formats.bif import read_bif, write_bif
     from skvbem.reports.comparison import Comparison, compare
-    from skvbem.reports.fit_indices import FitIndices
+    from skvbem.reports.fit_indices import FitIndices, minka_evidence
     from skvbem.reports.goodness_of_fit import GoodnessOfFit
     from skvbem.reports.likelihood_ratio import LikelihoodRatioTest, bootstrap_lrt
     from skvbem.reports.summary import Summary
@@ -60,6 +60,7 @@ __all__ = [
     "VBNetwork",
     "bootstrap_lrt",
     "compare",
+    "minka_evidence",
     "read_bif",
     "write_bif",
 ]
@@ -69,7 +70,7 @@ __getattr__, __dir__ = names_on_demand(
     {
         "skvbem.uncertainty.bootstrap": ("BootstrapDraws",),
         "skvbem.reports.comparison": ("Comparison", "compare"),
-        "skvbem.reports.fit_indices": ("FitIndices",),
+        "skvbem.reports.fit_indices": ("FitIndices", "minka_evidence"),
         "skvbem.estimators.factor_analysis.vb_factor_analysis": ("VBFactorAnalysis",),
         "skvbem.reports.goodness_of_fit": ("GoodnessOfFit",),
         "skvbem.fitted.hmm": ("Forecast",),

@@ -7,7 +7,6 @@ better, with every constant kept. Users ask estimators (`log_evidence`), or for 
 from skvbem._lazy import names_on_demand
 from skvbem.evidence.base import Evidence, Score
 from skvbem.evidence.certify import Certificate
-from skvbem.evidence.principal_components import minka_evidence
 from skvbem.evidence.registry import DEFAULT_SCORE, SCORES, get_score, register_score, score_of
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "certify_evidence",
     "evidence_table",
     "get_score",
-    "minka_evidence",
     "register_score",
     "score_of",
     "scorer",

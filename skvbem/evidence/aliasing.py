@@ -41,7 +41,7 @@ def alias_correction(evaluation: Evaluation) -> float:
 def alias_gain(
     evaluation: Evaluation, natural: np.ndarray, statistics: np.ndarray | None = None, max_relabelings: int = 5040
 ) -> float:
-    """What a lower bound gains, and stays one, when its q is mixed over all relabelings; nats, between 0 and ln S.
+    """Gain of a lower bound, which stays one, from mixing its q over all relabelings; nats, between 0 and ln S.
 
     Parameters
     ----------
@@ -76,8 +76,10 @@ def alias_gain(
             log_overlap = log_overlap + model.prior.log_normalizer_of_hyperparameters(mixed)
             if statistics is not None:
                 # no relabeling changes the prior
-                between = (1.0 - s) * statistics[:, None] + s * statistics[batch]
-                log_overlap = log_overlap + model.prior.log_evidence(between) - model.prior.log_evidence(statistics)
+                interpolated = (1.0 - s) * statistics[:, None] + s * statistics[batch]
+                log_overlap = (
+                    log_overlap + model.prior.log_evidence(interpolated) - model.prior.log_evidence(statistics)
+                )
             log_overlaps.append(np.minimum(log_overlap, 0.0))
         total = logsumexp([0.0, *np.concatenate(log_overlaps)])
         best = max(best, float(np.log(len(relabelings)) - total / s))

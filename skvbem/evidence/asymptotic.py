@@ -17,8 +17,33 @@ import numpy as np
 
 from skvbem.evidence.aliasing import alias_correction
 from skvbem.evidence.base import Evidence
-from skvbem.evidence.dimension import dimension_of
 from skvbem.evidence.evaluation import Evaluation
+
+#: Numbers of parameters: free ones, or directions in which the model can move.
+DIMENSIONS = ("free", "identifiable")
+
+
+def dimension_of(evaluation: Evaluation, which: str) -> int:
+    """The dimension of a model.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    which : {"free", "identifiable"}
+        The count d' of free parameters, or the generic rank d of the Jacobian of the map from parameters to the
+        distribution of what is observed, in sequences as long as those of the data: d <= d', less where parameters
+        trade off [Geiger, Heckerman & Meek 1996].
+
+    Returns
+    -------
+    int
+    """
+    if which not in DIMENSIONS:
+        raise ValueError(f"A dimension must be 'free' or 'identifiable'. Got {which!r} instead.")
+    if which == "free":
+        return evaluation.model.n_free_parameters
+    identifiable = evaluation.capability("dimension", "dimension='identifiable'")
+    return identifiable(evaluation.hidden, evaluation.data)
 
 
 def bic(evaluation: Evaluation, *, form: str = "ml", dimension: str = "free", alias: bool = False) -> Evidence:
@@ -30,7 +55,7 @@ def bic(evaluation: Evaluation, *, form: str = "ml", dimension: str = "free", al
     form : {"ml", "map", "map_probability", "vb"}, default="ml"
         The point it is evaluated at.
     dimension : {"free", "identifiable"}, default="free"
-        See `skvbem.evidence.dimension.dimension_of`.
+        See `dimension_of`.
     alias : bool, default=False
         Whether ln of the number of relabelings is added, a heuristic; see `skvbem.evidence.aliasing.alias_correction`.
     """

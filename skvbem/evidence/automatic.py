@@ -213,26 +213,26 @@ class _CrossCheck:
 
     @property
     def is_usable(self) -> bool:
-        """Whether importance sampling can be the answer if others agree."""
+        """True if importance sampling can be the answer if others agree."""
         return not (self.is_heavy or _is_flagged(self.first))
 
     @property
     def has_room(self) -> bool:
-        """Whether there may be more particles than in the first run."""
+        """True if there may be more particles than in the first run."""
         return self.n_particles < self.max_particles
 
     @property
     def gave_up(self) -> bool:
-        """Whether the first particles were given up."""
+        """True if the first particles were given up."""
         return self.results.get(_PARTICLES, self.first) is None
 
     @property
     def has_had_most(self) -> bool:
-        """Whether the first particles grew to as many as are allowed, as a heavy tail asks for."""
+        """True if the first particles grew to as many as are allowed, as a heavy tail asks for."""
         return self.is_heavy and not self.gave_up
 
     def is_contradicted(self, evidence: Evidence) -> bool:
-        """Whether a result without flags lies so far above that errors do not explain it."""
+        """True if a result without flags lies so far above that errors do not explain it."""
         return any(_is_above(each, evidence) for each in self.unflagged)
 
     def reported(self, answer: _Answer) -> Evidence:
@@ -397,35 +397,35 @@ def _error(evidence: Evidence) -> float:
 
 
 def _is_flagged(evidence: Evidence) -> bool:
-    """Whether diagnostics warn of a result with reason: the tail of weights that are nearly equal is none."""
+    """True if diagnostics warn of a result with reason: the tail of weights that are nearly equal is none."""
     if not evidence.doubts or evidence.details.get("n_relabelings", 1) is None:
         return bool(evidence.doubts)
     return "pareto_k" not in evidence.details or not are_nearly_equal(evidence)
 
 
 def _is_heavy_tailed(evidence: Evidence) -> bool:
-    """Whether weights vary, and have a tail too heavy for a variance."""
+    """True if weights vary, and have a tail too heavy for a variance."""
     return evidence.details.get("pareto_k", -np.inf) > TUNING.heavy_shape and not are_nearly_equal(evidence)
 
 
 def _is_constant(evidence: Evidence) -> bool:
-    """Whether all weights are the evidence, up to rounding."""
+    """True if all weights are the evidence, up to rounding."""
     return _error(evidence) < _ROUNDING and not evidence.doubts
 
 
 def _is_above(one: Evidence, other: Evidence) -> bool:
-    """Whether one evidence is so far above another that errors do not explain it."""
+    """True if one evidence is so far above another that errors do not explain it."""
     return one.value - other.value > TUNING.far * float(np.hypot(_error(one), _error(other)))
 
 
 def _agree(one: Evidence, other: Evidence, far: float = TUNING.far) -> bool:
-    """Whether two evidences are as near as their errors allow, and these errors are small enough to mean anything."""
+    """True if two evidences are as near as their errors allow, and these errors are small enough to mean anything."""
     error = float(np.hypot(_error(one), _error(other)))
     return error < TUNING.vague and abs(one.value - other.value) <= far * error + _ROUNDING
 
 
 def _agree_unflagged(one: Evidence, other: Evidence, far: float = TUNING.far) -> bool:
-    """Whether two evidences agree, neither of them flagged."""
+    """True if two evidences agree, neither of them flagged."""
     return not _is_flagged(one) and not _is_flagged(other) and _agree(one, other, far)
 
 

@@ -1,4 +1,4 @@
-"""What a score of the evidence is, what it may ask for, and the value it returns.
+"""Scores of the evidence, the capabilities that they may ask for, and the value that they return.
 
 A score approximates ln p(data | structure), the log marginal likelihood, in total nats with every constant: values
 compare across structures, numbers of states and estimator classes, and more is better. Scores know families and the
@@ -153,11 +153,11 @@ class Score:
 
     @property
     def is_penalized_likelihood(self) -> bool:
-        """Whether it is the highest log likelihood less the same for each free parameter."""
+        """True if it is the highest log likelihood less the same for each free parameter."""
         return self.form == "ml" and self.penalty_discount is not None
 
     def needs_rows_in_memory(self, options: Mapping[str, Any]) -> bool:
-        """Whether the score looks at rows, with these options."""
+        """True if the score looks at rows, with these options."""
         return not self.sums_over_rows or bool(options.get("alias"))
 
     def __post_init__(self):

@@ -118,13 +118,13 @@ def reverse_ais(
     schedule = np.concatenate([[1.0], forward[::-1]])
     streams = evaluation.streams(n_chains, Stream.BACKWARDS)
     rngs = [evaluation.generator(Stream.LABELS, k) for k in range(n_chains)]
-    given = np.asarray(log_point, dtype=float)
+    exact_draws = np.asarray(log_point, dtype=float)
 
     def batch(lanes):
         mine = np.ascontiguousarray(streams[:, lanes])
         which = np.zeros(mine.shape[1], dtype=int)
-        log_points = given[:, lanes] if given.ndim == 2 else np.repeat(given[:, None], len(which), 1)
-        if given.ndim == 1:
+        log_points = exact_draws[:, lanes] if exact_draws.ndim == 2 else np.repeat(exact_draws[:, None], len(which), 1)
+        if exact_draws.ndim == 1:
             log_points, _ = gibbs_chains(evaluation, paths[which], np.ones(TUNING.burn_in // 2 + 1), mine, log_points)
         log_points = _relabeled(starts, starts.held_by(forward)[0], log_points, rngs[lanes])
         parts = starts.log_parts(which, log_points, forward)

@@ -1,4 +1,4 @@
-"""What all sampling scores share: work in batches under a time budget, weights pooled as weights, doubts spoken.
+"""Parts of all sampling scores: work in batches under a time budget, weights pooled as weights, diagnostics.
 
 An estimate may be a sum over *strata*: groups of chains (or draws) from different starts, each of which estimates its
 own part of the evidence without bias. With one stratum that is the plain mean of weights.
@@ -98,13 +98,13 @@ def pooled(strata: Sequence[np.ndarray], alike: np.ndarray | None = None) -> tup
     variance, n = 0.0, sum(map(len, strata))
     for weights in strata:
         ratios = np.exp(weights - value)
-        of_draws = np.mean((ratios - ratios.mean()) ** 2) if alike is None else _half_square_steps(ratios[alike])
-        variance += float(of_draws) / len(weights)
+        mean_square = np.mean((ratios - ratios.mean()) ** 2) if alike is None else _half_square_steps(ratios[alike])
+        variance += float(mean_square) / len(weights)
     error = np.sqrt(variance * n / (n - len(strata))) if min(map(len, strata)) > 1 else np.nan
     return value, float(error), float(1.0 / (variance + 1.0 / n))
 
 
-def _of_missed_parts(kind: str, value: float, error: float, strata: Sequence[Stratum]) -> list[str]:
+def _missed_parts(kind: str, value: float, error: float, strata: Sequence[Stratum]) -> list[str]:
     """A doubt where chains from one start alone find far more evidence than the parts that all starts found.
 
     A start that others leave much to, but from which all chains are lost, misses a part that its own few weights do not
@@ -114,9 +114,9 @@ def _of_missed_parts(kind: str, value: float, error: float, strata: Sequence[Str
     for stratum in strata if len(strata) > 1 else ():
         if stratum.log_wholes is None or len(stratum.log_wholes) < 2:
             continue
-        whole, of_whole, _ = pooled([stratum.log_wholes])
+        whole, whole_error, _ = pooled([stratum.log_wholes])
         excess = np.exp(whole - value) - 1.0
-        if excess > TUNING.far_above * np.hypot(np.exp(whole - value) * of_whole, error):
+        if excess > TUNING.far_above * np.hypot(np.exp(whole - value) * whole_error, error):
             start = "the prior" if stratum.fraction == 0 else "a fit"
             doubts.append(
                 f"{kind}: chains from {start} alone find {whole:.2f} nats, the parts of all add up to {value:.2f}. "
@@ -243,7 +243,7 @@ def summary(
             f"{kind}: {n} weights are worth {effective:.1f} equal ones (s.d. of ln w {np.std(everything):.2g}). The "
             f"value and its standard error are not to be trusted, it may be too low. Take {remedy}."
         )
-    doubts.extend(_of_missed_parts(kind, value, error, strata))
+    doubts.extend(_missed_parts(kind, value, error, strata))
     if n_relabelings is None:
         doubts.append(
             f"{kind}: hidden nodes have too many relabelings to correct for. The value counts those that were met, one "

@@ -21,8 +21,8 @@ import numpy as np
 
 from skvbem._numerics import times_log
 from skvbem.evidence.aliasing import alias_correction, alias_gain
+from skvbem.evidence.asymptotic import dimension_of
 from skvbem.evidence.base import Evidence, needs_exact_inference
-from skvbem.evidence.dimension import dimension_of
 from skvbem.evidence.evaluation import Evaluation
 
 

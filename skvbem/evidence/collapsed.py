@@ -77,15 +77,15 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
     prior, block = evaluation.model.prior, _count_block(evaluation)
     natural = (prior + evaluation.fit("vb").statistics).expected_natural()
     drawn = np.setdiff1d(np.arange(len(natural)), block.cells)
-    met = [_at(evaluation, natural, drawn, Stream.CHOICE, n_draws)] if n_sweeps or not len(drawn) else []
+    visited = [_at(evaluation, natural, drawn, Stream.CHOICE, n_draws)] if n_sweeps or not len(drawn) else []
     for _ in range(n_sweeps):
-        met.append(_at(evaluation, met[-1].better, drawn, Stream.CHOICE, n_draws))
-    if met:
-        natural = max(met, key=lambda at: at.value).natural
+        visited.append(_at(evaluation, visited[-1].better, drawn, Stream.CHOICE, n_draws))
+    if visited:
+        natural = max(visited, key=lambda at: at.value).natural
     if len(drawn):
         best = _at(evaluation, natural, drawn, Stream.SCORE, n_draws)
     else:
-        best = max(met, key=lambda at: at.value)
+        best = max(visited, key=lambda at: at.value)
     gain = alias_gain(evaluation, best.natural) if alias else 0.0
     entropy = evaluation.capability("entropy")(best.natural, evaluation.data)
     return Evidence(
@@ -97,7 +97,7 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
         n_free_parameters=prior.n_free_parameters,
         n_samples=evaluation.n_samples,
         details={
-            "trace": tuple(at.value for at in met or [best]),
+            "trace": tuple(at.value for at in visited or [best]),
             "entropy": entropy,
             "expected_log_bd": best.value - entropy,
             "gain": best.value - best.bound,
@@ -118,7 +118,7 @@ class _At:
         Of q(x).
     bound : float
         The plain bound at this q(x).
-    of_counts, error : float
+    count_gain, error : float
         What counts gain over it, and how far off that may be.
     gains : ndarray of shape (n_draws,)
         What other statistics do, draw by draw.
@@ -128,14 +128,14 @@ class _At:
 
     natural: np.ndarray
     bound: float
-    of_counts: float
+    count_gain: float
     error: float
     gains: np.ndarray
     better: np.ndarray
 
     @property
     def value(self) -> float:
-        return self.bound + self.of_counts + float(self.gains.mean())
+        return self.bound + self.count_gain + float(self.gains.mean())
 
 
 def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int, n_draws: int) -> _At:
@@ -143,11 +143,11 @@ def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int
     log_evidence = evaluation.capability("complete_evidence")
     statistics, log_z = evaluation.expectation(natural, "The score 'collapsed'", of_clusters=True)
     bound = float(log_z - times_log(statistics, natural).sum() + log_evidence(statistics))
-    better, gains, of_counts, error = np.empty(len(natural)), np.zeros(1), 0.0, 0.0
+    better, gains, count_gain, error = np.empty(len(natural)), np.zeros(1), 0.0, 0.0
     if len(block.cells):
         averages = _averages(block.prior, evaluation.capability("marginals").row_marginals(natural, evaluation.data))
         better[block.cells], error = averages.natural, averages.error
-        of_counts = averages.log_bd - float(block.prior.log_evidence(statistics[block.cells]))
+        count_gain = averages.log_bd - float(block.prior.log_evidence(statistics[block.cells]))
     if len(drawn):
         completed = _drawn(evaluation, natural, key, n_draws)
         # what is counted gains apart from what is drawn: they are blocks of their own
@@ -156,7 +156,7 @@ def _at(evaluation: Evaluation, natural: np.ndarray, drawn: np.ndarray, key: int
         linear = log_evidence(statistics) + slope[drawn] @ (completed - statistics[:, None])[drawn]
         gains = log_evidence(completed) - linear
         better[drawn] = (prior + completed).expected_natural().mean(axis=1)[drawn]
-    return _At(natural, bound, of_counts, error, gains, better)
+    return _At(natural, bound, count_gain, error, gains, better)
 
 
 def _count_block(evaluation: Evaluation) -> CountBlock:
@@ -213,8 +213,8 @@ def _averages(prior, marginals) -> _Averages:
     rising[order], log[:, order] = rising.copy(), log.copy()
     # E f(N without row i) = E f(N) - p_i E[f(N + 1) - f(N)] + ..., averaged with the variance each row has to give
     variance = np.bincount(target, weights=weight * p * (1.0 - p), minlength=n_targets)
-    of_rows = np.bincount(target, weights=weight * p * p * (1.0 - p), minlength=n_targets)
-    share = np.divide(of_rows, variance, out=np.ones(n_targets), where=variance > 0)
+    row_share = np.bincount(target, weights=weight * p * p * (1.0 - p), minlength=n_targets)
+    share = np.divide(row_share, variance, out=np.ones(n_targets), where=variance > 0)
     natural = log[0] - share * (log[1] - log[0])
     return _Averages(
         float(rising[:n_cells].sum() - rising[n_cells:].sum()),

@@ -44,7 +44,7 @@ class Stream(IntEnum):
 
 
 class ScoredModel(Protocol):
-    """What scores ask of every model: the prior, and the E step. Whatever else they need is a capability."""
+    """A model as every score sees it: the prior, and the E step. Whatever else they need is a capability."""
 
     prior: Any
 
@@ -115,12 +115,12 @@ class Evaluation:
 
     @property
     def rows_are_in_memory(self) -> bool:
-        """Whether scores may look at rows; of data in blocks they can only sum over them."""
+        """True if scores may look at rows; of data in blocks they can only sum over them."""
         return getattr(self.data, "rows_are_in_memory", True)
 
     @property
     def is_exact(self) -> bool:
-        """Whether q(x) keeps the joint of all that is hidden in a row, as far as the compiled data say."""
+        """True if q(x) keeps the joint of all that is hidden in a row, as far as the compiled data say."""
         return getattr(self.data, "is_exact", True)
 
     def fit(self, form: str) -> Fit:
@@ -136,7 +136,7 @@ class Evaluation:
         return self._run_optima(self.fit("vb"))
 
     def doubts_of(self, form: str | None) -> tuple[str, ...]:
-        """Why scores at a fit that was made for them should not be trusted; the fit at hand was warned of."""
+        """Warnings of a fit that was made for scores, and did not converge; the fit at hand was warned of."""
         if form == self.method or form not in self._fits or self._fits[form].converged:
             return ()
         return (f"The {form.upper()} fit of this score did not converge. Raise 'max_iter' of the estimator.",)

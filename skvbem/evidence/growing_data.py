@@ -72,12 +72,12 @@ class ParticleRun:
 
     @property
     def prior_is_far(self) -> bool:
-        """Whether particles were given up so early that no affordable number would do."""
+        """True if particles were given up so early that no affordable number would do."""
         return not self.is_complete and self.trace[-1, 0] < TUNING.units_per_resampling * self.n_resamplings
 
     @property
     def is_complete(self) -> bool:
-        """Whether it saw all of the data."""
+        """True if it saw all of the data."""
         return self.part_seen == 1.0
 
     @property
@@ -156,13 +156,13 @@ def particle_runs(
         A population that descends from fewer of its first particles is given up where it is, and is the last one.
     """
     per_particle = _per_particle(evaluation)
-    of_units = 2.0 * evaluation.n_samples  # their order
+    for_order = 2.0 * evaluation.n_samples  # of the units
     evaluation.check_memory(
         f"The score {KIND!r} with {n_particles:,} particles on data that count {evaluation.n_samples:,.0f}",
-        of_units + per_particle * n_particles,
+        for_order + per_particle * n_particles,
         "fewer 'n_particles'",
     )
-    affordable = (evaluation.max_memory / 8.0 - of_units) / per_particle
+    affordable = (evaluation.max_memory / 8.0 - for_order) / per_particle
     max_particles = int(min(max_particles, max(affordable, n_particles)))
     began, size = time.monotonic(), n_particles
     populations: list[ParticleRun] = []
@@ -282,7 +282,7 @@ def _run(evaluation: Evaluation, n_particles: int, number: int, fewest_lineages:
 
 
 def _n_first(evaluation: Evaluation, order: np.ndarray, n_particles: int, number: int) -> int:
-    """How many particles see the first unit: those of the population, or more where it leaves few of a pilot."""
+    """Number of particles that see the first unit: `n_particles`, or more where it leaves few of a pilot run."""
     if len(order) < 2:
         return n_particles
     pilot = _Particles(evaluation, evaluation.streams(n_particles, Stream.FIRST_UNIT, number))
@@ -321,7 +321,7 @@ class _Particles:
         )
 
     def next_portion(self, order, n_seen: int, n_more: int, log_weights: np.ndarray) -> tuple[int, np.ndarray]:
-        """How many units to see next, most of `n_more` that leave the population its worth; ln of the ratios."""
+        """Number of units seen next, most of `n_more` that leave particles their worth; ln of the ratios."""
         least = TUNING.worth * len(log_weights)
         while True:
             n_next = min(n_seen + n_more, len(order))

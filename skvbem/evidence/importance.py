@@ -212,5 +212,5 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
 
 
 def are_nearly_equal(evidence: Evidence) -> bool:
-    """Whether weights are worth most of their number: whatever the shape of their tail, there is little in it."""
+    """True if weights are worth most of their number: whatever the shape of their tail, there is little in it."""
     return evidence.details["effective_sample_size"] >= TUNING.effective_share * len(evidence.details["log_weights"])

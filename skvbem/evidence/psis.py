@@ -1,4 +1,4 @@
-r"""How heavy the tail of importance weights is: the shape k of a generalized Pareto distribution fitted to the largest.
+r"""Diagnostics of importance weights: the shape k of a generalized Pareto distribution fitted to the largest.
 
 Weights have 1/k moments. Above k = 1/2 their variance is infinite and standard errors lie, above 0.7 no practical
 number of draws is enough [Vehtari, Simpson, Gelman, Yao & Gabry 2024]. The fit is that of Zhang & Stephens (2009).
@@ -43,7 +43,7 @@ def pareto_smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def error_factor(shape: float, n: int) -> float:
-    """How many times larger the error of a mean of n weights is than one that takes their variance to be finite.
+    """Ratio of the error of a mean of n weights to one that takes their variance to be finite.
 
     Above a shape of 1/2 the error of a mean falls as n to the power k - 1, not as its square root: the factor is n to
     the power k - 1/2.

@@ -99,11 +99,11 @@ def smc(
     mine = np.repeat(which[:n_runs], n_particles)
     parts, log_mean_parts = starts.log_parts(mine, log_points, schedule), starts.log_mean_parts(mine, log_points)
 
-    def of_runs(log_parts):
+    def mean_of_particles(log_parts):
         return trace[-1] + log_sum_exp((log_particle_weights + log_parts).reshape(n_runs, n_particles), axis=1)
 
-    log_weights = of_runs(parts)
-    log_wholes = None if log_mean_parts is None else of_runs(parts - log_mean_parts)
+    log_weights = mean_of_particles(parts)
+    log_wholes = None if log_mean_parts is None else mean_of_particles(parts - log_mean_parts)
     return summary(
         evaluation,
         kind,

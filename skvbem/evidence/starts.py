@@ -70,7 +70,7 @@ class Starts:
 
     @property
     def n_relabelings(self) -> int | None:
-        """How many relabelings parts are right for, None where there are too many to correct for."""
+        """Number of relabelings that parts are corrected for; None where there are too many."""
         return None if self.relabelings is None else self.relabelings.n
 
     def statistics_of(self, which: np.ndarray) -> np.ndarray:
@@ -105,12 +105,12 @@ class Starts:
         if self.move_labels:
             log_fractions = np.log(np.bincount(which)[which] / len(which))
             return log_fractions + self._log_parts_of_labels(which, log_points, schedule)
-        of_start, log_densities = self._log_densities(which, log_points)
+        log_density, log_densities = self._log_densities(which, log_points)
         relabelings = self.relabelings
         correction: float | np.ndarray = 0.0
         if relabelings is not None and not np.isfinite(relabelings.cost) and self.fractions.any():
             correction = relabelings.correction(self.statistics[int(np.argmax(self.fractions))], log_points)
-        return of_start - logsumexp(log_densities, axis=0) + correction
+        return log_density - logsumexp(log_densities, axis=0) + correction
 
     def log_mean_parts(self, which: np.ndarray, log_points: np.ndarray) -> np.ndarray | None:
         """ln of the part that start `which` has of each point in the mean over its relabelings, (n_points,).
@@ -132,13 +132,13 @@ class Starts:
             log_scales = -(self.prior + self.statistics.T).log_normalizer()
         else:
             log_scales = -self.prior.log_evidence(self.statistics.T)
-        of_hyperparameters = log_hyperparameters(self.prior, self.statistics, log_points)
-        inner = self.statistics @ log_points + of_hyperparameters
-        of_start = log_scales[which] + inner[which, np.arange(len(which))]
+        log_hyper = log_hyperparameters(self.prior, self.statistics, log_points)
+        inner = self.statistics @ log_points + log_hyper
+        log_density = log_scales[which] + inner[which, np.arange(len(which))]
         relabelings = self.relabelings
         if relabelings is not None and np.isfinite(relabelings.cost) and relabelings.n > 1 and self.fractions.any():
-            inner = relabelings.log_sums(self.statistics, log_points) - np.log(relabelings.n) + of_hyperparameters
-        return of_start, log_scales[:, None] + inner
+            inner = relabelings.log_sums(self.statistics, log_points) - np.log(relabelings.n) + log_hyper
+        return log_density, log_scales[:, None] + inner
 
     def _log_parts_of_labels(
         self, which: np.ndarray, log_points: np.ndarray, schedule: np.ndarray

@@ -1,1 +1,1 @@
-"""How sure a posterior is of parameters: draws by Gibbs chains, and linear response of what VB says."""
+"""Uncertainty of parameters: draws from the posterior, linear response, intervals, standard errors, the bootstrap."""

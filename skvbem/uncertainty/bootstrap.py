@@ -17,7 +17,7 @@ from skvbem.optima.plan import FitPlan
 from skvbem.reading.base import Reading
 from skvbem.uncertainty.draws import Draws, FitAtHand, aligned
 
-#: How data may be made anew.
+#: Ways to make data anew.
 KINDS = ("nonparametric", "parametric")
 
 
@@ -54,20 +54,20 @@ class BootstrapDraws(Draws):
 
     @property
     def method(self) -> str:
-        """What intervals are from, as `summary` has it."""
+        """Source of intervals, as `summary` names it."""
         return f"{self.kind}_bootstrap"
 
     @property
     def errors(self) -> Parameters:
         """Standard errors by group and name: standard deviations of the estimates."""
         return {
-            group: {name: each.std(axis=0, ddof=1) for name, each in of_group.items()}
-            for group, of_group in self.parameters.items()
+            group: {name: each.std(axis=0, ddof=1) for name, each in by_name.items()}
+            for group, by_name in self.parameters.items()
         }
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why the draws, and intervals from them, should be read with care."""
+        """Warnings of the draws, and of intervals from them."""
         doubts, n = [], len(self)
         if (~self.converged).mean() > TUNING.failed_share:
             doubts.append(f"{(~self.converged).sum()} of {n} fits of the bootstrap did not converge: raise 'max_iter'.")
@@ -81,7 +81,7 @@ class BootstrapDraws(Draws):
 
 @dataclass(frozen=True, eq=False)
 class Replication:
-    """How data are made anew and fitted, in any process.
+    """A way to make data anew and fit them, in any process.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def bootstrap_draws(
     seeds = [(*seed, 2**35, k) for k in range(n_draws)]  # streams that nothing else has
     n_tasks = min(n_draws, TUNING.tasks * effective_n_jobs(n_jobs))
     tasks = (seeds[at::n_tasks] for at in range(n_tasks))
-    by_task = Parallel(n_jobs=n_jobs)(delayed(replication.estimates)(of_task) for of_task in tasks)
+    by_task = Parallel(n_jobs=n_jobs)(delayed(replication.estimates)(task) for task in tasks)
     estimates = [by_task[k % n_tasks][k // n_tasks] for k in range(n_draws)]
     relabelings = evaluation.capability("relabelings", "bootstrap").relabelings(evaluation.hidden, TUNING.relabelings)
     natural = aligned(relabelings, fitted.statistics, np.stack([each for each, *_ in estimates], axis=1))

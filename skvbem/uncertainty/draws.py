@@ -1,4 +1,4 @@
-"""A fit as draws and intervals are asked of it, and what draws of all parameters have in common."""
+"""A fit at hand, draws of all its parameters, and their intervals."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class ParameterIntervals(dict):
 
     def records(self) -> Iterator[tuple]:
         """Group, name, position, lower and upper end of each parameter that has an interval."""
-        for group, of_group in self.items():
-            for name, (lower, upper) in of_group.items():
+        for group, by_name in self.items():
+            for name, (lower, upper) in by_name.items():
                 for at in np.ndindex(np.shape(lower)):
                     ends = float(np.asarray(lower)[at]), float(np.asarray(upper)[at])
                     if not any(map(np.isnan, ends)):
@@ -101,7 +101,7 @@ class ParameterIntervals(dict):
 
 
 class Draws:
-    """What draws of parameters have in common, from the posterior or from a bootstrap."""
+    """Draws of all parameters, from the posterior or from a bootstrap."""
 
     #: By group and name, each draw in turn along the first axis.
     parameters: Parameters
@@ -130,8 +130,8 @@ class Draws:
         ends = 0.5 - level / 2, 0.5 + level / 2
         return ParameterIntervals(
             {
-                group: {name: tuple(np.quantile(each, ends, axis=0)) for name, each in of_group.items()}
-                for group, of_group in self.parameters.items()
+                group: {name: tuple(np.quantile(each, ends, axis=0)) for name, each in by_name.items()}
+                for group, by_name in self.parameters.items()
             }
         )
 
@@ -167,7 +167,7 @@ class Draws:
         )
 
     def ask(self, function: Callable[[Any], Any]) -> np.ndarray:
-        """What estimators with the parameters of each draw answer, (n_draws, ...).
+        """Answers of estimators that have the parameters of each draw, (n_draws, ...).
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class Draws:
         """
         if self.at is None:
             raise TypeError("These draws know no estimator. Take those that sample_posterior or bootstrap returns.")
-        return np.array([function(self.at(of_draw)) for of_draw in self.natural.T])
+        return np.array([function(self.at(natural)) for natural in self.natural.T])
 
 
 def aligned(relabelings: Relabelings | None, anchor: np.ndarray, points: np.ndarray) -> np.ndarray:

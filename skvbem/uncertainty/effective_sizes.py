@@ -1,4 +1,4 @@
-r"""How many independent draws those of several chains are worth, and whether the chains agree [VGSCB21].
+r"""Effective numbers of draws of several chains, and R-hat, which is 1 where the chains agree [VGSCB21].
 
 Every chain is cut in two, so that a chain that still drifts disagrees with itself. Draws are replaced by the normal
 quantiles of their ranks: what is said then holds for heavy tails too, and is the same for any increasing function of a
@@ -46,7 +46,7 @@ def effective_sizes(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     sizes, r_hat = np.empty(n), np.empty(n)
     step = max(2**20 // (n_chains * length), 1)  # transforms of some parameters take 8 megabytes at once
     for at in range(0, n, step):
-        sizes[at : at + step], r_hat[at : at + step] = _of_halves(_halves(draws[at : at + step]))
+        sizes[at : at + step], r_hat[at : at + step] = _size_and_r_hat(_halves(draws[at : at + step]))
     return np.minimum(sizes, n_chains * length), r_hat
 
 
@@ -58,7 +58,7 @@ def _halves(draws: np.ndarray) -> np.ndarray:
     return ndtri((ranks - 0.375) / (cut[0].size + 0.25))
 
 
-def _of_halves(chains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _size_and_r_hat(chains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Effective numbers and R of chains (n, n_chains, n_draws) as they are."""
     _, n_chains, length = chains.shape
     covariance = _autocovariances(chains).mean(axis=1)

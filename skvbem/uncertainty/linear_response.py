@@ -51,7 +51,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import softmax
 
 from skvbem.evidence.tuning import TUNING
-from skvbem.uncertainty.optima import split_by_weight
+from skvbem.vbem.posteriors import VB
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +197,26 @@ class LinearResponses:
         number = np.bincount(split_by_weight(self.weights, n_draws), minlength=len(self.responses))
         drawn = [each.draws(n, rng) for each, n in zip(self.responses, number) if n]
         return rng.permutation(np.concatenate(drawn, axis=1), axis=1)
+
+
+def bounds_of(model: Any, data: Any, optima: np.ndarray) -> np.ndarray:
+    """The lower bound at each optimum, (n_optima,), nats.
+
+    Parameters
+    ----------
+    model : LatentModel
+    data : object
+    optima : ndarray of shape (n_cells, n_optima)
+        Expected statistics of fits by VB.
+    """
+    natural, penalty = VB.of(model.prior, optima)
+    bounds = model.expect(natural, data).log_normalizer + penalty
+    return bounds + model.prior.log_normalizer_of_hyperparameters(natural)
+
+
+def split_by_weight(weights: np.ndarray, n: int) -> np.ndarray:
+    """The optimum that each of n chains, or draws, belongs to, (n,): as many as its share, rounded."""
+    return np.searchsorted(np.cumsum(weights), (np.arange(n) + 0.5) / n * weights.sum(), side="right")
 
 
 def _orthonormal(root: np.ndarray, directions: np.ndarray) -> np.ndarray:

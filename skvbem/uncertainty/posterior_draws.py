@@ -19,10 +19,9 @@ from skvbem.fitted.base import Fitted, Parameters
 from skvbem.uncertainty.draws import Draws, FitAtHand, aligned
 from skvbem.uncertainty.effective_sizes import effective_sizes
 from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws
-from skvbem.uncertainty.linear_response import LinearResponses
-from skvbem.uncertainty.optima import bounds_of, split_by_weight
+from skvbem.uncertainty.linear_response import LinearResponses, bounds_of, split_by_weight
 
-#: How draws may be made, and intervals with them, the exact ones first.
+#: Ways to make draws, and intervals with them, the exact ones first.
 METHODS = ("draws", "linear_response", "vb")
 
 
@@ -63,18 +62,18 @@ class PosteriorDraws(Draws):
     at: Callable[[np.ndarray], Any] | None = None
 
     def __repr__(self):
-        made = f"Gibbs chains of {self.n_sweeps} sweeps" if self.n_sweeps else self.method
+        way = f"Gibbs chains of {self.n_sweeps} sweeps" if self.n_sweeps else self.method
         least, worst = (
             of([np.nan, *(f(each) for group in by_name.values() for each in group.values() if np.isfinite(each).any())])
             for of, f, by_name in ((np.nanmin, np.nanmin, self.ess), (np.nanmax, np.nanmax, self.r_hat))
         )
         return (
-            f"PosteriorDraws({len(self)} draws by {made}; effective size {least:.0f} or more, R-hat up to {worst:.3f})"
+            f"PosteriorDraws({len(self)} draws by {way}; effective size {least:.0f} or more, R-hat up to {worst:.3f})"
         )
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why draws, and intervals from them, should be read with care."""
+        """Warnings of the draws, and of intervals from them."""
         if self.converged:
             return ()
         return ("The Gibbs chains did not agree, or move slowly: intervals are rough. Raise 'max_sweeps'.",)
@@ -206,10 +205,10 @@ def _diagnosed(drawn: GibbsDraws, values: np.ndarray, n_draws: int) -> np.ndarra
     """Effective sizes of chosen draws, and R-hat, (2, ...) of one draw's shape; NaN where there is no parameter."""
     chains = drawn.by_chain(values)
     there = np.isfinite(chains).all(axis=(1, 2))
-    of_all = np.full((2, len(chains)), np.nan)
-    of_all[:, there] = effective_sizes(chains[there])
-    of_all[0] = np.minimum(of_all[0], n_draws)
-    return of_all.reshape(2, *values.shape[1:])
+    diagnostics = np.full((2, len(chains)), np.nan)
+    diagnostics[:, there] = effective_sizes(chains[there])
+    diagnostics[0] = np.minimum(diagnostics[0], n_draws)
+    return diagnostics.reshape(2, *values.shape[1:])
 
 
 def _each(parameters: Parameters, function: Callable[[np.ndarray], np.ndarray]) -> Parameters:

@@ -63,7 +63,7 @@ class StandardErrors:
     covariance_with_parameters: np.ndarray
     at: Callable[[np.ndarray], np.ndarray]
 
-    #: What intervals are from, as `summary` has it.
+    #: Source of intervals, as `summary` names it.
     method = "observed_information"
 
     def __repr__(self):
@@ -224,7 +224,7 @@ def _at_edge(
     along: np.ndarray,
     edge: np.ndarray,
 ) -> np.ndarray:
-    """Which parameters stand at an edge: that change with what is next to zero as it does, or with nothing else."""
+    """True of parameters at an edge: that change with what is next to zero as it does, or with nothing else."""
     if not edge.shape[1]:
         return np.zeros(len(along), dtype=bool)
     here = at(free[:, None])
@@ -251,7 +251,7 @@ def _doubts(n_at_edge: int, n_unknown: int, n_silent: int) -> tuple[str, ...]:
 
 
 def _arrays(parameters: Parameters) -> Iterator[np.ndarray]:
-    return (each for of_group in parameters.values() for each in of_group.values())
+    return (each for by_name in parameters.values() for each in by_name.values())
 
 
 def _flat(parameters: Parameters) -> np.ndarray:

@@ -14,7 +14,7 @@ from reference.random_networks import random_network
 from skvbem._kernels import _modular
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
-from skvbem.evidence.dimension import dimension_of
+from skvbem.evidence.asymptotic import dimension_of
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.dimension import identifiable_dimension
 from skvbem.models import capabilities_of

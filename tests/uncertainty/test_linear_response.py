@@ -19,10 +19,10 @@ from skvbem.fitting.evaluation import evaluation_of
 from skvbem.uncertainty.linear_response import (
     LinearResponse,
     LinearResponses,
+    bounds_of,
     covariance_of_hidden,
     covariance_of_natural,
 )
-from skvbem.uncertainty.optima import bounds_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 

@@ -28,8 +28,8 @@ ERRORS = {
     ],
     "the standard error is that of one weight": [
         (
-            "variance += float(of_draws) / len(weights)",
-            "variance += float(of_draws)",
+            "variance += float(mean_square) / len(weights)",
+            "variance += float(mean_square)",
         )
     ],
     "how components of a proposal differ is part of the error": [
@@ -88,7 +88,7 @@ ERRORS = {
         ("return log_densities[which, np.arange(len(which))] - ", "return self._log_densities(which, log_points)[0] - ")
     ],
     "particles alone find their part of the evidence": [
-        ("else of_runs(parts - log_mean_parts)", "else of_runs(parts)")
+        ("else mean_of_particles(parts - log_mean_parts)", "else mean_of_particles(parts)")
     ],
     "an error forgets how far witnesses are": [("max(_error(evidence) ** 2, *least, 0.0)", "_error(evidence) ** 2")],
     "the densities that draws come from weigh more than one": [

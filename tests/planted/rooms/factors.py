@@ -2,7 +2,7 @@
 
 TESTS = (
     "families/**/test_regression.py",
-    "evidence/**/test_principal_components.py",
+    "reports/**/test_principal_components.py",
     "emissions/**/test_factor.py",
     "emissions/**/test_factor_expansion.py",
     "emissions/**/test_factor_groups.py",

@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.decomposition._pca import _assess_dimension
 
-from skvbem.evidence import minka_evidence
+from skvbem.estimators import minka_evidence
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine])
