@@ -10,7 +10,7 @@ import pickle
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import cache, partial, wraps
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options
+from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, validate_parameter_constraints
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions as _StrOptions
 from sklearn.utils._set_output import _get_output_config
@@ -157,9 +157,13 @@ class SuggestingMixin:
             raise ValueError(self._told_of_unknown(unknown[0]))
         return super().set_params(**params)
 
-    def _validate_params(self):
+    def _validate_params(self, names=None):
         try:
-            super()._validate_params()
+            if names is None:
+                super()._validate_params()
+            else:
+                params = {name: getattr(self, name) for name in names if hasattr(self, name)}
+                validate_parameter_constraints(self._parameter_constraints, params, type(self).__name__)
         except InvalidParameterError as error:
             told = re.search(r"among \{(.*?)\}.* Got '(.*)' instead\.$", str(error))
             hint = did_you_mean(told[2], re.findall(r"'([^']*)'", told[1])) if told else ""
@@ -173,9 +177,9 @@ def keep_parameters(estimator, arguments: dict[str, Any]) -> None:
     vars(estimator).update({name: value for name, value in arguments.items() if name not in ("self", "__class__")})
 
 
-def check_parameters(estimator) -> None:
-    """Refuse parameters of an estimator that break its constraints."""
-    estimator._validate_params()
+def check_parameters(estimator, names: Iterable[str] | None = None) -> None:
+    """Refuse parameters of an estimator that break its constraints: those of these names, or all."""
+    estimator._validate_params(names)
 
 
 #: The constraint on `n_jobs`: workers, or counted from all of them backwards.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -23,9 +23,17 @@ from skvbem.uncertainty.draws import FitAtHand
 from skvbem.vbem import posteriors
 
 
-def evaluate(estimator, reading: Reading) -> Evaluation:
-    """The fit of an estimator to a reading, as scores take it; it is not published, and nothing is warned of."""
-    check_parameters(estimator)
+def evaluate(estimator, reading: Reading, to_check: Iterable[str] | None = None) -> Evaluation:
+    """The fit of an estimator to a reading, as scores take it; it is not published, and nothing is warned of.
+
+    Parameters
+    ----------
+    estimator : estimator
+    reading : Reading
+    to_check : iterable of str, optional
+        Names of parameters that may break constraints; by default all.
+    """
+    check_parameters(estimator, to_check)
     kind_of(estimator).check(estimator, reading)
     solved = solve(estimator, read(estimator, reading), IterationReport(None, None))
     return _assembled(estimator, solved.fitted, solved.run, solved.data, None)

@@ -62,9 +62,10 @@ class Checkpoint:
         self.known: dict[str, Record] = {}
         self._numbers: dict[Hashable, int] = {}
 
-    def name(self, setting: Mapping) -> str:
-        """The name of a candidate among the records, whatever its latents are called."""
-        return str(self._numbers.setdefault(canonical(setting), len(self._numbers)))
+    def name(self, setting: Mapping, is_new: bool = False) -> str:
+        """The name of a candidate among the records, whatever its latents are called; new ones are as they come."""
+        key = len(self._numbers) if is_new else canonical(setting)
+        return str(self._numbers.setdefault(key, len(self._numbers)))
 
     def note(self, name: str, record: Record, is_kept: bool) -> None:
         """Take notice, in the process of the search, of a record and of whether it was written where it was made."""
@@ -120,7 +121,7 @@ class FileCheckpoint(Checkpoint):
         self._journal = Journal.made_at(f"{path}.journal")
         self.keep = JournalWriter(self._journal, self._tag)
 
-    def name(self, setting: Mapping) -> str:
+    def name(self, setting: Mapping, is_new: bool = False) -> str:
         """The name of a candidate, the same in every process."""
         return digest(setting)
 

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import cross_validate
 
+from skvbem._compat import check_parameters
 from skvbem.evidence import DEFAULT_SCORE, SCORES, Evidence, EvidenceScorer, score_of, scorer
 from skvbem.fitting.evaluation import evaluate, evaluation_of
 from skvbem.fitting.kind import find_kind, kind_of
@@ -209,7 +210,7 @@ class EvidenceJob(Job):
         """The record of one candidate by scores of the evidence."""
         began = time.perf_counter()
         estimator = shallow_candidate(self.estimator, setting)
-        evaluation = evaluate(estimator, self.readings.of(estimator))
+        evaluation = evaluate(estimator, self.readings.of(estimator), setting if self._is_valid else None)
         fitted = time.perf_counter()
         scores = {name: score_of(evaluation, each.kind, each.options) for name, each in self.scorers.items()}
         return Record.of(
@@ -219,6 +220,15 @@ class EvidenceJob(Job):
             score_seconds=(time.perf_counter() - fitted,),
             inference="exact" if evaluation.is_exact else "clusters",
         )
+
+    @cached_property
+    def _is_valid(self) -> bool:
+        """True if the parameters of candidates that no setting gives obey their constraints."""
+        try:
+            check_parameters(self.estimator)
+        except ValueError:
+            return False
+        return True
 
     @cached_property
     def _sums(self) -> DecomposableScores:

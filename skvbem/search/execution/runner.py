@@ -71,7 +71,9 @@ class Runner:
     def __exit__(self, *error) -> None:
         self._workers.close()
 
-    def __call__(self, settings: Sequence[Mapping], *, at_any_time: bool = False) -> list[Record | None]:
+    def __call__(
+        self, settings: Sequence[Mapping], *, at_any_time: bool = False, are_new: bool = False
+    ) -> list[Record | None]:
         """The record of each candidate; None for those not tried since the search is over.
 
         Parameters
@@ -79,10 +81,12 @@ class Runner:
         settings : sequence of mapping
         at_any_time : bool, default=False
             Whether they are tried though it is late, and here: what is known of them already is only to be written.
+        are_new : bool, default=False
+            Whether no two of them, and of all that were and will be asked for, are one model.
         """
         # to name thousands of large graphs takes seconds
         on_time = takewhile(lambda _: at_any_time or not self.is_late(), settings)
-        names = [self._stage + self._checkpoint.name(setting) for setting in on_time]
+        names = [self._stage + self._checkpoint.name(setting, are_new) for setting in on_time]
         new: deque[tuple[str, Mapping]] = deque()
         for name, setting in zip(names, settings):
             if name in self._asked:

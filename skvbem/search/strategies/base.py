@@ -43,9 +43,12 @@ class Problem:
     job: Job
     rng: np.random.Generator
 
-    def scores(self, settings: Sequence[Mapping]) -> np.ndarray:
-        """The score that ranks of each setting, tried together; NaN for one that failed or was not tried any more."""
-        records = self.runner(settings)
+    def scores(self, settings: Sequence[Mapping], *, are_new: bool = False) -> np.ndarray:
+        """The score that ranks of each setting, tried together; NaN for one that failed or was not tried any more.
+
+        `are_new` says that all of a search are different models, which need not be compared then.
+        """
+        records = self.runner(settings, are_new=are_new)
         return np.array([np.nan if record is None else record.values[self.ranking] for record in records])
 
     def list_known(self, settings: Sequence[Mapping]) -> None:

@@ -72,7 +72,7 @@ class Exhaustive(Strategy):
             return
         at_once = TUNING.n_first_batch
         while batch := list(islice(settings, at_once)):
-            problem.scores(batch)
+            problem.scores(batch, are_new=True)
             at_once = TUNING.n_batch
 
     def n_candidates(self, space: Space) -> int | None:
@@ -90,7 +90,7 @@ class Exhaustive(Strategy):
         while not problem.is_over and (batch := list(islice(settings, at_once))):
             kept = [setting for setting in batch if ceiling(setting) >= best]
             if kept:
-                best = float(np.nanmax([best, *problem.scores(kept)]))
+                best = float(np.nanmax([best, *problem.scores(kept, are_new=True)]))
             at_once = min(2 * at_once, TUNING.n_first_batch)
 
 
