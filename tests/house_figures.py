@@ -1,15 +1,21 @@
-"""What the house costs: files on the way to the first E step, reads of X, circles, private accesses, lengths, times.
+"""What the house costs: counts by room, walks to the first E step, reads of X, circles, private accesses, times.
 
-Static figures are of the source in a folder, the others of the skvbem that is installed for this Python::
+It reports, and pins nothing. Static figures are of the source in a folder, walks and times of a Python's skvbem::
 
     python -P tests/house_figures.py --source .
+    python -P tests/house_figures.py --source . --before ../older --before-python ../older/.venv/bin/python
 
-Definitions, so that figures of two versions compare:
+The second prints two columns, of an older checkout and of this one, by this script: both are counted alike.
 
-files to the first E step
-    Distinct source files of skvbem in which a Python function is entered from the call of `fit` on, before a function
-    named `advance` or `expect` is. Tables are small: numbers without missing cells, one sequence of them, categories
-    with a latent class. Of scikit-learn's BayesianGaussianMixture: its files, before `_e_step`.
+Definitions:
+
+walk
+    Python functions of skvbem, lambdas among them and comprehensions not, that are entered from a public call on,
+    before a function named `advance`, `expect` or `anneal` is, or until it returns. Tables are small, a fit before
+    leaves caches warm. A function *passes on* if it is a lambda, or has nothing but one call below its docstring.
+    *Depth* is that of the first step.
+own classes
+    Classes of skvbem among those that an estimator derives from, itself included.
 reads of X
     Calls of the functions that read tables and sequences, `READERS` wherever they are defined, in a `StructureSearchCV`
     over four settings with its default scoring and without workers. What a reader hands to another is one reading, and
@@ -21,8 +27,12 @@ private accesses across rooms
     ``x._name``, where x is not self, cls or super(), for a name that another room of skvbem defines and this one does
     not; and ``from skvbem.room import _name`` of a name that is no module. The compiled room is shared. Names that
     stand as strings in `hasattr` and `getattr`, and modules that are private to another room, are counted apart.
+constants
+    Numbers, and tuples of them, that modules name in capitals.
 lines of code
     Lines that hold a token other than a comment or a docstring.
+equal runs
+    Pairs of places, in different files or far apart in one, that share six lines of code or more to the letter.
 """
 
 from __future__ import annotations
@@ -32,6 +42,9 @@ import ast
 import importlib.util
 import inspect
 import io
+import itertools
+import json
+import math
 import re
 import statistics
 import subprocess
@@ -39,17 +52,21 @@ import sys
 import time
 import tokenize
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 MAX_FILE, MAX_FUNCTION = 300, 60
+#: Not even with a reason.
+HARD_MAX_FILE = 500
+#: Lines of a file that only one other file of its folder imports, below which it asks for a reason to be.
+LEAST_FILE = 80
 MAX_KERNEL_FILE, MAX_KERNEL_FUNCTION = 400, 100
 #: Rooms whose names all rooms may use.
 SHARED_ROOMS = {"_kernels"}
-E_STEPS = {"advance", "expect"}
+E_STEPS = {"advance", "expect", "anneal"}
 READERS = {"read_table", "read_sequences"}
 
 
@@ -265,33 +282,167 @@ def lengths(root: Path) -> tuple[dict[str, int], list[Length], list[Length]]:
     return by_file, long_files, long_functions
 
 
+WORDS = ("isinstance", "hasattr", "getattr", "cast")
+
+
+def counts_by_room(root: Path) -> dict[str, Counter]:
+    """Room -> files, lines, lines of code and of docstrings, functions, and words that ask what a value is."""
+    rooms: dict[str, Counter] = defaultdict(Counter)
+    for path in sources(root, ".py", ".pyx", ".pxd", ".h", ".pyi"):
+        text, count = path.read_text(), rooms[room_of(path, root) or "__init__"]
+        count.update(files=1, lines=text.count("\n"))
+        if path.suffix != ".py":
+            count["code"] += len(kernel_code_lines(text))
+            continue
+        code = code_lines(text)
+        count["code"] += len(code)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+                first = node.body[0] if node.body else None
+                if ast.get_docstring(node, clean=False) is not None:
+                    count["docstrings"] += first.end_lineno - first.lineno + 1
+                count["functions"] += isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in WORDS:
+                count[node.func.id] += 1
+    return rooms
+
+
+def constants(root: Path) -> Counter:
+    """File -> numbers that it names in capitals."""
+    found: Counter = Counter()
+    for path in sources(root):
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [
+                each for target in targets for each in (target.elts if isinstance(target, ast.Tuple) else [target])
+            ]
+            values = node.value.elts if isinstance(node.value, ast.Tuple) and len(names) > 1 else [node.value]
+            for name, value in zip(names, values):
+                is_name = isinstance(name, ast.Name) and re.fullmatch(r"_?[A-Z][A-Z0-9_]+", name.id)
+                found[path.relative_to(root).as_posix()] += bool(is_name) and _is_number(value)
+    return +found
+
+
+def _is_number(value: ast.expr) -> bool:
+    try:
+        known = {"np": math, "math": math, "__builtins__": {"float": float, "int": int}}
+        number = eval(compile(ast.Expression(value), "", "eval"), known)
+    except Exception:  # of other names
+        return False
+    return isinstance(number, int | float) and not isinstance(number, bool)
+
+
+def equal_runs(root: Path, n: int = 6) -> int:
+    """How many pairs of places share so many lines of code or more to the letter."""
+    places: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
+    for k, path in enumerate(sources(root, ".py", ".pyx")):
+        text = path.read_text()
+        code = sorted((kernel_code_lines if path.suffix == ".pyx" else code_lines)(text))
+        lines = [line.strip() for line in (text.splitlines()[i - 1] for i in code)]
+        lines = [line for line in lines if len(line) > 2 and not line.startswith(("import ", "from "))]
+        for at in range(len(lines) - n + 1):
+            places[tuple(lines[at : at + n])].append((k, at))
+    pairs = {
+        (one[0], one[1] - other[1], other[0]): None
+        for found in places.values()
+        if 1 < len(found) <= 8
+        for one, other in itertools.combinations(found, 2)
+        if one[0] != other[0] or abs(one[1] - other[1]) >= n
+    }
+    return len(pairs)
+
+
+def small_files(root: Path) -> dict[str, int]:
+    """Files of few lines that one other file alone imports, which stands in the same folder, and their lines."""
+    graph, found = import_graph(root), {}
+    for path in sources(root):
+        name, n_lines = module_of(path, root), path.read_text().count("\n")
+        importers = [other for other, imported in graph.items() if name in imported]
+        if path.stem == "__init__" or n_lines >= LEAST_FILE or len(importers) != 1:
+            continue
+        if importers[0].rpartition(".")[0] == name.rpartition(".")[0]:
+            found[path.relative_to(root).as_posix()] = n_lines
+    return found
+
+
 # Of what is installed ------------------------------------------------------------------------------------------------
 
 
-class _Reached(BaseException):
-    """The first E step has begun."""
+@dataclass(frozen=True)
+class Walk:
+    """A public call: the functions that it enters, in order, and how deep the first of `steps` is (None if none is)."""
+
+    calls: int
+    functions: dict[tuple[str, str], str]  # file and name -> "passes on", "one line" or "works"
+    depth: int | None
+
+    @property
+    def files(self) -> list[str]:
+        """Files entered, in order."""
+        return list(dict.fromkeys(file for file, _ in self.functions))
+
+    def figures(self) -> dict[str, int | None]:
+        """Numbers to compare."""
+        passing = sum(kind == "passes on" for kind in self.functions.values())
+        counts = {"functions": len(self.functions), "passing on": passing, "files": len(self.files)}
+        return {**counts, "depth": self.depth}
 
 
-def files_to_first_step(fit: Callable[[], object], package: str, steps: set[str]) -> list[str]:
-    """Files of a package in which a function is entered before one of `steps` is, in this order."""
+def walk_of(call: Callable[[], object], package: str, steps: set[str]) -> Walk:
+    """The walk of a call through a package."""
     root = str(Path(importlib.util.find_spec(package).origin).parent)
-    files: dict[str, None] = {}
+    functions: dict[tuple[str, str], str] = {}
+    calls = now = 0
+    depth: int | None = None
 
     def entered(frame, event, _):
+        nonlocal calls, now, depth
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(root):
+        if depth is not None or not code.co_filename.startswith(root):
+            return
+        if code.co_name.startswith("<") and code.co_name != "<lambda>":
+            return
+        if event == "call":
+            now += 1
             if code.co_name in steps:
-                raise _Reached
-            files.setdefault(code.co_filename[len(root) + 1 :])
+                depth = now
+                return
+            calls += 1
+            name = (code.co_filename[len(root) + 1 :], f"{code.co_qualname}:{code.co_firstlineno}")
+            functions.setdefault(name, _kind_of(code.co_filename, code.co_firstlineno, code.co_name))
+        elif event == "return":
+            now -= 1
 
     sys.setprofile(entered)
     try:
-        fit()
-    except _Reached:
-        return list(files)
+        call()
     finally:
         sys.setprofile(None)
-    raise RuntimeError(f"No function named {' or '.join(sorted(steps))} was entered: say which the E step is.")
+    return Walk(calls, functions, depth)
+
+
+@cache
+def _functions_of(path: str) -> dict[int, ast.FunctionDef]:
+    functions = (node for node in ast.walk(ast.parse(Path(path).read_text())) if isinstance(node, ast.FunctionDef))
+    return {node.decorator_list[0].lineno if node.decorator_list else node.lineno: node for node in functions}
+
+
+def _kind_of(path: str, line: int, name: str) -> str:
+    """Whether a function passes on, has one line, or works."""
+    if name == "<lambda>":
+        return "passes on"
+    node = _functions_of(path).get(line)
+    body = [each for each in node.body if ast.get_docstring(node) is None or each is not node.body[0]] if node else []
+    if len(body) == 1 and isinstance(body[0], ast.Return | ast.Expr):
+        return "passes on" if isinstance(body[0].value, ast.Call) else "one line"
+    return "works"
+
+
+def own_classes(estimator: object) -> int:
+    """How many classes of skvbem an estimator derives from, itself included."""
+    return sum(kind.__module__.startswith("skvbem.") for kind in type(estimator).__mro__)
 
 
 def readings(readers: set[str], work: Callable[[], object]) -> int:
@@ -320,59 +471,86 @@ def readings(readers: set[str], work: Callable[[], object]) -> int:
 
 
 def small_tables():
-    """Numbers and categories without missing cells."""
+    """Numbers and categories without missing cells, and columns of both kinds."""
     import numpy as np
+    import pandas as pd
 
     rng = np.random.default_rng(0)
     numbers = np.concatenate([rng.normal(size=(20, 2)), rng.normal(size=(20, 2)) + 4])
-    return numbers, rng.integers(0, 2, size=(40, 3))
+    categories = pd.DataFrame({name: rng.choice(["a", "b"], 40) for name in "wxyz"})
+    return numbers, categories, categories.assign(v=numbers[:, 0])
 
 
-def dynamic_figures() -> Iterator[str]:
-    """Lines on what is installed."""
-    from sklearn.mixture import BayesianGaussianMixture
-
+def public_calls() -> dict[str, tuple[object, Callable[[], object]]]:
+    """Title -> estimator and public call: fits of every estimator and a search, and what a fitted one answers."""
     import skvbem
+
+    numbers, categories, mixed = small_tables()
+    sequences, some = [numbers[:20], numbers[20:]], {"n_init": 2, "max_iter": 4, "random_state": 0}
+    fitted = {
+        "VBMixture": (skvbem.VBMixture(2, **some), numbers),
+        "VBHMM": (skvbem.VBHMM(2, **some), sequences),
+        "VBDiscreteDAG": (skvbem.VBDiscreteDAG(latents=2, **some), categories),
+        "VBLinearDynamicalSystem": (skvbem.VBLinearDynamicalSystem(1, **some), sequences),
+        "VBFactorAnalysis": (skvbem.VBFactorAnalysis(1, **some), numbers),
+        "VBNetwork": (skvbem.VBNetwork(latents=2, **some), mixed),
+    }
+    search = skvbem.StructureSearchCV(
+        skvbem.VBDiscreteDAG(n_init=2, max_iter=4), {"latents": [2, 3, 4]}, random_state=0
+    )
+    fitted["StructureSearchCV"] = (search, categories)
+    calls: dict[str, tuple[object, Callable[[], object]]] = {
+        f"{name}.fit": (estimator, lambda estimator=estimator, X=X: estimator.fit(X))
+        for name, (estimator, X) in fitted.items()
+    }
+    mixture = fitted["VBMixture"][0]
+    calls["VBMixture.log_evidence, auto"] = (mixture, lambda: mixture.log_evidence(numbers, kind="auto"))
+    for name in ("VBMixture", "VBHMM", "VBDiscreteDAG"):
+        estimator, X = fitted[name]
+        calls[f"{name}.predict_proba"] = (estimator, lambda estimator=estimator, X=X: estimator.predict_proba(X))
+    return calls
+
+
+def walks(show: bool = False) -> dict[str, int | None]:
+    """Figures of every walk, named by its call; the functions themselves are printed if asked for."""
+    figures: dict[str, int | None] = {}
+    for title, (estimator, call) in public_calls().items():
+        call()
+        walk = walk_of(call, "skvbem", E_STEPS)
+        figures |= {f"{title}: {name}": number for name, number in walk.figures().items() if number is not None}
+        if title.endswith(".fit"):
+            figures[f"{title}: own classes"] = own_classes(estimator)
+        for (file, name), kind in walk.functions.items() if show else ():
+            print(f"  {kind:<10} {file}:{name}")
+    return figures
+
+
+def dynamic_figures(show: bool = False) -> dict[str, float | None]:
+    """Figures of what is installed."""
     from skvbem import VBHMM, StructureSearchCV, VBDiscreteDAG, VBMixture
 
-    numbers, categories = small_tables()
-    cases = {
-        "VBMixture": (VBMixture(2, random_state=0), numbers),
-        "VBHMM": (VBHMM(2, random_state=0), numbers),
-        "VBDiscreteDAG": (VBDiscreteDAG(random_state=0), categories),
-    }
-    yield f"installed: skvbem {skvbem.__version__}"
-    yield ""
-    yield "files to the first E step"
-    for name, (estimator, X) in cases.items():
-        files = files_to_first_step(lambda e=estimator, X=X: e.fit(X), "skvbem", E_STEPS)
-        yield f"  {name:<26}{len(files):>4}  {' '.join(files)}"
-    peer = BayesianGaussianMixture(n_components=2, random_state=0)
-    files = files_to_first_step(lambda: peer.fit(numbers), "sklearn", {"_e_step"})
-    own = sum(file.startswith("mixture") for file in files)
-    yield f"  {'BayesianGaussianMixture':<26}{len(files):>4}  of which {own} of its own room"
-    yield ""
-    yield "reads of X in a search over four settings"
-    networks = [[], [("x0", "x1")], [("x1", "x2")], [("x0", "x1"), ("x1", "x2")]]
-    spaces = {
-        "VBMixture": {"n_components": [1, 2, 3, 4]},
-        "VBHMM": {"n_components": [1, 2, 3, 4]},
-        "VBDiscreteDAG": networks,
-    }
-    for name, (estimator, X) in cases.items():
-        search = StructureSearchCV(estimator, spaces[name], random_state=0)
-        yield f"  {name:<26}{readings(READERS, lambda s=search, X=X: s.fit(X)):>4}"
-    yield ""
-    yield "parameters of constructors"
+    figures: dict[str, float | None] = dict(walks(show))
+    numbers, categories, _ = small_tables()
+    names = ["w", "x", "y", "z"]
+    networks = [[], [names[:2]], [names[1:3]], [names[:2], names[1:3]]]
+    spaces = {"n_components": [1, 2, 3, 4]}
+    cases = (
+        (VBMixture(2, random_state=0), numbers, spaces),
+        (VBHMM(2, random_state=0), numbers, spaces),
+        (VBDiscreteDAG(random_state=0), categories, [[tuple(edge) for edge in edges] for edges in networks]),
+    )
+    for estimator, X, space in cases:
+        search = StructureSearchCV(estimator, space, random_state=0)
+        figures[f"reads of X: {type(estimator).__name__}"] = readings(READERS, lambda s=search, X=X: s.fit(X))
     for kind in (VBMixture, VBHMM, VBDiscreteDAG, StructureSearchCV):
-        yield f"  {kind.__name__:<26}{len(inspect.signature(kind).parameters):>4}"
-    yield ""
-    yield "seconds, median"
-    yield f"  {'import skvbem':<26}{median_import('import skvbem'):>8.3f}  of 5 processes"
-    alone = median_import("import sklearn.utils, sklearn.base, scipy.special, joblib")
-    yield f"  {'what it imports, alone':<26}{alone:>8.3f}"
-    for name, (estimator, X) in cases.items():
-        yield f"  {'fit of one row, ' + name:<32}{median_fit(estimator, X[:1]):>9.5f}  of 25 fits"
+        figures[f"parameters: {kind.__name__}"] = len(inspect.signature(kind).parameters)
+    figures["seconds: import skvbem"] = median_import("import skvbem")
+    figures["seconds: what it imports, alone"] = median_import(
+        "import sklearn.utils, sklearn.base, scipy.special, joblib"
+    )
+    for estimator, X, _ in cases:
+        figures[f"seconds: fit of one row, {type(estimator).__name__}"] = median_fit(estimator, X[:1])
+    return figures
 
 
 def median_import(statement: str, n: int = 5) -> float:
@@ -392,51 +570,77 @@ def median_fit(estimator, X, n: int = 25) -> float:
     return statistics.median(seconds)
 
 
-def static_figures(root: Path) -> Iterator[str]:
-    """Lines on the source in a folder."""
-    found = circles(import_graph(root))
-    yield f"circles of imports: {len(found)}"
-    yield from (f"  {len(circle):>3}  {' '.join(circle)}" for circle in found)
-    yield ""
-    uses = private_accesses(root)
-    direct = [use for use in uses if use.kind in ("attribute", "name")]
-    yield f"private accesses across rooms: {len(direct)}"
-    yield from (f"  {use}" for use in direct)
-    for kind, title in (("string", "by hasattr and getattr"), ("module", "imports of private modules of other rooms")):
-        some = [use for use in uses if use.kind == kind]
-        yield f"and {title}: {len(some)}"
-        yield from (f"  {use}" for use in some)
-    yield ""
-    by_file, long_files, long_functions = lengths(root)
-    by_room: dict[str, list[int]] = defaultdict(list)
-    for file, n_lines in by_file.items():
-        by_room[room_of(root / file, root)].append(n_lines)
-    yield f"lines of code: {sum(by_file.values())} in {len(by_file)} files"
-    for room, counts in sorted(by_room.items(), key=lambda item: -sum(item[1])):
-        yield f"  {room or '__init__':<16}{sum(counts):>7} in {len(counts):>3} files"
-    yield ""
-    for title, found in (
-        (f"files over {MAX_FILE} lines of code (kernels {MAX_KERNEL_FILE})", long_files),
-        (f"functions over {MAX_FUNCTION} lines of code (kernels {MAX_KERNEL_FUNCTION})", long_functions),
-    ):
-        yield f"{title}: {len(found)}"
-        yield from (f"  {length.lines:>4}  {length.what}" for length in sorted(found, key=lambda one: -one.lines))
-        yield ""
+def static_figures(root: Path) -> dict[str, int]:
+    """Figures of the source in a folder."""
+    rooms, by_file, long_files, long_functions = counts_by_room(root), *lengths(root)
+    every = sum(rooms.values(), Counter())
+    figures = {f"all: {name}": every[name] for name in ("files", "lines", "code", "docstrings", "functions", *WORDS)}
+    alone = [room for room, count in rooms.items() if count["files"] == 1]
+    rooms["modules beside rooms"] = sum((rooms.pop(room) for room in alone), Counter())
+    for room, count in sorted(rooms.items(), key=lambda item: -item[1]["lines"]):
+        figures |= {f"{room}: {name}": count[name] for name in ("files", "lines", "code", "isinstance")}
+    named = constants(root)
+    figures |= {"constants": named.total(), "files with constants": len(named)}
+    kinds = Counter(use.kind for use in private_accesses(root))
+    return figures | {
+        "circles of imports": len(circles(import_graph(root))),
+        "private accesses across rooms": kinds["attribute"] + kinds["name"],
+        "private accesses by strings": kinds["string"],
+        "private modules of other rooms": kinds["module"],
+        f"files over {MAX_FILE} lines of code": len(long_files),
+        f"functions over {MAX_FUNCTION} lines of code": len(long_functions),
+        f"files below {LEAST_FILE} lines with one importer": len(small_files(root)),
+        "longest file": max(by_file.values(), default=0),
+        "equal runs of six lines": equal_runs(root),
+    }
+
+
+def details(root: Path) -> Iterator[str]:
+    """Lines that name what breaks a rule, and the files with most constants."""
+    yield from (f"circle: {' '.join(circle)}" for circle in circles(import_graph(root)))
+    yield from (f"private: {use}" for use in private_accesses(root))
+    _, long_files, long_functions = lengths(root)
+    yield from (f"long: {length.lines:>4} {length.what}" for length in (*long_files, *long_functions))
+    yield from (f"small: {n:>4} {file}" for file, n in small_files(root).items())
+    yield from (f"constants: {n:>3} {file}" for file, n in constants(root).most_common(12))
+
+
+def figures_of(source: Path, python: str | None, static: bool) -> dict[str, float | None]:
+    """All figures: of the source in a folder, and of the skvbem of a Python, which runs this script."""
+    figures: dict[str, float | None] = dict(static_figures(package_in(source)))
+    if not static:
+        command = [python or sys.executable, "-P", __file__, "--dynamic"]
+        figures |= json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return figures
 
 
 def main():
-    """Print all figures."""
+    """Print all figures, of two versions side by side if another is named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--source", help="checkout or package folder for static figures (what is installed)")
+    here = Path(importlib.util.find_spec("skvbem").origin).parent
+    parser.add_argument("--source", default=here, help="checkout or package folder for static figures")
     parser.add_argument("--static", action="store_true", help="no figures of what is installed")
+    parser.add_argument("--before", metavar="FOLDER", help="an older checkout, shown beside")
+    parser.add_argument("--before-python", metavar="PYTHON", help="the Python that has the older version")
+    parser.add_argument("--details", action="store_true", help="name functions of walks, and what breaks a rule")
+    parser.add_argument("--dynamic", action="store_true", help="figures of what is installed alone, as JSON")
     options = parser.parse_args()
-    source = options.source or Path(importlib.util.find_spec("skvbem").origin).parent
-    for line in static_figures(package_in(source)):
-        print(line)
-    if not options.static:
-        warnings.simplefilter("ignore")
-        for line in dynamic_figures():
-            print(line, flush=True)
+    warnings.simplefilter("ignore")
+    if options.dynamic:
+        print(json.dumps(dynamic_figures()))
+        return
+    after = figures_of(options.source, None, options.static)
+    static = options.static or options.before_python is None
+    before = figures_of(options.before, options.before_python, static) if options.before else {}
+    for name in dict.fromkeys([*before, *after]):
+        shown = (
+            f"{each[name]:>12.6g}" if each.get(name) is not None else f"{'':>12}" for each in (before, after) if each
+        )
+        print(f"{name:<52}{''.join(shown)}")
+    if options.details:
+        print(*details(package_in(options.source)), sep="\n")
+        if not options.static:
+            walks(show=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Docstrings: their examples run, and numpydoc finds in them what it looks for."""
 
+import ast
 import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 
 import pytest
 
@@ -100,3 +102,30 @@ def test_numpydoc_is_content(name):
     # Found by name, it would be looked for as a module first, which an editable installation is slow to deny.
     found = validate.validate(validate.get_doc_object(THINGS[name]))["errors"]
     assert [(code, text) for code, text in found if code not in ignored] == []
+
+
+def defaults_said(docstring):
+    """Parameter -> its default as the docstring's section of parameters says it, a value if Python can read it."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", docstring, re.MULTILINE | re.DOTALL)
+    for names, said in re.findall(r"^(\w[\w, ]*) : .*?\bdefault=(.+)$", section[1] if section else "", re.MULTILINE):
+        try:
+            default = ast.literal_eval(said)
+        except (SyntaxError, ValueError):
+            continue  # a value with a name
+        yield from ((name, default) for name in names.split(", "))
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_defaults_are_those_of_the_signature(name):
+    try:
+        parameters = inspect.signature(THINGS[name]).parameters
+    except (TypeError, ValueError):
+        return  # a property
+    said = dict(defaults_said(inspect.getdoc(THINGS[name]) or ""))
+    there = {key: parameters[key].default for key in said if key in parameters}
+    assert {key: default for key, default in there.items() if default != said[key]} == {}
+
+
+def test_a_wrong_default_is_seen():
+    text = "A.\n\nParameters\n----------\ntol : float, default=1e-3\n    x.\na, b : int, default=None\n\nA\n-\n"
+    assert dict(defaults_said(text)) == {"tol": 1e-3, "a": None, "b": None}
