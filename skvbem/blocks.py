@@ -173,7 +173,7 @@ def blocks_of(X) -> Blocks:
 
 
 def is_dask(X) -> bool:
-    """Whether X is a collection of dask; dask itself is not imported."""
+    """True for a collection of dask; dask itself is not imported."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "npartitions")
 
 

@@ -28,7 +28,7 @@ class Batched(Protocol):
     """Draws and chains that are made side by side."""
 
     def lanes_at_once(self, data: Any) -> int:
-        """How many lanes are best run together, 1 or more."""
+        """Number of lanes that are best run together, 1 or more."""
         ...
 
 
@@ -94,7 +94,7 @@ class Path:
 
 
 class AnnealingPlan(NamedTuple):
-    """How chains of a model are best run, where nobody says otherwise.
+    """The default plan of annealed chains of a model.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Annealing(Batched, Protocol):
 
     @property
     def plan(self) -> AnnealingPlan:
-        """How these chains are best run."""
+        """The default plan of these chains."""
         ...
 
     def paths(self, data: Any, statistics: np.ndarray) -> Path:
@@ -201,24 +201,24 @@ class ClusterAnnealing(Batched, Protocol):
         ...
 
 
-class Portions(Protocol):
+class Batches(Protocol):
     """Data that grow: units (rows, or time steps of sequences) that a sampler adds one after another.
 
     A unit that counts w times is w units. Given parameters, what is added depends on what was there before at most.
 
-    Law: the portion of all units has the log likelihoods of the data, and that of none what `known` statistics give.
+    Law: the batch of all units has the log likelihoods of the data, and that of none what `known` statistics give.
     """
 
     def order(self, data: Any, rng: np.random.Generator) -> np.ndarray:
         """All units in an order drawn at random, (n_units,)."""
         ...
 
-    def portion(self, data: Any, order: np.ndarray, n_units: int) -> Any:
+    def batch(self, data: Any, order: np.ndarray, n_units: int) -> Any:
         """The first of so many units in an order, compiled as the data are."""
         ...
 
     def known(self, data: Any) -> np.ndarray:
-        """Statistics of complete data that belong to no unit, (n_cells,): every portion has them."""
+        """Statistics of complete data that belong to no unit, (n_cells,): every batch has them."""
         ...
 
 
@@ -409,7 +409,7 @@ class Marginals(Protocol):
         ...
 
     def row_marginals(self, natural: np.ndarray, data: Any) -> RowMarginals:
-        """Where each distinct row falls in it, under q(x) at natural parameters (n_cells,)."""
+        """Probabilities of its cells for each distinct row, under q(x) at natural parameters (n_cells,)."""
         ...
 
 
@@ -516,7 +516,7 @@ OF_KNOWN_HYPERPARAMETERS = ("marginals", "complete_evidence", "enumeration")
 
 @dataclass(frozen=True, eq=False)
 class Capabilities:
-    """What one model can do for scores, beyond its prior and its E step; None where it cannot.
+    """The abilities of one model beyond its prior and its E step, for scores; None for those that it lacks.
 
     Parameters
     ----------
@@ -526,7 +526,7 @@ class Capabilities:
         Gibbs chains, and draws of hidden variables.
     cluster_annealing : ClusterAnnealing or None
         Gibbs chains where q(x) is a product over clusters of hidden variables.
-    portions : Portions or None
+    batches : Batches or None
         Data that grow unit by unit.
     metropolis : Metropolis or None
         Metropolis chains.
@@ -549,7 +549,7 @@ class Capabilities:
     points: Points | None = None
     annealing: Annealing | None = None
     cluster_annealing: ClusterAnnealing | None = None
-    portions: Portions | None = None
+    batches: Batches | None = None
     metropolis: Metropolis | None = None
     relabelings: Relabelable | None = None
     marginals: Marginals | None = None
@@ -560,5 +560,5 @@ class Capabilities:
     dimension: Identifiability | None = None
 
     def with_hidden_hyperparameters(self) -> Capabilities:
-        """What is left where hyperparameters are hidden: complete rows then have no evidence in closed form."""
+        """The capabilities left where hyperparameters are hidden: complete rows have no closed-form evidence then."""
         return replace(self, **dict.fromkeys(OF_KNOWN_HYPERPARAMETERS))

@@ -50,7 +50,7 @@ class Rows:
 
     @property
     def has_whole_weights(self) -> bool:
-        """Whether every row counts a whole number of times."""
+        """True if every row counts a whole number of times."""
         return _are_whole(self.weight)
 
     def release(self) -> None:

@@ -246,7 +246,7 @@ def _run_without_hidden_variables(evaluation: Evaluation, n_particles: int) -> P
 def _run(evaluation: Evaluation, n_particles: int, number: int, fewest_lineages: int) -> ParticleRun:
     """One population, from the prior through all of the data, or until it has too few lines."""
     rng = evaluation.generator(Stream.ORDER, number)
-    order = evaluation.capability("portions").order(evaluation.data, rng)
+    order = evaluation.capability("batches").order(evaluation.data, rng)
     n_first = _n_first(evaluation, order, n_particles, number)
     particles = _Particles(evaluation, evaluation.streams(n_first, Stream.PARTICLES, number))
     log_weights, log_evidence = np.full(n_first, -np.log(n_first)), particles.log_evidence_of_known
@@ -254,7 +254,7 @@ def _run(evaluation: Evaluation, n_particles: int, number: int, fewest_lineages:
     n_seen, n_more, trace = 0, 1, [(0, log_evidence)]
     n_lineages = n_first
     while n_seen < len(order) and n_lineages >= fewest_lineages:
-        n_next, log_ratios = particles.next_portion(order, n_seen, n_more, log_weights)
+        n_next, log_ratios = particles.next_batch(order, n_seen, n_more, log_weights)
         log_weights = log_weights + log_ratios
         log_mean_ratio = float(log_sum_exp(log_weights))
         log_weights -= log_mean_ratio
@@ -286,7 +286,7 @@ def _n_first(evaluation: Evaluation, order: np.ndarray, n_particles: int, number
     if len(order) < 2:
         return n_particles
     pilot = _Particles(evaluation, evaluation.streams(n_particles, Stream.FIRST_UNIT, number))
-    _, log_ratios = pilot.next_portion(order, 0, 1, np.zeros(n_particles))
+    _, log_ratios = pilot.next_batch(order, 0, 1, np.zeros(n_particles))
     share = _worth(log_ratios - log_sum_exp(log_ratios)) / n_particles
     if share >= TUNING.low_share:
         return n_particles
@@ -310,8 +310,8 @@ class _Particles:
     def __init__(self, evaluation: Evaluation, streams: np.ndarray):
         self.evaluation, self.data = evaluation, evaluation.data
         self.points, self.annealing = evaluation.capability("points"), evaluation.capability("annealing")
-        self.portions = evaluation.capability("portions")
-        known = self.portions.known(self.data)
+        self.batches = evaluation.capability("batches")
+        known = self.batches.known(self.data)
         self.streams = streams
         statistics = np.repeat(known[:, None], streams.shape[1], axis=1)
         self.log_points = np.ascontiguousarray(self.points.draw_points(statistics, self.streams))
@@ -320,7 +320,7 @@ class _Particles:
             float(evaluation.model.prior.log_evidence(known[:, None])[0]) if known.any() else 0.0
         )
 
-    def next_portion(self, order, n_seen: int, n_more: int, log_weights: np.ndarray) -> tuple[int, np.ndarray]:
+    def next_batch(self, order, n_seen: int, n_more: int, log_weights: np.ndarray) -> tuple[int, np.ndarray]:
         """Number of units seen next, most of `n_more` that leave particles their worth; ln of the ratios."""
         least = TUNING.worth * len(log_weights)
         while True:
@@ -335,9 +335,9 @@ class _Particles:
 
     def _seen(self, order: np.ndarray, n_units: int) -> np.ndarray:
         """Log likelihoods of the first units of an order, nats, (n_particles,)."""
-        portion = self.portions.portion(self.data, order, n_units)
+        batch = self.batches.batch(self.data, order, n_units)
         return np.concatenate(
-            self._by_batches(portion, lambda lanes: self.points.log_likelihoods(portion, self.log_points[:, lanes]))
+            self._by_batches(batch, lambda lanes: self.points.log_likelihoods(batch, self.log_points[:, lanes]))
         )
 
     def resample(self, chosen: np.ndarray) -> None:
@@ -348,21 +348,21 @@ class _Particles:
 
     def sweep(self, order: np.ndarray, n_units: int) -> None:
         """Move all particles by Gibbs sweeps on the first units of an order."""
-        portion = self.portions.portion(self.data, order, n_units)
+        batch = self.batches.batch(self.data, order, n_units)
 
         def swept(lanes: slice) -> tuple[np.ndarray, np.ndarray]:
             points, streams = (np.ascontiguousarray(x[:, lanes]) for x in (self.log_points, self.streams))
             nothing, n = np.zeros(points.shape), points.shape[1]
             path = Path(nothing, nothing, np.zeros(n))
-            workspace = self.annealing.workspace(portion, n)
+            workspace = self.annealing.workspace(batch, n)
             self.annealing.anneal(workspace, path, np.ones(TUNING.sweeps + 1), streams, points)
             return points, streams
 
-        moved = self._by_batches(portion, swept)
+        moved = self._by_batches(batch, swept)
         self.log_points, self.streams = (np.concatenate(each, axis=1) for each in zip(*moved))
         self.log_likelihoods = self._seen(order, n_units)
 
-    def _by_batches(self, portion, work: Callable) -> list:
+    def _by_batches(self, batch, work: Callable) -> list:
         n_threads = self.evaluation.n_jobs
-        lanes = batches(self.log_points.shape[1], self.annealing.lanes_at_once(portion))
+        lanes = batches(self.log_points.shape[1], self.annealing.lanes_at_once(batch))
         return run_tasks(work, lanes, n_threads=n_threads, required=len(lanes))

@@ -37,7 +37,7 @@ _COLLAPSED: dict[str, Any] = {"closes_gap_of_clusters": True, **_EXACT, **_ANY_Q
 _DRAWN: dict[str, Any] = {"random": True, **_EXACT}
 
 _SCORES = (
-    Score("auto", auto, (*_CHAINS, "portions"), **_DRAWN),
+    Score("auto", auto, (*_CHAINS, "batches"), **_DRAWN),
     Score("lower_bound", lower_bound, form="vb", **_SUMS, **_EXACT, **_ANY_Q),
     Score("collapsed", collapsed, _AVERAGED, form="vb", **_COLLAPSED),
     Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _AVERAGED, form="vb", **_COLLAPSED),
@@ -61,7 +61,7 @@ _SCORES = (
     Score("importance", importance, _DRAWS, form="vb", **_DRAWN, **_SUMS),
     Score("importance_gibbs", importance_gibbs, _CHAINS, form="vb", **_DRAWN),
     Score("smc", smc, _CHAINS, form="vb", **_DRAWN),
-    Score("smc_data", growing_smc, ("points", "annealing", "portions"), **_DRAWN),
+    Score("smc_data", growing_smc, ("points", "annealing", "batches"), **_DRAWN),
 )
 
 #: The score of a search that names none, unless its estimator has another.

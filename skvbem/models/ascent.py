@@ -92,7 +92,7 @@ class ModelAscent(Ascent, Generic[_Model]):
         return self._expected(natural)[0]
 
     def rounding(self, statistics: np.ndarray) -> np.ndarray:
-        """How far rounding may move the objective at statistics (n_cells, n_lanes), nats, (n_lanes,)."""
+        """Largest change of the objective by rounding at statistics (n_cells, n_lanes), nats, (n_lanes,)."""
         return self.model.rounding(self.form, statistics)
 
     def failure(self) -> Exception:

@@ -1,4 +1,4 @@
-r"""What a model owes: a prior, and an E step that is exact given expected natural parameters.
+r"""The obligations of a model: a prior, and an E step that is exact given expected natural parameters.
 
 A latent variable model here is conjugate exponential, :math:`\ln p(x, y \mid \theta) = \phi(\theta) \cdot u(x, y) +
 \ln f(x, y)`, with a prior :math:`p(\theta)` conjugate to it. Then q(theta) is the prior after expected statistics, and
@@ -131,7 +131,7 @@ class Expansion(Protocol):
     """
 
     gain: np.ndarray
-    """What the map adds to the entropy of hidden variables and to their expected log density, nats, (n_lanes,)."""
+    """Gain of the entropy of hidden variables and of their expected log density by the map, nats, (n_lanes,)."""
 
     def statistics(self, cells: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, n_lanes) of an emission, after the map."""
@@ -201,7 +201,7 @@ class LatentModel(ABC):
         """Size of the terms whose sum is the log normalizer, nats: the scale of its rounding."""
 
     def rounding(self, form: Any, statistics: np.ndarray) -> np.ndarray:
-        """How far rounding may move the objective of a form of q(theta) at statistics (n_cells, n_lanes), nats.
+        """Largest change of the objective of a form of q(theta) by rounding at statistics (n_cells, n_lanes), nats.
 
         Statistics times natural parameters are what cancels in it. These products are far larger than the sum where a
         component is narrow beside its distance from the origin and counts much: squares about the origin then hold few
@@ -217,14 +217,14 @@ class LatentModel(ABC):
             return statistics
         return statistics + self.prior.hyperprior.prior_statistics.reshape(-1, *(1 for _ in statistics.shape[1:]))
 
-    def turns(self, natural: np.ndarray) -> np.ndarray:
-        """Directions in which turns of continuous hidden variables move natural parameters (n_cells,); none here.
+    def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
+        """Tangents of rotations of continuous hidden variables, in natural parameters (n_cells,); none here.
 
         The likelihood stays as it is along each of them, so that priors alone say where on them parameters are.
 
         Returns
         -------
-        ndarray of shape (n_cells, n_turns)
+        ndarray of shape (n_cells, n_rotations)
         """
         return np.zeros((len(natural), 0))
 

@@ -175,17 +175,17 @@ class HMMData:
 
     @cached_property
     def weighted_rows(self) -> np.ndarray:
-        """Which rows have a state that observations depend on, (n_rows,)."""
+        """True for rows with a state that observations depend on, (n_rows,)."""
         return np.arange(len(self)) < np.repeat(self.ends, self.lengths)
 
     @cached_property
     def row_weight(self) -> np.ndarray:
-        """How often each row counts, (n_rows,); 0 where no observation depends on its state."""
+        """Weight of each row, (n_rows,); 0 where no observation depends on its state."""
         return np.repeat(self.weight, self.lengths) * self.weighted_rows
 
     @cached_property
     def pair_weight(self) -> np.ndarray:
-        """How often the transition from the row before counts, (n_rows,); 0 in the first row of a sequence."""
+        """Weight of the transition from the row before, (n_rows,); 0 in the first row of a sequence."""
         weight = self.row_weight.copy()
         weight[self.starts[:-1][self.lengths > 0]] = 0.0
         return weight

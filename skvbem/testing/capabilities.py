@@ -169,22 +169,22 @@ def weights_are_repeats_for_chains(case: ModelCase, rng: np.random.Generator) ->
     refuses(ValueError, words, "A weight of 0.5", lambda: get_score("ais")(evaluation))
 
 
-@needs("points", "portions")
-def portions_grow_to_the_data(case: ModelCase, rng: np.random.Generator) -> None:
+@needs("points", "batches")
+def batches_grow_to_the_data(case: ModelCase, rng: np.random.Generator) -> None:
     """No unit: what is known alone. All units: the log likelihoods of the data. An order changes nothing of that."""
     for k in range(case.n_ordered):
         instance = case.tiny(rng, k)
-        data, points, portions = instance.compile(), instance.capabilities.points, instance.capabilities.portions
-        order, known = portions.order(data, rng), portions.known(data)
+        data, points, batches = instance.compile(), instance.capabilities.points, instance.capabilities.batches
+        order, known = batches.order(data, rng), batches.known(data)
         streams = rng.integers(0, 2**64, size=(4, 3), dtype=np.uint64)
         log_points = points.draw_points(np.repeat(known[:, None], 3, axis=1), streams)
         log_likelihoods = [
-            points.log_likelihoods(portions.portion(data, order, n), log_points) for n in range(1, len(order) + 1)
+            points.log_likelihoods(batches.batch(data, order, n), log_points) for n in range(1, len(order) + 1)
         ]
         wanted = points.log_likelihoods(data, log_points)
         agree(f"Instance {k}: of all units", log_likelihoods[-1] if len(order) else wanted, wanted, rel=1e-9, abs=1e-9)
         if len(order):
-            first = portions.portion(data, order, 1).total_weight
+            first = batches.batch(data, order, 1).total_weight
             require(first == 1.0, f"Instance {k}: one unit counts {first:g} times.")
         require(known.shape == (len(log_points),), f"What is known has the shape {known.shape}.")
 
@@ -260,7 +260,7 @@ CAPABILITY_LAWS = {
         entropy_is_the_log_normalizer_less_expected_terms,
         chains_do_not_depend_on_others,
         weights_are_repeats_for_chains,
-        portions_grow_to_the_data,
+        batches_grow_to_the_data,
         enumeration_is_the_definition,
         relabelings_leave_likelihood_and_prior,
         every_score_knows_the_model,

@@ -21,8 +21,8 @@ draws made: those from q(theta), in coordinates without constraints, are widened
 
 **Turns.** Where rows hide numbers, such as factors, these may be turned, and no likelihood tells. Along a turn the
 bound hardly falls, and a line is no circle: draws as wide as :math:`\Sigma` says would leave it, with loadings far too
-large. So directions of turns (`LatentModel.turns`) stay as wide as under q(theta). What no turn changes has the
-covariance of linear response all the same.
+large. So directions of turns (`LatentModel.rotation_tangents`) stay as wide as under q(theta). What no turn changes has
+the covariance of linear response all the same.
 
 **Several optima.** The other optima that the fit has met are other parts of the posterior, such as one in which all
 components have rows, beside the best, in which one is empty. Each has a linear response of its own. How much each
@@ -101,7 +101,7 @@ class LinearResponse:
             root[moves] = scale[:, None] * axes[:, kept] * np.sqrt(values[kept])
         natural = posterior.expected_natural()
         hidden = covariance_of_hidden(model, data, natural, spread)
-        turns = _orthonormal(root, model.turns(natural))
+        turns = _orthonormal(root, model.rotation_tangents(natural))
         rest = np.eye(root.shape[1]) - turns @ turns.T
         left = rest - rest @ (root.T @ hidden @ root) @ rest + turns @ turns.T
         try:

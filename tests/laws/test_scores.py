@@ -37,8 +37,8 @@ def test_weights_are_repeats_for_chains(any_model, rng):
     hold("weights_are_repeats_for_chains", any_model, rng)
 
 
-def test_portions_grow_to_the_data(any_model, rng):
-    hold("portions_grow_to_the_data", any_model, rng)
+def test_batches_grow_to_the_data(any_model, rng):
+    hold("batches_grow_to_the_data", any_model, rng)
 
 
 def test_enumeration_is_the_definition(any_model, rng):

@@ -31,7 +31,7 @@ PROTOCOLS = {
     "points": page.Points,
     "annealing": page.Annealing,
     "cluster_annealing": page.ClusterAnnealing,
-    "portions": page.Portions,
+    "batches": page.Batches,
     "metropolis": page.Metropolis,
     "relabelings": page.Relabelable,
     "marginals": page.Marginals,

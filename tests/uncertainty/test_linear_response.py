@@ -105,7 +105,7 @@ def test_no_likelihood_tells_turns(kind, rng):
         warnings.simplefilter("ignore", ConvergenceWarning)
         evaluation = evaluation_of(model.fit(X), X)
     model, natural = evaluation.model, (evaluation.model.prior + evaluation.fit("vb").statistics).expected_natural()
-    turns = model.turns(natural)
+    turns = model.rotation_tangents(natural)
     assert turns.shape[1] == 2 * (3 + 1)
     assert np.linalg.matrix_rank(turns) == 8
     along, across = [], []

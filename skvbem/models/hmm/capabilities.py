@@ -10,7 +10,7 @@ from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
 from skvbem.models.hmm.information import score_covariance
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.sampling import completed, latent_entropy, log_z, relabelings
-from skvbem.models.labels.gibbs import GibbsSampler, StepPortions
+from skvbem.models.labels.gibbs import GibbsSampler, StepBatches
 from skvbem.models.labels.relabelings import LabelRelabelings
 
 
@@ -20,7 +20,7 @@ def capabilities_of(model: HMM) -> Capabilities:
     of_rows = Capabilities(
         points=gibbs,
         annealing=gibbs,
-        portions=StepPortions(model),
+        batches=StepBatches(model),
         metropolis=gibbs,
         relabelings=LabelRelabelings(model, relabelings),
         complete_evidence=model.prior.log_evidence,

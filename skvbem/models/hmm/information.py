@@ -1,4 +1,4 @@
-r"""What hidden paths take from the information of complete data [Louis 1982], by one pass forward in time.
+r"""Information of complete data that hidden paths take away [Louis 1982], by one pass forward in time.
 
 In unconstrained coordinates the score of a complete sequence is a sum over its steps, of :math:`p_{ij}` for the
 transition from i to j and of :math:`r_{tj}` for what state j says of row t: derivatives of natural parameters, times

@@ -300,7 +300,7 @@ class HMM(LabelModel):
         return np.concatenate([*parts, n_initial + self.transitions.n_cells + of_emission], axis=-1)
 
     def divergences(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
-        """How unlike states are, (n_states, n_states), nats a step, 0 on the diagonal.
+        """Divergences of states, (n_states, n_states), nats a step, 0 on the diagonal.
 
         What rows say (see `symmetric_divergences`; NaN for states without any), and the symmetric divergence of where
         the two go, where it makes no difference to which of the two: states at 0 could be one state.

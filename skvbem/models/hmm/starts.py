@@ -83,14 +83,14 @@ def _blurred(n_states: int, number: int, rng: np.random.Generator) -> np.ndarray
 
 
 def _times(data: HMMData) -> np.ndarray:
-    """Where each row stands between the begin (0) and the end (1) of its sequence, (n_rows,)."""
+    """Relative time of each row between the begin (0) and the end (1) of its sequence, (n_rows,)."""
     return (np.arange(len(data)) - np.repeat(data.starts[:-1], data.lengths) + 0.5) / np.repeat(
         data.lengths, data.lengths
     )
 
 
 def _cuts(model: HMM, rngs: list[np.random.Generator]) -> dict[int, np.ndarray]:
-    """Where, from 0 to 1, the starts that cut sequences into pieces do so, (n_states - 1,) by start."""
+    """Relative times, from 0 to 1, at which starts cut sequences into pieces, (n_states - 1,) by start."""
     n = model.n_components
     if n == 1 or np.tril(model.transitions.allowed, -1).any():
         return {}

@@ -70,12 +70,12 @@ class Transitions:
 
     @cached_property
     def allowed(self) -> np.ndarray:
-        """Which transitions there are, (n_rows, n_states)."""
+        """True for transitions that are possible, (n_rows, n_states)."""
         return self.concentration > 0
 
     @cached_property
     def cells(self) -> np.ndarray:
-        """Where each cell of the block stands in the flat matrix, (n_cells,)."""
+        """Position of each cell of the block in the flat matrix, (n_cells,)."""
         return np.flatnonzero(self.allowed)
 
     @property

@@ -211,13 +211,13 @@ def rows_of_block(model: LabelModel) -> int:
 
 
 def between(anchor: np.ndarray, point: np.ndarray, t: float) -> np.ndarray:
-    """What is between an anchor, at 0, and a point, at 1."""
+    """Linear interpolation from an anchor, at 0, to a point, at 1."""
     return point if t == 1.0 else (1 - t) * anchor + t * point
 
 
 @dataclass(frozen=True, eq=False)
-class RowPortions:
-    """Portions of independent rows; see `skvbem.capabilities.Portions`.
+class RowBatches:
+    """Batches of independent rows; see `skvbem.capabilities.Batches`.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class RowPortions:
         rows = data.for_draws(self.model.emission)
         return rng.permutation(np.repeat(np.arange(len(rows)), rows.weight.astype(np.int64)))
 
-    def portion(self, data: Any, order: np.ndarray, n_units: int) -> Any:
+    def batch(self, data: Any, order: np.ndarray, n_units: int) -> Any:
         """The first of so many rows in an order, distinct ones with weights."""
         data = data.for_draws(self.model.emission)
         weight = np.bincount(order[:n_units], minlength=len(data)).astype(float)
@@ -244,8 +244,8 @@ class RowPortions:
 
 
 @dataclass(frozen=True, eq=False)
-class StepPortions(RowPortions):
-    """Portions of sequences, one after another, the last of them not to its end."""
+class StepBatches(RowBatches):
+    """Batches of sequences, one after another, the last of them not to its end."""
 
     def order(self, data: Any, rng: np.random.Generator) -> np.ndarray:
         """Time steps of all sequences, which come in an order drawn at random, (n_units,)."""
@@ -253,7 +253,7 @@ class StepPortions(RowPortions):
         starts, ends = sequences.starts[:-1], sequences.ends
         return np.concatenate([np.arange(starts[k], ends[k]) for k in rng.permutation(len(ends))])
 
-    def portion(self, data: Any, order: np.ndarray, n_units: int) -> Any:
+    def batch(self, data: Any, order: np.ndarray, n_units: int) -> Any:
         """The first of so many time steps in an order."""
         sequences, steps = data.for_draws(self.model.emission), order[:n_units]
         first = np.flatnonzero(np.isin(steps, sequences.starts[:-1]))

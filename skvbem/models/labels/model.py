@@ -126,11 +126,11 @@ class LabelModel(LatentModel):
 
     @property
     def first_emission_cell(self) -> int:
-        """Where statistics of the emission begin."""
+        """Number of the first cell of the emission's statistics."""
         return sum(self.prior.n_cells[:-1])
 
-    def turns(self, natural: np.ndarray) -> np.ndarray:
-        """Directions in which turns of what the emission hides move natural parameters, (n_cells, n_turns)."""
+    def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
+        """Tangents of rotations of what the emission hides, in natural parameters, (n_cells, n_rotations)."""
         of_emission = rotation_tangents(self.emission, np.ascontiguousarray(self.prior.split(natural)[-1]))
         return np.pad(of_emission, ((self.first_emission_cell, 0), (0, 0)))
 
@@ -199,7 +199,7 @@ class LabelModel(LatentModel):
 
     @abstractmethod
     def divergences(self, natural: np.ndarray, data: Any) -> np.ndarray:
-        """How unlike the rows find components at natural parameters (n_cells,), (n_components, n_components), nats."""
+        """Divergences of components at natural parameters (n_cells,), (n_components, n_components), nats a row."""
 
 
 def of_rows_alone(model: LabelModel, data: Any) -> tuple[LabelModel, Any]:
@@ -265,7 +265,7 @@ class EmissionAscent(ModelAscent[_Model]):
 
     @property
     def suspicion(self) -> str | None:
-        """Where the defect is if the objective falls: in an emission from outside, if the model has one."""
+        """A hint for the error message: the user's emission, if the model has one, else None."""
         emission = getattr(self.model, "emission", None)
         return None if emission is None else likely_defect(emission)
 

@@ -82,7 +82,7 @@ def signed_relabelings(
 
 
 def are_alike(natural: np.ndarray, classes: np.ndarray) -> bool:
-    """Whether labels of one class have the same natural parameters, (n_components, n_own), so the same prior."""
+    """True if labels of one class have the same natural parameters, (n_components, n_own), so the same prior."""
     first = np.array([np.argmax(classes == number) for number in classes])
     return bool(np.all(natural == natural[first]))
 

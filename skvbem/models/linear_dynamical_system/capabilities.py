@@ -15,8 +15,8 @@ from skvbem.models.linear_dynamical_system.sampling import StateRelabelings, Sta
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedStepPortions:
-    """Portions of sequences, one after another, the last of them not to its end; see `skvbem.capabilities.Portions`.
+class ObservedStepBatches:
+    """Batches of sequences, one after another, the last of them not to its end; see `skvbem.capabilities.Batches`.
 
     Units are steps with an observed cell. A step without any comes with the next unit after it.
 
@@ -34,7 +34,7 @@ class ObservedStepPortions:
         rows = [np.arange(drawn.starts[n], drawn.ends[n]) for n in rng.permutation(drawn.n_sequences)]
         return np.concatenate([each[observed[each]] for each in rows])
 
-    def portion(self, data: LDSData, order: np.ndarray, n_units: int) -> LDSData:
+    def batch(self, data: LDSData, order: np.ndarray, n_units: int) -> LDSData:
         """The first of so many units in an order."""
         drawn, last = data.one_by_one, order[:n_units]
         sequence = np.searchsorted(drawn.ends, last, side="right")
@@ -65,7 +65,7 @@ def capabilities_of(model: LinearDynamicalSystem) -> Capabilities:
     of_rows = Capabilities(
         points=sampler,
         annealing=sampler,
-        portions=ObservedStepPortions(model),
+        batches=ObservedStepBatches(model),
         metropolis=sampler,
         relabelings=StateRelabelings(model),
         complete_evidence=model.prior.log_evidence,

@@ -117,17 +117,17 @@ class LDSData:
 
     @cached_property
     def has_whole_weights(self) -> bool:
-        """Whether every sequence counts a whole number of times."""
+        """True if every sequence counts a whole number of times."""
         return bool((self.weight == np.floor(self.weight)).all())
 
     @cached_property
     def row_weight(self) -> np.ndarray:
-        """How often each row counts, (n_rows,)."""
+        """Weight of each row, (n_rows,)."""
         return np.repeat(self.weight, np.diff(self.starts))
 
     @cached_property
     def is_unweighted(self) -> bool:
-        """Whether every sequence counts once."""
+        """True if every sequence counts once."""
         return bool((self.weight == 1.0).all())
 
     @cached_property
@@ -163,19 +163,19 @@ class LDSData:
 
     @cached_property
     def group_mask(self) -> np.ndarray | None:
-        """Which groups of columns are observed, (n_rows, n_groups) of 0 and 1; None if all cells are."""
+        """Observed groups of columns, (n_rows, n_groups) of 0 and 1; None if all cells are."""
         if self.mask is None:
             return None
         return np.ascontiguousarray(self.mask[:, self.groups[1]])
 
     @cached_property
     def mask(self) -> np.ndarray | None:
-        """Which cells are observed, (n_rows, n_columns) of 0 and 1; None if all are."""
+        """Observed cells, (n_rows, n_columns) of 0 and 1; None if all are."""
         return None if self.patterns.all() else self.patterns[self.pattern].astype(float)
 
     @cached_property
     def groups(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which group of columns that are observed together each is in, and the first column of each group."""
+        """Number of the group of columns observed together that each is in, and the first column of each group."""
         _, first, group = np.unique(self.patterns, axis=1, return_index=True, return_inverse=True)
         order = np.argsort(first)
         return np.argsort(order)[group.ravel()], first[order]

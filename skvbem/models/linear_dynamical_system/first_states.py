@@ -20,7 +20,7 @@ from skvbem.families.normal_gamma import NormalPoint
 
 
 class FirstStates(NamedTuple):
-    """What first states are asked for: mean (k,), precision (k, k), and a constant; lanes first if there are any.
+    """Potentials of first states: mean (k,), precision (k, k), and a constant; lanes first if there are any.
 
     The constant is what the log density has besides squares and -k / 2 ln 2 pi, nats: half of ln|precision| where none
     is given.
@@ -32,7 +32,7 @@ class FirstStates(NamedTuple):
 
     @property
     def are_round(self) -> bool:
-        """Whether no turn of the states changes the distribution."""
+        """True if no rotation of the states changes the distribution."""
         of_one = self.precision[0, 0] * np.eye(len(self.mean))
         return not np.any(self.mean) and np.array_equal(self.precision, of_one)
 
@@ -85,7 +85,7 @@ def cells_without(k: int, state: int) -> np.ndarray:
 
 
 def turning(cells: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    """How natural parameters (n_cells,) move where states begin to turn by an antisymmetric velocity (k, k)."""
+    """Velocity of natural parameters (n_cells,) under a rotation of states with an antisymmetric velocity (k, k)."""
     _, _, total, packed = _split(cells, len(turn))
     half = turn @ unpack_symmetric(packed / pairings(len(turn)), len(turn))
     return np.concatenate([[0.0, 0.0], turn @ total, pack_symmetric(half + half.T) * pairings(len(turn))])
@@ -135,7 +135,7 @@ class FirstStateSums:
 
     @property
     def n(self) -> float:
-        """How many first states there are, with those that the mean of the prior counts for."""
+        """Number of first states, with those that the mean of the prior counts for."""
         return float(self.first[-1, -1] + self.prior[0])
 
     def evaluated(self, map: np.ndarray) -> tuple[float, FirstStates]:

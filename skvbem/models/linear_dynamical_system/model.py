@@ -248,21 +248,21 @@ class LinearDynamicalSystem(LatentModel):
         return self.e_step(natural, data, n_threads).over(data.parts)
 
     def potentials(self, natural: np.ndarray) -> Potentials:
-        """What states are asked for by natural parameters (n_cells,), or (n_cells, n_lanes)."""
+        """Potentials of the states at natural parameters (n_cells,), or (n_cells, n_lanes)."""
         of_dynamics, of_emission, *_ = self.prior.split(natural)
         potentials = Potentials.of(self.dynamics, of_dynamics, self.emission, of_emission)
         return replace(potentials, constant=potentials.constant - np.log(self.unit))
 
     def first_states(self, natural: np.ndarray) -> FirstStates:
-        """What first states are asked for by natural parameters (n_cells,), or (n_cells, n_lanes)."""
+        """Potentials of first states at natural parameters (n_cells,), or (n_cells, n_lanes)."""
         if self.first is not None:
             return self.first
         return first_states.expected(self.prior.split(natural)[2], self.n_states)
 
-    def turns(self, natural: np.ndarray) -> np.ndarray:
-        """Directions in which each two states turn in their plane; none where first states tell turns."""
+    def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
+        """Tangents of rotations of each two states in their plane; none where first states tell rotations."""
         if self.first is not None and not self.first.are_round:
-            return super().turns(natural)
+            return super().rotation_tangents(natural)
         k, directions = self.n_states, [np.zeros((len(natural), 0))]
         of_dynamics, of_emission, *of_first = self.prior.split(natural)
         rows = self.dynamics.split(np.arange(len(of_dynamics)))[1]  # of states, too: they turn as regressors do
@@ -452,7 +452,7 @@ class LDSEStep(EStep):
 
     @cached_property
     def lanes(self) -> list[tuple[Potentials, FirstStates]]:
-        """What states, and first ones, are asked for in each lane."""
+        """Potentials of states, and of first ones, in each lane."""
         return [(self.model.potentials(lane), self.model.first_states(lane)) for lane in self.natural.T]
 
     def __call__(self, part: LDSData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

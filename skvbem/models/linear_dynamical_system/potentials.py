@@ -1,4 +1,4 @@
-r"""What states of a linear dynamical system are asked for by natural parameters: blocks of their precision, residuals.
+r"""Potentials of the states of a linear dynamical system: blocks of their precision, residuals.
 
 Natural parameters of a row of coefficients c with precision of noise :math:`\rho` are :math:`\langle\rho c\rangle` and
 :math:`-\tfrac12\langle\rho c c^\top\rangle`. The latter is :math:`-\tfrac12(\bar\rho\mu\mu^\top + \Lambda^{-1})`: with
@@ -26,7 +26,7 @@ _ROUNDING = 16 * np.finfo(float).eps
 
 @dataclass(frozen=True, eq=False)
 class Potentials:
-    """What natural parameters ask of states: of one lane, or of several along a first axis.
+    """Potentials of states at natural parameters: of one lane, or of several along a first axis.
 
     Parameters
     ----------

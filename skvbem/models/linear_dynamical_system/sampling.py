@@ -22,8 +22,13 @@ from skvbem.models.labels.gibbs import GibbsSampler, between
 from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.rotations import (
+    RotatedRelabelings,
+    in_basis,
+    is_free_to_rotate,
+    random_turns,
+)
 from skvbem.models.linear_dynamical_system.smoother import REPEATS
-from skvbem.models.linear_dynamical_system.turns import TurnedRelabelings, in_basis, is_free_to_turn, random_turns
 from skvbem.models.relabelings import SignedRelabelings
 
 # Chains that run side by side, at most, and numbers of states that they draw at once.
@@ -138,7 +143,7 @@ class StateSampler(GibbsSampler):
     def _turns(self) -> dict[str, bool]:
         """Which turns of the states change neither the prior nor the likelihood, as `random_turns` is told."""
         alike = StateRelabelings(self.model)
-        return {"anywhere": is_free_to_turn(self.model), "orders": alike.n_orders > 1, "signs": alike.has_signs}
+        return {"anywhere": is_free_to_rotate(self.model), "orders": alike.n_orders > 1, "signs": alike.has_signs}
 
     def paths(self, data: LDSData, statistics: np.ndarray) -> SteppedPath:
         """Paths from q(theta) = prior + statistics (n_cells, n), and q(x) at its expected natural parameters."""
@@ -271,7 +276,7 @@ class StateRelabelings:
 
     @property
     def has_signs(self) -> bool:
-        """Whether the prior does not tell a state from its negative."""
+        """True if the prior does not tell a state from its negative."""
         first, natural = self.model.first, self.model.prior.expected_natural()
         k = self.model.n_states
         if first is not None and (
@@ -291,7 +296,7 @@ class StateRelabelings:
         signs = list(product((1.0, -1.0), repeat=k)) if n_signs > 1 else [(1.0,) * k]
         one = np.arange(self.model.n_cells)[None]
         parts = one, [self._changes(orders, signs)], np.zeros((1, 1), dtype=int), one
-        return TurnedRelabelings(self.model, *parts) if is_free_to_turn(self.model) else SignedRelabelings(*parts)
+        return RotatedRelabelings(self.model, *parts) if is_free_to_rotate(self.model) else SignedRelabelings(*parts)
 
     def log_n_relabelings(self, hidden: Any) -> float:
         """ln of the number of orders and signs."""
@@ -325,7 +330,7 @@ class StateRelabelings:
 
 
 def _leave(changes: SignedPermutations, natural: np.ndarray) -> bool:
-    """Whether changes all leave natural parameters (n_cells,) as they are."""
+    """True if all changes leave natural parameters (n_cells,) as they are."""
     changed = changes.changed(np.repeat(natural[:, None], changes.n, axis=1), np.arange(changes.n))
     return bool(np.allclose(changed, natural[:, None], rtol=1e-12, atol=1e-12))
 

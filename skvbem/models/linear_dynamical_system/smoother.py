@@ -79,7 +79,7 @@ class Smoother:
 
     @cached_property
     def blocks(self) -> np.ndarray:
-        """What the observed cells of each pattern add to the precision of (x, v), (n_patterns, d, d)."""
+        """Precision of (x, v) by the observed cells of each pattern, (n_patterns, d, d)."""
         of_columns = self.potentials.of_columns
         return (self.data.patterns @ of_columns.reshape(len(of_columns), -1)).reshape(-1, *of_columns.shape[1:])
 
@@ -186,7 +186,7 @@ class Smoother:
         return total - 0.5 * expected.log_det
 
     def _terms(self, r: np.ndarray) -> np.ndarray:
-        """What rows add to ln Z, but for first states, (n_rows,), at means of regressors (n_rows, k + r)."""
+        """Terms of rows in ln Z, but for first states, (n_rows,), at means of regressors (n_rows, k + r)."""
         potentials, data, terms = self.potentials, self.data, np.empty(len(r))
         group, first = data.groups
         observed = np.empty((0, len(first))) if data.group_mask is None else data.group_mask

@@ -74,7 +74,7 @@ class BasisMoments(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StateMoments:
-    """What the bound has of the basis of states, of many lanes.
+    """Moments through which the bound depends on the basis of the states, lane by lane.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from skvbem.models.mixed_network.beliefs import latent_entropy
 from skvbem.models.mixed_network.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixed_network.information import score_covariance
 from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.models.mixed_network.sampling import MixedNetworkPortions, MixedNetworkSampler, log_z
+from skvbem.models.mixed_network.sampling import MixedNetworkBatches, MixedNetworkSampler, log_z
 from skvbem.models.network.relabelings import NetworkRelabelings
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
@@ -99,7 +99,7 @@ def capabilities_of(model: MixedNetwork) -> Capabilities:
     of_rows = Capabilities(
         points=sampler,
         annealing=sampler,
-        portions=MixedNetworkPortions(model),
+        batches=MixedNetworkBatches(model),
         metropolis=sampler,
         relabelings=MixedNetworkRelabelings(model) if model.has_own_cells else None,
         complete_evidence=model.prior.log_evidence,

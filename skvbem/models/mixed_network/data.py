@@ -111,7 +111,7 @@ class FactorRows:
         return sum(others, first).swapaxes(-1, -2)
 
     def cells(self, of_states: np.ndarray, rows: slice) -> np.ndarray:
-        """What there is for all states (n_lanes, n_states, n_rows) of some rows, for the cells of the factor."""
+        """Values for all states (n_lanes, n_states, n_rows) of some rows, as values for the cells of the factor."""
         if self.states is None:
             return np.ascontiguousarray(of_states)
         return np.take_along_axis(of_states, self.states[None, :, rows], axis=1)

@@ -67,7 +67,7 @@ def log_evidence_by_enumeration(model: MixedNetwork, data: MixedData, max_terms:
 
 
 def _are_conjugate(model: MixedNetwork, data: MixedData) -> bool:
-    """Whether rows with hidden parents have statistics once these are known."""
+    """True if rows with hidden parents have statistics once these are known."""
     return all(
         model.emissions[k].is_conjugate(table)
         for factors in data.factors

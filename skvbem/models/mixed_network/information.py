@@ -1,4 +1,4 @@
-r"""What hidden nodes and missing cells take from the information of complete data [Louis 1982].
+r"""Information of complete data that hidden nodes and missing cells take away [Louis 1982].
 
 In unconstrained coordinates the score of a complete row is :math:`s_x = J^\top u(x, y)`, J the derivatives of the
 natural parameters, u the statistics of the row under the states x of what is hidden, so that
@@ -134,7 +134,7 @@ class _Scores:
         return total + (flat * weighted.reshape(-1, 1)).T @ flat - (mean * weight[:, None]).T @ mean
 
     def _of_factor(self, factor: FactorRows, rows: slice, components: np.ndarray) -> np.ndarray:
-        """What emissions add to the scores, (n_rows, n_hidden_states, d)."""
+        """Terms of emissions in the scores, (n_rows, n_hidden_states, d)."""
         of_components: np.ndarray | float = 0.0
         for k, table in zip(factor.emissions, factor.tables):
             statistics = self.steps[k].of_rows(table[rows])

@@ -131,7 +131,7 @@ class MixedNetwork(LatentModel):
 
     @property
     def has_own_cells(self) -> bool:
-        """Whether all cells of every emission belong to a component, and what else rows hide has no symmetries."""
+        """True if all cells of every emission belong to a component, and what else rows hide has no symmetries."""
         return all(
             np.array_equal(of := emission.component_of_cell(n), np.repeat(np.arange(n), emission.own_cells))
             or (bool((of >= 0).all()) and n_symmetries(emission) == 1)
@@ -140,7 +140,7 @@ class MixedNetwork(LatentModel):
 
     @property
     def by_component(self) -> np.ndarray:
-        """Where the cells of tables stand, and then those of each emission component by component, (n_cells,)."""
+        """Order of cells: those of tables, then those of each emission component by component, (n_cells,)."""
         orders = [np.arange(self.prior.n_cells[0])]
         for emission, n in zip(self.emissions, self.n_states):
             orders.append(np.argsort(emission.component_of_cell(n), kind="stable"))
@@ -197,7 +197,7 @@ class MixedNetwork(LatentModel):
         )
 
     def _factors(self, plan: Plan, codes: Mapping[int, np.ndarray], rows: MixedRows) -> tuple[FactorRows, ...]:
-        """What the emissions of a plan take, factor by factor."""
+        """Rows that the emissions of a plan take, factor by factor."""
         layout, factors = self.layout, []
         for factor in plan.factors:
             emissions = tuple(node - layout.n_tables for node in factor.nodes)
@@ -333,8 +333,8 @@ class MixedNetwork(LatentModel):
         """Size of the terms whose sum is the log normalizer, nats: one for each node with a table and row, and more."""
         return data.total_weight * self.layout.n_tables + map_reduce(attrgetter("size_of_terms"), data.parts)
 
-    def turns(self, natural: np.ndarray) -> np.ndarray:
-        """Directions in which turns of what emissions hide move natural parameters, (n_cells, n_turns)."""
+    def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
+        """Tangents of rotations of what emissions hide, in natural parameters, (n_cells, n_rotations)."""
         of_tables, *of_emissions = self.prior.split(natural)
         parts = [rotation_tangents(each, np.ascontiguousarray(x)) for each, x in zip(self.emissions, of_emissions)]
         starts = np.cumsum([len(of_tables), *map(len, of_emissions)])
@@ -384,7 +384,7 @@ class _Blocks:
         return totals
 
     def _logs(self, factor: FactorRows, rows: slice) -> np.ndarray:
-        """What stands for the log likelihoods of rows, (n_lanes, n_states, n_rows)."""
+        """Log likelihoods of rows, or the factors in their place, (n_lanes, n_states, n_rows)."""
         return factor.log_likelihoods(self.steps, rows) if self.logs is None else self.logs(factor, rows)
 
     def _block_rows(self, factors: Sequence[FactorRows]) -> int:

@@ -1,4 +1,4 @@
-"""What can be asked of rows of mixed columns: densities, marginals of nodes, missing cells, and rows that are drawn.
+"""Queries of rows of mixed columns: densities, marginals of nodes, missing cells, and rows that are drawn.
 
 A single row uses each table row and each component at most once. So with tables at their posterior means, and the
 predictive densities of components, a density of a row is the exact average over q(theta).
@@ -191,7 +191,7 @@ class _Asked:
 
     @property
     def is_certain(self) -> np.ndarray:
-        """Whether all the nodes are observed in each row, (n_rows,)."""
+        """True for rows in which all the nodes are observed, (n_rows,)."""
         return np.asarray((self.codes >= 0).all(axis=0))
 
     def fill(self, plan: Plan, at: np.ndarray, context: np.ndarray, of_cliques: np.ndarray) -> None:

@@ -69,8 +69,8 @@ def for_draws(model: MixedNetwork, data: MixedData) -> MixedData:
 
 
 @dataclass(frozen=True, eq=False)
-class MixedNetworkPortions:
-    """Portions of rows of mixed columns; see `skvbem.capabilities.Portions`. A unit is a row that counts once.
+class MixedNetworkBatches:
+    """Batches of rows of mixed columns; see `skvbem.capabilities.Batches`. A unit is a row that counts once.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class MixedNetworkPortions:
         rows = data.source.distinct()
         return rng.permutation(np.repeat(np.arange(len(rows)), rows.weight.astype(np.int64)))
 
-    def portion(self, data: Any, order: np.ndarray, n_units: int) -> MixedData:
+    def batch(self, data: Any, order: np.ndarray, n_units: int) -> MixedData:
         """The first of so many units in an order, compiled as the data are."""
         rows = data.source.distinct()
         count = np.bincount(order[:n_units], minlength=len(rows))

@@ -15,7 +15,7 @@ from skvbem.emissions.base import exchangeability_classes, n_redundant_parameter
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs import dimension
 from skvbem.graphs.dag import DAG
-from skvbem.models.labels.gibbs import GibbsSampler, RowPortions, rows_of_block
+from skvbem.models.labels.gibbs import GibbsSampler, RowBatches, rows_of_block
 from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixture.marginals import MixtureMarginals, latent_entropy, score_covariance
@@ -109,7 +109,7 @@ def capabilities_of(model: Mixture) -> Capabilities:
     of_rows = Capabilities(
         points=gibbs,
         annealing=gibbs,
-        portions=RowPortions(model),
+        batches=RowBatches(model),
         metropolis=gibbs,
         relabelings=LabelRelabelings(model, relabelings),
         marginals=MixtureMarginals(model),

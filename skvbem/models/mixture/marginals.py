@@ -76,7 +76,7 @@ class MixtureMarginals:
         return CountBlock(np.concatenate(cells), Dirichlet(concentration, starts))
 
     def row_marginals(self, natural: np.ndarray, data: MixtureData) -> RowMarginals:
-        """Where each row falls among the cells that count rows, under q(x) at natural parameters (n_cells,)."""
+        """Probabilities of the cells that count rows for each row, under q(x) at natural parameters (n_cells,)."""
         model, block = self.model, self.count_block()
         step = model.step(natural, data)
         place = np.full(model.n_cells, -1)

@@ -173,7 +173,7 @@ class Mixture(LabelModel):
         return log_likelihood + self.weights.log_weights(of_weights[:, None])[:, 0]
 
     def divergences(self, natural: np.ndarray, data: MixtureData | DataInParts) -> np.ndarray:
-        """How unlike the rows find their components, (n_components, n_components), nats a row, 0 on the diagonal.
+        """Divergences of components, (n_components, n_components), nats a row, 0 on the diagonal.
 
         See `symmetric_divergences`; NaN for components without any. No unit of measure enters.
 

@@ -96,7 +96,7 @@ class FiniteWeights(Weights):
 
     @property
     def exchangeable(self) -> bool:  # type: ignore[override]
-        """Whether all concentrations are equal."""
+        """True if all concentrations are equal."""
         return bool((self.concentration == self.concentration[0]).all())
 
     @property

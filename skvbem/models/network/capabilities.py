@@ -14,7 +14,7 @@ from skvbem.models.network.joint_states import log_evidence_by_enumeration
 from skvbem.models.network.marginals import NetworkMarginals, latent_entropy
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.relabelings import NetworkRelabelings
-from skvbem.models.network.sampling import NetworkPortions, NetworkSampler
+from skvbem.models.network.sampling import NetworkBatches, NetworkSampler
 
 
 def identifiable_dimension(model: DiscreteDAG, hidden: Sequence, data: Any = None) -> int:
@@ -34,7 +34,7 @@ def capabilities_of(model: DiscreteDAG) -> Capabilities:
         points=sampler,
         annealing=sampler,
         cluster_annealing=None if model.partition is None else ClusterChains(model),
-        portions=NetworkPortions(),
+        batches=NetworkBatches(),
         metropolis=sampler,
         relabelings=NetworkRelabelings(model),
         marginals=None if is_tied else NetworkMarginals(model),

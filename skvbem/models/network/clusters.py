@@ -153,7 +153,7 @@ def pairs_that_share(scopes: Iterable[Collection[int]]) -> dict[tuple[int, int],
 
 
 def leaves_a_choice(layout: Layout, hidden: Collection[int], clusters: Iterable[Collection[int]]) -> bool:
-    """Whether nodes of different clusters share a family without an edge between them."""
+    """True if nodes of different clusters share a family without an edge between them."""
     cluster_of = {node: k for k, cluster in enumerate(clusters) for node in cluster}
     return any(
         cluster_of[a] != cluster_of[b] and a not in layout.parents[b] and b not in layout.parents[a]

@@ -48,7 +48,7 @@ class Compiler:
 
     @property
     def can_divide(self) -> bool:
-        """Whether q(x) could be a product over clusters instead."""
+        """True if q(x) could be a product over clusters instead."""
         return not self.layout.n_emissions
 
     def check_memory(self, n_bytes: float) -> None:

@@ -70,7 +70,7 @@ class CompletedRows:
 
     @property
     def is_certain(self) -> bool:
-        """Whether every row has one completion: nothing is hidden."""
+        """True if every row has one completion: nothing is hidden."""
         return len(self.weight) == len(self.row_weight)
 
     @cached_property
@@ -200,7 +200,7 @@ def complete_rows(model: DiscreteDAG, statistics: np.ndarray, rows: Rows, *, max
 
 
 def _n_joint_states(layout: Layout, codes: np.ndarray) -> np.ndarray:
-    """How many joint states what is hidden in each row has, as floats: there may be more than an int holds."""
+    """Number of joint states of the hidden nodes of each row, as floats: there may be more than an int holds."""
     return np.where(codes < 0, np.array(layout.cardinalities, dtype=float), 1.0).prod(axis=1)
 
 
@@ -269,7 +269,7 @@ def _of_each_row(operation: np.ufunc, values: np.ndarray, row: np.ndarray) -> np
 
 
 def _rank_in_row(values: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """How many values of the same row are higher, or as high and come earlier."""
+    """Rank of each value in its row, from 0: the highest first, equals in their order."""
     order = np.lexsort((-values, row))
     first = np.flatnonzero(np.diff(row, prepend=-1))
     rank = np.empty(len(row), dtype=np.intp)
@@ -278,7 +278,7 @@ def _rank_in_row(values: np.ndarray, row: np.ndarray) -> np.ndarray:
 
 
 def _with_observed_descendants(layout: Layout, observed: np.ndarray) -> np.ndarray:
-    """Which nodes are observed in a row, or have a descendant that is, (n_rows, n_nodes)."""
+    """True for nodes that are observed in a row, or have a descendant that is, (n_rows, n_nodes)."""
     kept = observed.copy()
     for node in layout.leaves_first:
         for child in layout.children[node]:

@@ -51,7 +51,7 @@ class GroupContexts(Contexts):
         self.of_row, self.a_row = position[inverse], self._at
 
     def has(self, node: int) -> np.ndarray:
-        """Whether a node with a column is observed, (n_contexts,)."""
+        """True where a node with a column is observed, (n_contexts,)."""
         return self._columns[node][self._at] >= 0
 
     def settle(self) -> None:

@@ -1,4 +1,4 @@
-r"""What hidden variables take from the information of complete data [Louis 1982; Thiesson 1997].
+r"""Information of complete data that hidden variables take away [Louis 1982; Thiesson 1997].
 
 In softmax coordinates :math:`\phi_k = \ln\theta_k - \ln\theta_\mathrm{last}` of each table row, the score of a complete
 row of data is :math:`s_k = 1(\text{state } k) - \theta_k` in the table row it falls in, 0 in others. The information of
@@ -83,7 +83,7 @@ def _gram(rows) -> np.ndarray:
 
 
 def _expected_counts(marginals: RowMarginals) -> np.ndarray:
-    """What is uncertain in the counts of all cells, then of all table rows."""
+    """Expected counts of table cells, then of table rows, that are not observed."""
     weight = marginals.weight[marginals.context] * marginals.probability
     return np.add.reduceat(np.append(weight, 0.0), marginals.starts[:-1]) * (np.diff(marginals.starts) > 0)
 

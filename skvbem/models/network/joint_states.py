@@ -53,7 +53,7 @@ class Completions:
 
 
 def state_offsets(layout: Layout, plan: Plan) -> np.ndarray:
-    """What each joint hidden state adds to cells of a plan's families, (n_states, n_families).
+    """Cell of each of a plan's families in which each joint hidden state counts, (n_states, n_families).
 
     Families are in the order of their cells, or, where tables are tied, in that of the plan.
     """

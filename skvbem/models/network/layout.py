@@ -1,4 +1,4 @@
-"""Where the cells of a network's tables stand in one flat block, and where rows fall in it."""
+"""Positions of the cells of a network's tables in one flat block, and of rows of data in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the cells of a network's tables stand in one flat block.
+    """Positions of the cells of a network's tables in one flat block.
 
     The table of node j has axes (*parents, j) in C order, so that one distribution is one run of cells.
 
@@ -63,7 +63,7 @@ class Layout:
         object.__setattr__(self, "n_cells", total)
 
     def has_own_table(self, node: int) -> bool:
-        """Whether a node's table is not that of another."""
+        """True if a node's table is not that of another."""
         return not self.ties or self.ties[node] is None
 
     @cached_property

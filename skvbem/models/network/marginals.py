@@ -111,7 +111,7 @@ class NetworkMarginals:
         return CountBlock(np.arange(self.model.layout.n_cells), self.model.prior)
 
     def row_marginals(self, natural: np.ndarray, data: Program | StructuredProgram) -> RowMarginals:
-        """Where each distinct row of data falls in the tables under q(x) at natural parameters (n_cells,)."""
+        """Probabilities of table cells for each distinct row of data under q(x) at natural parameters (n_cells,)."""
         if isinstance(data, StructuredProgram):
             return marginals_of_clusters(data, natural)
         return row_marginals(data, natural)

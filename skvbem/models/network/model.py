@@ -207,7 +207,7 @@ class DirichletAscent(Ascent):
 
     @cached_property
     def _m_step(self) -> MStep:
-        """What the kernel builds natural parameters and penalties from."""
+        """Inputs from which the kernel builds natural parameters and penalties."""
         offset = self.form.offset(self.prior)
         rows = self.prior.row_sums(offset)
         per_cell, per_row = (np.stack([x, _log_gamma_where_positive(x)]) for x in (offset, rows))
@@ -333,5 +333,5 @@ class StructuredAscent(ModelAscent[DiscreteDAG]):
         return np.concatenate(parts, axis=1), np.concatenate(totals)
 
     def rounding(self, statistics: np.ndarray) -> np.ndarray:
-        """How far rounding may move the objective at statistics (n_cells + n_state, n_lanes), nats, (n_lanes,)."""
+        """Largest change of the objective by rounding at statistics (n_cells + n_state, n_lanes), nats, (n_lanes,)."""
         return super().rounding(np.ascontiguousarray(statistics[: self.n_cells]))

@@ -1,4 +1,4 @@
-"""What can be asked of a row's hidden variables: its likelihood, marginals, a joint posterior, the joint mode, a draw.
+"""Queries of a row's hidden variables: its likelihood, marginals, a joint posterior, the joint mode, a draw.
 
 All take one point theta (flat, normalized). A single row uses each table row at most once, so with theta at the
 posterior mean of q(theta) a probability of a row is the exact average over q(theta), and sums to one over all rows.

@@ -43,7 +43,7 @@ class NetworkRelabelings:
 
     @property
     def prior(self) -> np.ndarray:
-        """What the prior says of each cell, (n_cells,): relabelings leave it as it is."""
+        """The prior concentration of each cell, (n_cells,): relabelings leave it as it is."""
         return self.model.prior.concentration
 
     def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:

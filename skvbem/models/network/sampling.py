@@ -156,8 +156,8 @@ def _workspace(data: Program | StructuredProgram, n_lanes: int) -> Workspace:
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkPortions:
-    """Portions of a program; see `skvbem.capabilities.Portions`.
+class NetworkBatches:
+    """Batches of a program; see `skvbem.capabilities.Batches`.
 
     A unit is a context that counts once: given the tables, the hidden parts of a row are independent of each other.
     """
@@ -167,7 +167,7 @@ class NetworkPortions:
         counts = weights(data.contraction).astype(np.int64)
         return rng.permutation(np.repeat(np.arange(len(counts)), counts))
 
-    def portion(self, data: Program, order: np.ndarray, n_units: int) -> Program:
+    def batch(self, data: Program, order: np.ndarray, n_units: int) -> Program:
         """The first of so many units in an order, compiled as the data are; plans know of no rows."""
         weight = np.bincount(order[:n_units], minlength=data.contraction.n_contexts).astype(float)
         contraction, sizes = _with_weights(data.contraction.arrays, weight)

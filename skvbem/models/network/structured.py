@@ -102,7 +102,7 @@ def joint_of(marginals: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What a cluster has of the hidden nodes of some rows: a plan of its own.
+    """The part of a cluster in the hidden nodes of some rows: a plan of its own.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class StructuredProgram:
 
     @property
     def has_whole_weights(self) -> bool:
-        """Whether every row counts a whole number of times."""
+        """True if every row counts a whole number of times."""
         return self.exact.has_whole_weights
 
     @property

@@ -33,8 +33,8 @@ from skvbem.models import capabilities_of
 from skvbem.models.linear_dynamical_system import sampling
 from skvbem.models.linear_dynamical_system.first_states import round_prior
 from skvbem.models.linear_dynamical_system.model import LDSAscent, LinearDynamicalSystem, identifiable_dimension
+from skvbem.models.linear_dynamical_system.rotations import is_free_to_rotate
 from skvbem.models.linear_dynamical_system.state_map import StateBasis
-from skvbem.models.linear_dynamical_system.turns import is_free_to_turn
 from skvbem.testing.cases import evaluation_from
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
@@ -406,7 +406,7 @@ def test_priors_that_tell_turns(rng):
     ):
         model = learned(case, alike._replace(**change))
         relabelings = capabilities_of(model).relabelings
-        assert is_free_to_turn(model) is free
+        assert is_free_to_rotate(model) is free
         assert (relabelings.n_orders, relabelings.has_signs) == (orders, signs)
 
 
@@ -422,7 +422,7 @@ def test_no_likelihood_tells_turns(rng):
         model = learned(case, random_prior(rng, k))
         data, start = compiled(model, case)
         natural = model.prior.natural((model.prior + start[:, 0]).sample(rng))
-        turns = model.turns(natural)
+        turns = model.rotation_tangents(natural)
         assert turns.shape == (model.n_cells, k * (k - 1) // 2)
         assert np.abs(model.prior.split(turns)[2]).max() > 1e-3
         slope = model.expect(natural[:, None], data).statistics[:, 0]

@@ -52,10 +52,10 @@ from skvbem.models import capabilities_of
 from skvbem.models.linear_dynamical_system import data as data_of_sequences
 from skvbem.models.linear_dynamical_system import sampling, smoother
 from skvbem.models.linear_dynamical_system.model import LDSAscent, LinearDynamicalSystem, identifiable_dimension
+from skvbem.models.linear_dynamical_system.rotations import is_free_to_rotate
 from skvbem.models.linear_dynamical_system.smoother import FirstStates, Smoother
 from skvbem.models.linear_dynamical_system.starts import LDSStarts, subspace_system
 from skvbem.models.linear_dynamical_system.state_map import BasisMoments, StateBasis
-from skvbem.models.linear_dynamical_system.turns import is_free_to_turn
 from skvbem.testing.cases import evaluation_from
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
@@ -287,7 +287,7 @@ def test_chains_turn_states_as_far_as_the_prior_allows(rng):
         assert keeps_order.all() == (allowed == "signs")
         assert is_signed.all() == (allowed != "anywhere")
         assert (new != old).any()
-        assert is_free_to_turn(model) == (allowed == "anywhere")
+        assert is_free_to_rotate(model) == (allowed == "anywhere")
 
 
 @pytest.mark.parametrize("kind", ["ais", "smc_data"])
@@ -404,7 +404,7 @@ def test_draws_take_the_basis_nearest_to_a_fit(rng):
         assert density == approx(aligned[0][0], rel=1e-9)
         assert near == approx(aligned[0][1], abs=0.05)
     assert (aligned[0][1] >= aligned[0][2] - 1e-9).all()
-    assert not is_free_to_turn(problem(y, 2, [1.0, 2.0, 0.1], 2.0, v=v).model)
+    assert not is_free_to_rotate(problem(y, 2, [1.0, 2.0, 0.1], 2.0, v=v).model)
 
 
 @pytest.mark.parametrize(
@@ -925,7 +925,7 @@ def test_no_likelihood_tells_turns(rng):
         )  # fmt: skip
         model, data = case.model, case.compile()
         natural = (model.prior + case.start[:, 0]).expected_natural()
-        turns = model.turns(natural)
+        turns = model.rotation_tangents(natural)
         assert turns.shape[1] == k * (k - 1) // 2
         for turn in turns.T / np.linalg.norm(turns, axis=0)[:, None]:
             along, across = (

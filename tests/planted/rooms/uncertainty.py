@@ -20,7 +20,7 @@ ERRORS = {
         )
     ],
     "linear response widens turns of factors": [
-        ("turns = _orthonormal(root, model.turns(natural))", "turns = np.zeros((root.shape[1], 0))")
+        ("turns = _orthonormal(root, model.rotation_tangents(natural))", "turns = np.zeros((root.shape[1], 0))")
     ],
     "linear response forgets hidden hyperparameters": [
         (

@@ -36,8 +36,8 @@ _N_TRIED, _NO_CHANGE = 4, 1e-10
 _SMALLEST_TURN = 8.0
 
 
-def is_free_to_turn(model: LinearDynamicalSystem) -> bool:
-    """Whether no turn of the states changes the prior: a few turns of a point leave its density as it is."""
+def is_free_to_rotate(model: LinearDynamicalSystem) -> bool:
+    """True if no rotation of the states changes the prior: a few rotations of a point leave its density as it is."""
     k, prior = model.n_states, model.prior
     if k < 2 or not (model.first is None or model.first.are_round):
         return False
@@ -95,13 +95,13 @@ def random_turns(
     return expm(angle[:, None, None] * (around - around.swapaxes(-1, -2)) / np.sqrt(2.0)) @ turns
 
 
-class TurnedRelabelings(SignedRelabelings):
+class RotatedRelabelings(SignedRelabelings):
     """Orders and signs of states that a draw may turn between; see `SignedRelabelings`.
 
     Parameters
     ----------
     model : LinearDynamicalSystem
-        Which `is_free_to_turn`.
+        Which `is_free_to_rotate`.
     *parts
         As `SignedRelabelings` takes them.
     """
