@@ -9,22 +9,22 @@ import numpy as np
 
 
 def is_whole(value) -> bool:
-    """Whether a value is a whole number, and no boolean."""
+    """True if a value is a whole number, and no boolean."""
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
 def is_real(value) -> bool:
-    """Whether a value is a real number, and no boolean."""
+    """True if a value is a real number, and no boolean."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def is_collection(value) -> bool:
-    """Whether a value holds others, and is no text."""
+    """True if a value holds others, and is no text."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
 
 def is_option(value, *names: str) -> bool:
-    """Whether a value, which may be an array, is one of some names."""
+    """True if a value, which may be an array, is one of some names."""
     return isinstance(value, str) and value in names
 
 

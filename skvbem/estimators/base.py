@@ -69,7 +69,7 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
 
 
 def has_posterior(estimator) -> bool:
-    """Whether a batch leaves a density that can be the prior of the next; an AttributeError says what it takes."""
+    """True if a batch leaves a density that can be the prior of the next; an AttributeError says what it takes."""
     if estimator.method != "vb":
         raise AttributeError(
             f"partial_fit of {type(estimator).__name__} needs method='vb', whose posterior is the prior of the next "
@@ -79,7 +79,7 @@ def has_posterior(estimator) -> bool:
 
 
 def predicts(estimator) -> bool:
-    """Whether rows have labels to predict."""
+    """True if rows have labels to predict."""
     return hasattr(estimator, "predict")
 
 
@@ -503,7 +503,7 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
         n_jobs=None,
         **where,
     ):
-        """How estimates vary from one data set to the next: fits to data made anew, each from where this fit ended.
+        """Bootstrap: fits to data made anew, each from where this fit ended, for the variation of estimates.
 
         Parameters
         ----------

@@ -65,7 +65,7 @@ def set_nested(emission, params: Mapping[str, Any], owner: str):
 
 
 def _object_of(family, parameter: str = "") -> str:
-    """What to hold instead of the name of a family, or of something else that has no parameters."""
+    """Advice on the object that replaces the name of a family, or another value without parameters."""
     if isinstance(family, str) and family in EMISSIONS:
         return f"A name stands for its defaults; hold the object: {parameter}{EMISSIONS[family].__name__}()."
     return f"Hold an object, such as {parameter}Gaussian() of skvbem.emissions."
@@ -82,7 +82,7 @@ def refuse_lags(owner: str, emission) -> None:
 
 
 def moved(owner: str, names: Iterable[str]) -> str:
-    """Where the first of some names is now, if it is a parameter of an emission; else nothing."""
+    """A sentence on the emission that has the first of some names as its parameter; empty if none has."""
     for name in names:
         having = [each.__name__ for each in EMISSIONS.values() if name in each().get_params(deep=False)]
         if having:

@@ -219,7 +219,7 @@ class LabelKind(Kind):
 
 
 def come_in_blocks(X) -> bool:
-    """Whether rows come in blocks, read or not, so that they are never in memory together."""
+    """True if rows come in blocks, read or not, so that they are never in memory together."""
     return isinstance(X, Blocks) or is_dask(X) or getattr(X, "are_in_blocks", False)
 
 

@@ -1,4 +1,4 @@
-"""What estimators with hidden nodes share: posteriors of these given rows, their names, limits of tables."""
+"""Estimators with hidden nodes: posteriors of these given rows, and their names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LatentNodesEstimator(VBEstimator):
 
     @property
     def latent_states_(self) -> dict:
-        """How each latent's states are used, a dict of latent to LatentStates."""
+        """Use of the states of each latent, a dict of latent to LatentStates."""
         check_is_fitted(self)
         return {name: self._fitted_.states_of(name) for name in self.latent_names_}
 

@@ -1,1 +1,1 @@
-"""What a fitted model answers: predictions, imputations, forecasts, samples, queries, tables of parameters."""
+"""Answers of fitted models: predictions, imputations, forecasts, samples, queries, tables of parameters."""

@@ -22,7 +22,7 @@ from skvbem.tables import LabeledTable
 
 @dataclass(frozen=True)
 class Asked:
-    """What a query asks, checked and in codes.
+    """A query, checked and in codes.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class AskedNetwork:
         return LabeledTable(joint[0], asked.targets, tuple(self.levels[node] for node in asked.targets))
 
     def asked(self, targets, evidence: Mapping | None, do: Mapping | None) -> Asked:
-        """What a user asks, checked."""
+        """A query of a user, checked."""
         nodes = nodes_asked(targets, self.levels)
         seen, likelihoods, actions = {}, {}, {}
         for node, what in _mapping("evidence", evidence).items():

@@ -1,4 +1,4 @@
-"""What comes after the end of sequences whose columns hang on their earlier values: exact moments, and paths drawn.
+"""Forecasts of sequences whose columns depend on their earlier values: exact moments, and paths drawn.
 
 Given parameters, :math:`v_t = (1, y_t, y_{t-1}, \\ldots)` moves by a matrix of the state, so that
 :math:`S_k(t) = E[v_t v_t^\\top 1(s_t = k)]` follows from those of the step before, without a sum over paths.

@@ -24,7 +24,7 @@ Intervals = dict[str, dict[Any, tuple[np.ndarray, np.ndarray]]]
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """How columns are read, a model with its prior, and the statistics of the data it has seen.
+    """A model as fitted: its columns, its prior, and the statistics of the data.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Fitted:
 
     @abstractmethod
     def continues(self, columns, model) -> bool:
-        """Whether statistics of a fit of another model to columns so read mean the same."""
+        """True if statistics of a fit of another model to columns so read mean the same."""
 
     def for_new_rows(self) -> Self:
         """The fit as it answers about rows of which nothing is known beside X."""
@@ -64,7 +64,7 @@ class Fitted:
         return self
 
     def damage(self) -> str:
-        """What is wrong with a fit that was loaded, as far as its arrays can tell, or nothing."""
+        """The fault of a fit that was loaded, as far as its arrays show it; empty if it is sound."""
         statistics, n_cells = self.statistics, self.model.n_cells
         if getattr(statistics, "shape", None) != (n_cells,) or statistics.dtype != np.float64:
             return f"its model has {n_cells} cells, and its statistics are not {n_cells} floats"
@@ -125,7 +125,7 @@ class Fitted:
 
     @abstractmethod
     def under_fit(self, reading: Any, **limits: Any) -> UnderFit:
-        """What the model says of rows or sequences in memory at its point, for fit indices."""
+        """Likelihoods and cells of rows or sequences in memory at the point of the model, for fit indices."""
 
     def judged(self, natural: np.ndarray) -> np.ndarray:
         """Numbers (n_numbers, n_draws) by which chains of natural parameters (n_cells, n_draws) are judged."""
@@ -151,7 +151,7 @@ def of_draw(points: Any, k: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class FittedRun:
-    """How a fit was made, and of which data, for the scores that come after it.
+    """The run that made a fit, and a description of its data, for scores that follow.
 
     Parameters
     ----------

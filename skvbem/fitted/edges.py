@@ -1,4 +1,4 @@
-"""What numbers among the parents of a node tell of it, and categories beside them, from draws of rows."""
+"""Information that parents have of a node, numbers and categories beside them, from draws of rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def information_beside_numbers(fitted: Any, node, n_draws: int) -> dict:
 
 
 def _of_numbers(fitted: Any, k: int, columns: list[np.ndarray], joint: np.ndarray) -> dict:
-    """What each parent that holds numbers tells, given all others, averaged over joint states of the others."""
+    """Information of each parent that holds numbers, given all others, averaged over joint states of the others."""
     model, parents = fitted.model, fitted.model.given[k]
     parameters = model.emissions[k].parameters(fitted.point[1 + k])
     ends = np.cumsum([columns[parent].shape[1] for parent in parents])

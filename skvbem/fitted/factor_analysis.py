@@ -48,7 +48,7 @@ class FittedFactorAnalysis(FittedMixture):
         return replace(super().at(natural), like=self)
 
     def continues(self, columns, model) -> bool:
-        """Whether another model has as many factors of the same columns."""
+        """True if another model has as many factors of the same columns."""
         return super().continues(columns, model) and self.n_factors == model.emission.n_factors
 
     @property
@@ -68,7 +68,7 @@ class FittedFactorAnalysis(FittedMixture):
 
     @property
     def is_oblique(self) -> bool:
-        """Whether factors as they are shown may be correlated."""
+        """True if factors as they are shown may be correlated."""
         return self.rotation is not None and ROTATIONS[self.rotation].is_oblique
 
     # Loadings, as they are found and as they are shown ----------------------------------------------------------------
@@ -204,7 +204,7 @@ class FittedFactorAnalysis(FittedMixture):
         return {self.groups.groups[0].name: {name: each[0] for name, each in of_emission.items()}}
 
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
-        """What each factor explains, then loadings and noise of each column."""
+        """Tables of the variance that each factor explains, then of loadings and noise of each column."""
         names = [f"factor {k}" for k in range(self.n_factors)]
         explained = explained_variance(self.standardized_loadings, self.correlations)
         tables = []

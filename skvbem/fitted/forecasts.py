@@ -14,7 +14,7 @@ _COLUMNS = ["sequence", "step", "column", "category", "expected", "lower", "uppe
 
 
 class ForecastTable(ABC):
-    """What is expected of the steps after the end of each sequence, as a table."""
+    """Forecasts of the steps after the end of each sequence, as a table."""
 
     level: float
 

@@ -26,10 +26,10 @@ from skvbem.reading.rows import SequenceReading
 
 @dataclass(frozen=True, eq=False)
 class FittedHMM(FittedSequences, FittedEmissions):
-    """How columns are read, a hidden Markov model with its prior, and the statistics of the data it has seen."""
+    """A hidden Markov model as fitted: its columns, its prior, and the statistics of the data."""
 
     def continues(self, columns: ColumnGroups, model) -> bool:
-        """Whether another model has as many states, the same transitions and the same columns, read in the same way."""
+        """True if another model has as many states, the same transitions and the same columns, read in the same way."""
         return super().continues(columns, model) and all(
             np.array_equal(mine.allowed, other.allowed)
             for mine, other in ((self.model.initial, model.initial), (self.model.transitions, model.transitions))
@@ -109,7 +109,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
         return {"startprob": self.model.initial.matrix(first)[0], "transmat": self.model.transitions.matrix(pairs)}
 
     def under_fit(self, reading: SequenceReading, **limits: Any) -> UnderFit:
-        """What the chain says of sequences, for fit indices."""
+        """Likelihoods and cells of sequences under the chain, for fit indices."""
         natural, data = self.model.prior.natural(self.point), reading.compiled(self.model)
         weight, cells = reading.weight, None
         of_rows = None if weight is None else np.repeat(weight, reading.lengths)
@@ -131,7 +131,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
         return np.stack(of_steps, axis=1)
 
     def expected_values(self, states: np.ndarray) -> dict[str, np.ndarray]:
-        """What each column is expected to hold given probabilities of states (..., n_components), by name.
+        """Expected values of each column given probabilities of states (..., n_components), by name.
 
         Of a column of categories the probability of each, in the order of `categories_`; of zeros and ones that of a
         one; of counts that share a total the share.
@@ -241,7 +241,7 @@ def groups_of_numbers(groups: ColumnGroups) -> list[Group]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forecast(ForecastTable):
-    """What is expected of the steps after the end of each sequence, with intervals of what columns will hold.
+    """Forecasts of the steps after the end of each sequence, with intervals of the values of columns.
 
     It prints as a table, and `to_frame` has all of it.
 

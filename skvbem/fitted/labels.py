@@ -34,7 +34,7 @@ class FittedEmissions(Fitted):
 
     @property
     def groups(self) -> ColumnGroups:
-        """How columns are read."""
+        """Columns as they are read."""
         return self.columns
 
     @property
@@ -43,11 +43,11 @@ class FittedEmissions(Fitted):
         """Expected rows of each component, (n_components,)."""
 
     def continues(self, columns: ColumnGroups, model) -> bool:
-        """Whether another model has as many components of the same columns, read in the same way."""
+        """True if another model has as many components of the same columns, read in the same way."""
         return self.model.n_components == model.n_components and self.columns.meaning() == columns.meaning()
 
     def damage(self) -> str:
-        """What is wrong with a fit that was loaded, or nothing; see `Fitted`."""
+        """The fault of a fit that was loaded; empty if it is sound."""
         for group, part in zip(self.groups.groups, parts_of(self.emission), strict=True):
             if part.n_columns != len(group.columns):
                 return f"the group {group.name!r} has {len(group.columns)} columns, and its emission {part.n_columns}"
@@ -73,7 +73,7 @@ class FittedEmissions(Fitted):
 
     @property
     def component_names(self) -> np.ndarray:
-        """What components are called, (n_components,): by labels that fit was given, else by their numbers."""
+        """Names of components, (n_components,): labels that fit was given, else their numbers."""
         n, names = self.model.n_components, np.empty(self.model.n_components, dtype=object)
         names[:] = [*self.names, *range(len(self.names), n)]
         return names
@@ -105,7 +105,7 @@ class FittedEmissions(Fitted):
         return self.groups.as_list(self.emission.parameters(self.point[-1]))
 
     def hyperparameters(self) -> dict[str, Any]:
-        """What the emissions show besides `parameters_`, by attribute; by group too where several have an attribute."""
+        """Attributes of the emissions besides `parameters_`; by group too where several have an attribute."""
         prior, posterior = self.prior_as_found.blocks[-1], self.posterior.blocks[-1] if self.form.density else None
         attributes: dict[str, dict[str, Any]] = {}
         each = zip(self.groups.groups, parts_of(self.emission), self.parameters())
@@ -139,7 +139,7 @@ class FittedEmissions(Fitted):
 
     @property
     def _numbers(self) -> list[str]:
-        """What components are called."""
+        """Names of components."""
         return list(map(str, self.component_names))
 
     def _by_group(self, of_emission: Any) -> Parameters:

@@ -49,7 +49,7 @@ class LatentStates:
 
     @property
     def effective(self) -> float:
-        """How many equally large states would be as uncertain: exp of the entropy of the shares of the mass."""
+        """Effective number of states: exp of the entropy of the shares of the mass."""
         fractions = self.mass / self.mass.sum()
         return float(np.exp(-xlogy(fractions, fractions).sum()))
 

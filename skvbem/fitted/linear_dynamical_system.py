@@ -58,7 +58,7 @@ class Matrices(NamedTuple):
     initial_covariance: np.ndarray
 
     def output(self, states: np.ndarray, output_inputs: np.ndarray) -> np.ndarray:
-        """What columns are expected to hold at states (..., k), (..., n_columns)."""
+        """Expected values of columns at states (..., k), (..., n_columns)."""
         return self.offset + states @ self.loadings.T + output_inputs @ self.output_input.T
 
     def output_variance(self, covariance: np.ndarray) -> np.ndarray:
@@ -75,7 +75,7 @@ class States(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LDSForecast(ForecastTable):
-    """What is expected of the steps after the end of each sequence, in the units of the data.
+    """Forecasts of the steps after the end of each sequence, in the units of the data.
 
     It prints as a table, and `to_frame` has all of it.
 
@@ -109,13 +109,13 @@ class LDSForecast(ForecastTable):
 
 @dataclass(frozen=True, eq=False)
 class FittedLDS(FittedSequences):
-    """How columns are read, a linear dynamical system with its prior, and the statistics of the data it has seen."""
+    """A linear dynamical system as fitted: its columns, its prior, and the statistics of the data."""
 
     model: LinearDynamicalSystem
 
     @property
     def groups(self) -> ColumnGroups:
-        """How columns are read."""
+        """Columns as they are read."""
         return self.columns
 
     @property
@@ -124,7 +124,7 @@ class FittedLDS(FittedSequences):
         return list(self.columns.names)
 
     def continues(self, columns: ColumnGroups, model: LinearDynamicalSystem) -> bool:
-        """Whether another model has as many states, inputs and groups of columns, and columns read in the same way."""
+        """True if another model has as many states, inputs and groups of columns, and columns read in the same way."""
         alike = self.model.n_states == model.n_states and self.model.n_cells == model.n_cells
         return alike and self.columns.meaning() == columns.meaning()
 
@@ -208,7 +208,7 @@ class FittedLDS(FittedSequences):
         return self._by_name(self.matrices_at((*point, *of_first)))
 
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
-        """What moves each state, then what each column holds of the states."""
+        """Tables of transitions of each state, then of loadings of each column."""
         matrices, k = self.matrices, self.model.n_states
         states = [f"state {j}" for j in range(k)]
         inputs = [f"input {j}" for j in range(matrices.input.shape[1])]
@@ -244,7 +244,7 @@ class FittedLDS(FittedSequences):
     # States -----------------------------------------------------------------------------------------------------------
 
     def under_fit(self, reading: InputReading, **limits: Any) -> UnderFit:
-        """What the system says of sequences, for fit indices; its states are no categories."""
+        """Likelihoods of sequences under the system, for fit indices; its states are no categories."""
         data = reading.compiled(self.model)
         scores = self.model.log_normalizers_of_sequences(self.model.prior.natural(self.point), data)
         return UnderFit(scores, reading.weight, data.total_weight, {})
@@ -360,7 +360,7 @@ class FittedLDS(FittedSequences):
         )
 
     def imputed(self, data: LDSData, output_inputs: np.ndarray, naturals: list[np.ndarray]) -> tuple:
-        """What all cells are expected to hold given their sequences, and its variance, averaged over parameters."""
+        """Expected values and variances of all cells given their sequences, averaged over parameters."""
         means, variances = [], []
         for natural in naturals:
             states = self.smoothed(data, natural)

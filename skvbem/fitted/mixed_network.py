@@ -35,11 +35,11 @@ TABLES = "tables"
 
 @dataclass(frozen=True, eq=False)
 class FittedMixedNetwork(Fitted):
-    """How columns are read, a network of mixed columns with its prior, and the statistics of the data it has seen."""
+    """A network of mixed columns as fitted: its columns, its prior, and the statistics of the data."""
 
     @property
     def groups(self) -> ColumnGroups:
-        """How columns are read."""
+        """Columns as they are read."""
         return self.columns
 
     @property
@@ -74,7 +74,7 @@ class FittedMixedNetwork(Fitted):
         return frozenset(name for group in of_numbers for name in (group.name, *group.names))
 
     def continues(self, columns: ColumnGroups, model: MixedNetwork) -> bool:
-        """Whether another model is of the same network over the same columns, read in the same way."""
+        """True if another model is of the same network over the same columns, read in the same way."""
         return self.model.layout == model.layout and self.columns.meaning() == columns.meaning()
 
     def _found_point(self) -> tuple:
@@ -192,7 +192,7 @@ class FittedMixedNetwork(Fitted):
         return LatentStates.of(table.reshape(-1, table.shape[-1]).sum(axis=0), lambda one, other: False)
 
     def under_fit(self, reading: MixedReading, **limits: Any) -> UnderFit:
-        """What the network says of rows at its point, for fit indices."""
+        """Likelihoods and cells of rows at the point of the network, for fit indices."""
         ((values, weight),) = reading.blocks
         at_point, rows, latents = Predictive(self.model, None, self.point), self.rows(values), self.latents
         scores = at_point.log_densities(rows, **limits)

@@ -23,7 +23,7 @@ _MAX_DRAWS_OF_PARAMETERS = 1000
 
 @dataclass(frozen=True, eq=False)
 class FittedMixture(FittedEmissions):
-    """How columns are read, a mixture with its prior, and the statistics of the data it has seen."""
+    """A mixture as fitted: its columns, its prior, and the statistics of the data."""
 
     @property
     def counts(self) -> np.ndarray:
@@ -135,7 +135,7 @@ class FittedMixture(FittedEmissions):
         return log_densities
 
     def under_fit(self, reading: TableReading, **limits: Any) -> UnderFit:
-        """What the mixture says of rows in memory, for fit indices."""
+        """Likelihoods and cells of rows in memory under the mixture, for fit indices."""
         ((values, weight),) = reading.blocks
         n, k = len(values[0]), self.model.n_components
         scores, posterior = np.empty(n), np.empty((n, k))

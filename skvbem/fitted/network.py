@@ -51,7 +51,7 @@ class FittedNetwork(Fitted):
         return self.model.dag.nodes[: -len(self.encoder.names_)]
 
     def damage(self) -> str:
-        """What is wrong with a network that was loaded, or nothing; see `Fitted`."""
+        """The fault of a network that was loaded; empty if it is sound."""
         sizes = self.model.layout.cardinalities[-len(self.encoder.names_) :]
         if list(map(len, self.encoder.categories_)) != list(sizes):
             return "the categories of its columns are not as many as its tables have states"
@@ -160,11 +160,11 @@ class FittedNetwork(Fitted):
         return AskedNetwork(self.model, self.point, self.levels, limits, self.latents)
 
     def under_fit(self, reading: NetworkReading, **limits: Any) -> UnderFit:
-        """What the network says of rows, for fit indices."""
+        """Likelihoods and cells of rows under the network, for fit indices."""
         return under_fit(self.model, self.point, reading.rows, self.latents, limits)
 
     def states_of(self, latent) -> LatentStates:
-        """How a latent's states are used."""
+        """Use of the states of a latent."""
         return find_states(self.model, self.point, self.statistics, latent)
 
     def rows(self, table: Table, weight: np.ndarray | None = None) -> Rows:
@@ -172,7 +172,7 @@ class FittedNetwork(Fitted):
         return Rows(tuple(self.encoder.names_), self.encoder.encode(table), weight)
 
     def continues(self, columns: CategoryEncoder, model: DiscreteDAG) -> bool:
-        """Whether tables of another fit mean the same: the same nodes, parents and states."""
+        """True if tables of another fit mean the same: the same nodes, parents and states."""
         return self.model.layout == model.layout and all(
             np.array_equal(ours, theirs) for ours, theirs in zip(self.encoder.categories_, columns.categories_)
         )

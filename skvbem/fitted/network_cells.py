@@ -1,4 +1,4 @@
-"""What users read after a fit of a network: states in use, and what fit indices are made of."""
+"""Use of the states of latents of a network, and the cells that its fit indices are made of."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, laten
 
 
 def under_fit(model: DiscreteDAG, point: np.ndarray, data: Rows, latents, limits: Mapping) -> UnderFit:
-    """What a network at a point says of a table of rows, for fit indices."""
+    """Likelihoods and cells of a table of rows under a network at a point, for fit indices."""
     posteriors = queries.marginals(model, point, data, latents, **limits) if latents else {}
     nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
 

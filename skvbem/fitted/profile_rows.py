@@ -1,4 +1,4 @@
-"""What columns hold in each component, or in each joint state of parents, as rows of a report."""
+"""Profiles of columns in each component, or in each joint state of parents, as rows of a report."""
 
 from __future__ import annotations
 

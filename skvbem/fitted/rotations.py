@@ -198,12 +198,12 @@ def order_and_signs(loadings: np.ndarray, correlations: np.ndarray) -> tuple[np.
 
 
 def explained_variance(loadings: np.ndarray, correlations: np.ndarray) -> np.ndarray:
-    """What each factor explains of the sum of all variances, (q,); of correlated ones the sums are shared out."""
+    """Share of the sum of all variances that each factor explains, (q,); correlated factors share it out."""
     return np.diag(correlations @ loadings.T @ loadings)
 
 
 def matched(loadings: np.ndarray, like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which factors of each of many matrices (n, d, q) are those of another (d, q), and their signs, (n, q) each."""
+    """Permutations and signs, (n, q) each, that match the factors of matrices (n, d, q) to those of one (d, q)."""
     alike = like.T @ loadings
     order = np.array([linear_sum_assignment(-np.abs(each))[1] for each in alike]).reshape(len(loadings), -1)
     signs = np.take_along_axis(alike, order[:, :, None], axis=2)[..., 0]

@@ -14,7 +14,7 @@ _MAX_LOG_CELLS = log(2**20)
 
 
 class Cells(NamedTuple):
-    """What takes finitely many values in rows, or in whole sequences.
+    """Columns of finitely many values in rows, or in whole sequences.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Cells(NamedTuple):
 
 
 class UnderFit(NamedTuple):
-    """What a fit says of rows, or of sequences.
+    """Likelihoods and cells of rows, or of sequences, under a fit.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class UnderFit(NamedTuple):
 
 
 def entropy_r2(posterior: np.ndarray, weight: np.ndarray | None) -> float:
-    """How certain states are given their rows, probabilities (n_rows, n_states): 1 where each is certain."""
+    """Entropy R² of states given their rows, probabilities (n_rows, n_states): 1 where each is certain."""
     entropies = -xlogy(posterior, posterior).sum(axis=1)
     mean = float(np.average(entropies, weights=weight))
     return 1.0 - mean / log(max(posterior.shape[1], 2))

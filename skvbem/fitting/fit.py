@@ -248,5 +248,5 @@ def published(estimator, state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_of_data(name: str) -> bool:
-    """Whether an attribute tells of data or a prior, of which parameters that are given have none."""
+    """True if an attribute tells of data or a prior, of which parameters that are given have none."""
     return name in _OF_DATA or name.endswith("_prior_")

@@ -1,4 +1,4 @@
-"""What an estimator owes: one value, a `Kind`, that says how its models are read, made, started and shown.
+"""`Kind`: one value that says how models of an estimator are read, made, started and shown.
 
 An estimator has parameters, signatures and docstrings; `skvbem.fitting.fit` has the one path of a fit. In between
 stands the kind of the estimator. Its functions get the estimator, whose parameters they read, and hold nothing.
@@ -87,7 +87,7 @@ class Kind(ABC):
         return Problem(model, run.data, run.form, run.plan, stopped=lambda: run.report.stopped, **run.options)
 
     def learns_prior(self, estimator) -> bool:
-        """Whether strengths of the prior are learned."""
+        """True if strengths of the prior are learned."""
         return estimator.learn_prior
 
     def inverse_temperatures(self, estimator) -> tuple[float, ...]:

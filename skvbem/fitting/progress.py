@@ -1,4 +1,4 @@
-"""How far a fit is, on one line that moves on a terminal, and line by line elsewhere."""
+"""Progress of a fit, on one line that moves on a terminal, and line by line elsewhere."""
 
 from __future__ import annotations
 

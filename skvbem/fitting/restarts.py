@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Restarts:
-    """Where every start of a fit ended, and the moves that led on from there.
+    """The end of every start of a fit, and the moves that led on from there.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Restarts:
         return cls(bounds, *shown)
 
     def in_words(self) -> str:
-        """How many starts met the best, and how many moves led on from them."""
+        """Numbers of starts that met the best, and of moves that led on from them, in words."""
         text = f"{len(self.bounds):,}, of which {self.n_best:,} met the best"
         if self.moves:
             text += f"; {len(self.moves):,} move{'s' * (len(self.moves) > 1)} led there"

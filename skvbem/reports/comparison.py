@@ -151,7 +151,7 @@ def compare(
 
 
 def _row(fit, X, evidence, random_state, given: Mapping) -> tuple[dict[str, Any], list[str]]:
-    """What the table says of a fit, and why it says no more."""
+    """A row of the table, and the reasons for what it lacks."""
     row: dict[str, Any] = dict.fromkeys(_COLUMNS)
     row["n_free_parameters"] = fit.n_free_parameters_
     why = []
@@ -177,7 +177,7 @@ def _row(fit, X, evidence, random_state, given: Mapping) -> tuple[dict[str, Any]
 
 
 def _entropy_r2(fit, X, given: Mapping) -> float | None:
-    """How certain hidden states are given their rows, 1 at most; None where there is none of two states."""
+    """Entropy R² of hidden states given their rows, 1 at most; None where there is none of two states."""
     if not hasattr(fit, "predict_proba"):
         return None
     where = {name: value for name, value in given.items() if name != "sample_weight" and value is not None}
@@ -218,7 +218,7 @@ def _named(fits) -> dict[str, Any]:
 
 
 def _is_estimator(fit) -> bool:
-    """Whether a value is an estimator whose fits have an evidence."""
+    """True if a value is an estimator whose fits have an evidence."""
     return hasattr(type(fit), "log_evidence") and hasattr(fit, "get_params")
 
 

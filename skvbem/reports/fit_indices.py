@@ -38,7 +38,7 @@ _TOLERANCE, _MAX_STEPS = 1e-7, 10_000
 
 @dataclass(frozen=True)
 class FitIndices:
-    """How well a factor analysis by maximum likelihood accounts for the covariances of the data.
+    """Fit indices of a factor analysis by maximum likelihood, against the covariances of the data.
 
     Parameters
     ----------

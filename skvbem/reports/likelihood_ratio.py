@@ -30,7 +30,7 @@ _FAILED_SHARE, _BEHIND = 0.01, 1e-3
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodRatioTest:
-    """How far a larger model is ahead of a smaller one, and how far it would be by chance.
+    """Likelihood ratio of a larger model and a smaller one, and its distribution under the smaller one.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _Replication:
-    """How data are drawn from the smaller model and both are fitted, in any process."""
+    """Replications: data drawn from the smaller model, both fitted to them, in any process."""
 
     small: _Side
     large: _Side

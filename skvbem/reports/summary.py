@@ -62,7 +62,7 @@ class Summary:
 
     @property
     def intervals(self) -> str:
-        """What stands beside estimates, in words."""
+        """The source of intervals, in words."""
         if self.method == "none":
             return "none; those of summary(X) need X, the data of the fit"
         if self.method == "given":

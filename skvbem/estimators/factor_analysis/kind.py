@@ -149,6 +149,6 @@ def _warn_of_moments(X) -> None:
 
 
 def _heywood(names: list[str]) -> str:
-    """Which columns have next to no noise, in words."""
+    """A sentence that names columns with next to no noise."""
     who = f"Column {listed(names)} has" if len(names) == 1 else f"Columns {listed(names)} have"
     return f"{who} next to no noise: factors explain all that varies there (a Heywood case)."

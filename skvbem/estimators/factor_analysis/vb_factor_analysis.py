@@ -460,7 +460,7 @@ class VBFactorAnalysis(VBEstimator):
         return of_group["loadings"]
 
     def fit_indices(self, X, sample_weight=None) -> FitIndices:
-        """How well as many factors account for the covariances of the data, by maximum likelihood.
+        """Fit indices of as many factors by maximum likelihood: how well they account for the covariances of the data.
 
         Chi-square with its degrees of freedom and p, RMSEA with an interval, CFI, TLI, SRMR, AIC and BIC. After another
         `method` factors are fitted by maximum likelihood, from the starts of the fit and from where it ended. No

@@ -186,7 +186,7 @@ def _concentration(owner: str, name: str, value, allowed: np.ndarray) -> np.ndar
 
 
 def _mask(owner: str, mask, n_states: int) -> np.ndarray:
-    """Which transitions there are, (n_states, n_states)."""
+    """Mask of the transitions that are allowed, (n_states, n_states)."""
     if mask is None:
         return np.ones((n_states, n_states), dtype=bool)
     if is_option(mask, LEFT_TO_RIGHT):

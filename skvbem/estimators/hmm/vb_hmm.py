@@ -486,7 +486,7 @@ class VBHMM(SequenceEstimator):
         return fitted.possible(fitted.model.filtered(fitted.natural(self.predictive), data))
 
     def forecast(self, X, n_steps=1, sequence_id=None, lengths=None, *, level=0.95, draws=None):
-        """What comes after the end of each sequence, with intervals that know how little was learned.
+        """Forecasts of the steps after the end of each sequence, with intervals that account for uncertain parameters.
 
         States and expected values are those at the published parameters; of ``predictive="average"``, or with `draws`,
         they are averages over draws of the parameters. Intervals, and variances, under VB always are. Intervals of

@@ -89,7 +89,7 @@ class LDSKind(Kind):
         return reading.compiled(model)
 
     def learns_prior(self, estimator) -> bool:
-        """Whether multiples of precisions are learned."""
+        """True if multiples of precisions are learned."""
         return estimator.learn_prior == "strength"
 
     def best_fit(

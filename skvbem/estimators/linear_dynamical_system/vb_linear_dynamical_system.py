@@ -422,7 +422,7 @@ class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator
         self, X, n_steps=1, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *,
         future_inputs=None, future_output_inputs=None, level=0.95,
     ) -> LDSForecast:  # fmt: skip
-        """What comes after the end of each sequence, with intervals that know how little was learned.
+        """Forecasts of the steps after the end of each sequence, with intervals that account for uncertain parameters.
 
         Under VB means, variances and intervals are those of a mixture over `n_draws` draws of the parameters, or at
         their means where `predictive` is not "average".

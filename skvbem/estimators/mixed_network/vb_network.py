@@ -231,7 +231,7 @@ class VBNetwork(LatentNodesEstimator):
     # Asking -----------------------------------------------------------------------------------------------------------
 
     def _asked(self, X) -> tuple[FittedMixedNetwork, list[np.ndarray]]:
-        """What was fitted, and the values of a table to ask it about, by group of columns."""
+        """The fit, and the values of a table of rows to answer about, by group of columns."""
         check_is_fitted(self)
         table = read_table(X, type(self).__name__)
         check_names(table, self)
@@ -254,7 +254,7 @@ class VBNetwork(LatentNodesEstimator):
         return fitted.predictive.log_densities(fitted.rows(values), **self._kind.limits(self))
 
     def _about_latents(self, X) -> tuple[FittedMixedNetwork, MixedRows]:
-        """What was fitted, and rows whose latents are asked for."""
+        """The fit, and rows whose latents are to be predicted."""
         fitted, values = self._asked(X)
         if not fitted.latents:
             raise ValueError(f"This {type(self).__name__} has no latents to predict. Declare some, or use 'impute'.")

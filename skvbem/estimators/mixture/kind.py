@@ -141,7 +141,7 @@ class MixtureKind(LabelKind):
         return replace(problem, plan_of=lambda other: plan, moves_of=ComponentMoves)
 
     def learns_prior(self, estimator) -> bool:
-        """Whether the concentration of the weights is learned."""
+        """True if the concentration of the weights is learned."""
         return isinstance(estimator.weight_concentration_prior, str)
 
     def starts(self, estimator, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> Any:

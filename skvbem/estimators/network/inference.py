@@ -1,4 +1,4 @@
-"""What users say of q(x), resolved into clusters of hidden nodes; what one exact E step would gain."""
+"""Clusters of hidden nodes from the `inference` parameter, and the gain of one exact E step."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def clusters_of_latents(model: DiscreteDAG, latents: tuple, data: Program | Stru
 
 
 def row_gap(fitted: Any, data: Program | StructuredProgram) -> float | None:
-    """What one exact E step at the parameters found gains over that of a fit, nats; None where it does not fit."""
+    """Gain of one exact E step over that of a fit at its parameters, nats; None where it exceeds memory."""
     if not isinstance(data, StructuredProgram):
         return 0.0
     if any(group.largest_clique > _CELLS for group in data.groups):

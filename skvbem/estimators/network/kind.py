@@ -81,7 +81,7 @@ class NetworkKind(Kind):
             )
 
     def presentation(self, estimator, reading) -> dict[str, Any]:
-        """Whether the structure has no directions."""
+        """True if the structure has no directions."""
         return {"is_undirected": is_undirected(estimator.structure)}
 
     def inverse_temperatures(self, estimator) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""What a user says of a network, resolved: structure, latents and priors, with errors that name them."""
+"""Structure, latents and priors of a network from the parameters of an estimator, with errors that name them."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     # Asking -----------------------------------------------------------------------------------------------------------
 
     def _asked(self, X) -> tuple[FittedNetwork, Table]:
-        """What was fitted, and a table to ask it about."""
+        """The fit, and a table of rows to answer about."""
         check_is_fitted(self)
         table = read_table(X, type(self).__name__)
         check_names(table, self)

@@ -1,4 +1,4 @@
-"""Which features depend on each other within classes: the most probable forest among them.
+"""The most probable forest of dependences among features within classes.
 
 Given the class, a naive Bayes classifier takes features for independent. A tree-augmented one (Friedman, Geiger and
 Goldszmidt, Machine Learning 29, 1997, 131-163) gives each feature one other feature as a second parent. They take the
@@ -19,7 +19,7 @@ from skvbem._numerics import log_rising
 def gain_of_edge(
     classes: np.ndarray, a: np.ndarray, b: np.ndarray, sizes: tuple[int, int, int], weight: np.ndarray, total: float
 ) -> float:
-    """What an edge between two features adds to the log evidence, nats, the class a parent of both.
+    """Gain of log evidence by an edge between two features, nats, the class a parent of both.
 
     Parameters
     ----------

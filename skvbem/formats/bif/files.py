@@ -1,4 +1,4 @@
-"""Where a network's text comes from and goes to: paths, open files, or the text itself."""
+"""Text of networks from paths, open files, or the text itself, and to them."""
 
 from __future__ import annotations
 

@@ -207,5 +207,5 @@ class Declarations(Tokens):
 
 
 def is_probability(text: str) -> bool:
-    """Whether a printed number is one from 0 to 1, but for its rounding."""
+    """True if a printed number is one from 0 to 1, but for its rounding."""
     return NUMBER.fullmatch(text) is not None and 0 <= float(text) <= 1 + MAX_ROUNDING

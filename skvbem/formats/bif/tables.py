@@ -121,7 +121,7 @@ class Tables:
             raise self.declared.fault(row.start, f"expected {expected} numbers, {meaning}. Found {len(row.numbers)}.")
 
     def configuration(self, row, given, places):
-        """Where in the table a row belongs: the position of the state of each parent."""
+        """Position of a row in the table: the position of the state of each parent."""
         if len(row.key) != len(given):
             raise self.declared.fault(
                 row.start, f"expected {len(given)} states, one for each parent. Found {len(row.key)}."
