@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._version import __version__ as VERSION
 from skvbem.errors import SavedFitError, TooLargeError
-from skvbem.formats.bif.files import read_bytes, write_bytes
+from skvbem.formats.files import read_bytes, write_bytes
 from skvbem.persistence.archive import Archive, DamagedError, packed, unpacked
 from skvbem.persistence.decoding import Decoder
 from skvbem.persistence.encoding import Encoder

@@ -224,6 +224,8 @@ def _estimator(estimator: Any) -> None:
     of_inputs = vars(estimator).get("_input_names_", {})
     check(conforms(of_inputs, dict[str, list[str] | None]), "inputs without names")
     published = dict(kind_of(estimator).attributes(fitted))
+    batches = "batch_lower_bound_" in vars(estimator)
+    check(run is not None or batches or fitted.given is not None, "a fit without its record")
     if run is not None:  # of one fit, and not of batches
         fit = run.fit
         published |= {"n_iter_": fit.n_iter, "converged_": fit.converged, "restarts_": Restarts.of(fit)}

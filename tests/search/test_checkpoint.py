@@ -291,6 +291,15 @@ def _read(place, text, journal):
     return checkpoint._read()
 
 
+_ENTRY = json.dumps(
+    checkpoint_module._encoded(Record({"score": -1.5}, {"score": 0.25}, {}, 3, (0.5,), (0.5,), inference="exact"))
+)
+
+
+def test_an_entry_that_a_search_wrote_is_read():
+    assert checkpoint_module._decoded(json.loads(_ENTRY)).values == {"score": -1.5}
+
+
 @pytest.mark.parametrize(
     "candidates",
     [
@@ -301,6 +310,12 @@ def _read(place, text, journal):
         '{"0a": %s}' % ("[" * 100_000),
         '{"0a": {"values": 1, "errors": {}, "splits": {}, "n_free_parameters": 1}}',
         '{"0a": {"values": {"score": "code"}, "errors": {}, "splits": {}, "n_free_parameters": 1}}',
+        '{{"0a": {}}}'.format(_ENTRY.replace("-1.5", "1" + "0" * 400)),
+        '{{"0a": {}}}'.format(_ENTRY.replace(": 3", ": -3")),
+        '{{"0a": {}}}'.format(_ENTRY.replace(": 3", ": 3.5")),
+        '{{"0a": {}}}'.format(_ENTRY.replace("0.25", "-0.25")),
+        '{{"0a": {}}}'.format(_ENTRY.replace("exact", "hopeful")),
+        '{{"0a": {}}}'.format(_ENTRY.replace("[]", '"none"')),
     ],
 )
 def test_content_with_a_right_checksum_that_no_search_wrote(path, candidates):

@@ -41,6 +41,8 @@ from skvbem.search.execution.jobs import Record, digest
 from skvbem.search.tuning import TUNING
 from skvbem.spaces.settings import canonical
 
+# What content that no search has written raises when it is read.
+_NOT_WRITTEN = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 _FORMAT = "skvbem search checkpoint, version 1"
 _SEAL = ', "sha256": "%s"}\n'
 
@@ -208,7 +210,7 @@ class FileCheckpoint(Checkpoint):
             whole = json.loads(body + b"}")
             self._refuse_if_foreign(dict(whole["search"]))
             return {name: _decoded(entry) for name, entry in whole["candidates"].items()}
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except _NOT_WRITTEN as error:
             if isinstance(error, SearchCheckpointError):
                 raise
             raise self._damaged("its content is not what a search writes") from error
@@ -227,7 +229,7 @@ class FileCheckpoint(Checkpoint):
                         "search another file."
                     )
                 known.setdefault(str(entry["candidate"]), _decoded(entry["record"]))
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            except _NOT_WRITTEN as error:
                 if isinstance(error, SearchCheckpointError):
                     raise
                 raise self._damaged(f"line {number} of its journal is not what a search writes") from error
@@ -296,16 +298,21 @@ def _encoded(record: Record) -> dict[str, Any]:
 
 
 def _decoded(entry: Mapping[str, Any]) -> Record:
-    count = entry["n_free_parameters"]
+    """The record of an entry; a ValueError if it means nothing."""
+    count, inference = entry["n_free_parameters"], entry.get("inference", "exact")
+    if inference not in ("exact", "clusters") or (count is not None and (type(count) is not int or count < 0)):
+        raise ValueError("a record of no fit")
+    if not isinstance(entry["doubts"], list) or any(float(error) < 0 for error in entry["errors"].values()):
+        raise ValueError("a record without doubts, or with errors below 0")
     return Record(
         {name: float(value) for name, value in entry["values"].items()},
         {name: float(value) for name, value in entry["errors"].items()},
         {name: tuple(map(float, values)) for name, values in entry["splits"].items()},
-        None if count is None else int(count),
+        count,
         tuple(map(float, entry["fit_seconds"])),
         tuple(map(float, entry["score_seconds"])),
         doubts=tuple(map(str, entry["doubts"])),
-        inference=str(entry.get("inference", "exact")),
+        inference=inference,
     )
 
 

@@ -57,7 +57,7 @@ ERRORS = {
         ),
     ],
     "columns in another order are taken for those of the fit": [
-        ("list(of_fit) != table.names", "set(of_fit) != set(table.names)")
+        ("list(of_fit) != given:", "set(of_fit) != set(given):")
     ],
     "lengths whose sum wraps are believed": [("total = sum(checked.tolist())", "total = checked.sum()")],
     "rounding forgives every fall of the bound": [

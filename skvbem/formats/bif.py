@@ -1,20 +1,95 @@
-"""The tables p(node | parents) of a BIF text, and the network that they make."""
+"""Discrete Bayesian networks as files: reading and writing the Bayesian interchange format (BIF).
+
+A BIF file declares variables with their states, then a table p(node | parents) for each. It is read in one pass by a
+hand-written tokenizer: nothing in a file becomes code, an attribute or a path, time is linear in its length, and sizes
+are checked before memory is taken. The format carries neither counts nor which variables are hidden.
+
+States are words in BIF. Those of a variable that are numbers or booleans in Python are told by a property that other
+programs skip, ``property skvbem_states int;`` (or float, or bool), so that what is read equals what was written.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
+import warnings
 from collections.abc import Hashable
 
 import numpy as np
 
 from skvbem._names import did_you_mean, shown
-from skvbem.errors import StructureError, TooLargeError
+from skvbem.errors import DataWarning, StructureError, TooLargeError
 from skvbem.fitted.bayesian_network import Network
-from skvbem.formats.bif.grammar import MAX_ROUNDING, Declarations
-from skvbem.formats.bif.tokens import NUMBER
+from skvbem.formats.bif_grammar import MAX_ROUNDING, NUMBER, STATES_PROPERTY, WORD, Declarations
+from skvbem.formats.files import read_text, write_bytes
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.paths import describe_cycle, find_cycle
 from skvbem.tables import SLACK
+
+__all__ = ["read_bif", "write_bif"]
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def read_bif(source, *, max_bytes: int = 2**24, max_nodes: int = 10_000, max_cells: int = 10_000_000) -> Network:
+    """The network that a BIF file or text describes.
+
+    Parameters
+    ----------
+    source : path, str, bytes or file object
+        A str with a brace or a line break in it, of nothing but blanks, or of more than 4096 characters is the text
+        itself, any other a path; bytes are the text. A file object may be open for text or for bytes. Bytes are UTF-8,
+        with or without a byte order mark.
+    max_bytes, max_nodes, max_cells : int
+        Limits on the length of the text, the number of variables and the number of cells of all tables together.
+        Reading takes up to about 100 bytes of memory for each byte of text, and time linear in their number.
+
+    Returns
+    -------
+    network : Network
+        The variables and their states in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If the text is no BIF; the message starts with line and column.
+    StructureError
+        A ValueError: if variables, states or arcs do not fit together or the arcs form a cycle.
+    TooLargeError
+        A ValueError: if a limit is passed.
+    OSError
+        If the path cannot be read.
+
+    Warns
+    -----
+    DataWarning
+        If rows of probabilities miss one by more than 1e-6, though by no more than their rounding explains.
+
+    Notes
+    -----
+    Tables are read by the names of parents and states, in any order. They come as rows ``(parent states) numbers;``,
+    maybe with a ``default`` row for parent states that are not listed. Or they come as one ``table``, in which the
+    variable runs slowest and the last parent fastest. Commas between items may be missing, and names may be quoted.
+    Comments are ``//`` to the end of the line and ``/* */``. Properties are skipped.
+
+    Rows are divided by their sum, which may miss one by 1e-6 without a word. Beyond that the printed digits must
+    explain it: it misses by less than half a unit of the last printed place for each number, and by no more than 0.01.
+    Then there is a warning with the line, otherwise an error.
+    """
+    declared = Declarations(*read_text(source, max_bytes))
+    declared.read(max_nodes)
+    tables = Tables(declared)
+    network = tables.network(max_cells)
+    if tables.rounded:
+        position, total = tables.rounded[0]
+        warnings.warn(
+            f"{declared.place(position)}: probabilities as printed sum to {total:.10g}, not to one. They were divided "
+            f"by their sum, as in {len(tables.rounded)} rows in all.",
+            DataWarning,
+            stacklevel=2,
+        )
+    return network
 
 
 class Tables:
@@ -153,3 +228,71 @@ def _printed_rounding(numbers, values):
     halves = 0.5 * len(numbers) * 10.0 ** min(exponent - digits, 0)
     # Just below the first (two numbers, rounded alike, miss nothing), just above the second (0.33 three times).
     return min(halves * (1 - 1e-9), MAX_ROUNDING * (1 + 1e-9))
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+_UNWRITABLE = re.compile(r'["\x00-\x1f\x7f\ud800-\udfff]')
+
+
+def write_bif(network: Network, path=None) -> str:
+    """The network as BIF text, from which `read_bif` makes an equal network.
+
+    Parameters
+    ----------
+    network : Network
+        Its nodes must be named by str without double quotes, line breaks, other control characters and lone surrogates,
+        which BIF has no way to write. The states of a node must be such str, or all int, all bool, or all finite
+        float; None is no state.
+    path : path, optional
+        Where to write the text too, in UTF-8. A file already there is replaced once the new one is complete.
+
+    Raises
+    ------
+    ValueError
+        If a name or a state cannot be written.
+    OSError
+        If the file cannot be written.
+    """
+    parts = ["network unknown {\n}\n"]
+    names = {node: _written(node, "name") for node in network.dag.nodes}
+    words = {}
+    for node, name in names.items():
+        kind, words[node] = _written_states(node, network.states[node])
+        told = "" if kind == "str" else f"  property {STATES_PROPERTY} {kind};\n"
+        listed = f"type discrete [ {len(words[node])} ] {{ {', '.join(words[node])} }};"
+        parts.append(f"variable {name} {{\n  {listed}\n{told}}}\n")
+    for node, name in names.items():
+        parents, table = network.dag.parents(node), network.tables[node]
+        given = f" | {', '.join(names[parent] for parent in parents)}" if parents else ""
+        parts.append(f"probability ( {name}{given} ) {{\n")
+        rows = table.reshape(-1, table.shape[-1]).tolist()
+        for row, key in zip(rows, itertools.product(*(words[parent] for parent in parents)), strict=True):
+            head = f"({', '.join(key)})" if parents else "table"
+            parts.append(f"  {head} {', '.join(map(repr, row))};\n")
+        parts.append("}\n")
+    text = "".join(parts)
+    if path is not None:
+        write_bytes(text.encode(), path)
+    return text
+
+
+def _written(name, what):
+    if not isinstance(name, str) or _UNWRITABLE.search(name):
+        raise ValueError(
+            f"A BIF {what} must be a str without double quotes, line breaks and other control characters. "
+            f"Got {shown(name)} instead; rename it (DAG.relabel for a node)."
+        )
+    return name if WORD.fullmatch(name) else f'"{name}"'
+
+
+def _written_states(node, states):
+    """The type of the states of a node, and the words that BIF has for them."""
+    kind, *others = {str if isinstance(state, str) else type(state) for state in states}
+    if others or kind not in (str, bool, int, float) or (kind is float and not all(map(math.isfinite, states))):
+        raise ValueError(
+            f"The states of node {shown(node)} must be all str, all int, all bool or all finite float to be written as "
+            f"BIF. Got {shown(states)} instead."
+        )
+    words = states if kind is str else map(repr, states)
+    return kind.__name__, [_written(word, f"state (here of node {shown(node)})") for word in words]
