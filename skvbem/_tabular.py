@@ -37,10 +37,10 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, n_labels
     ]
     lines: list[str] = []
     labels, first = aligned[:n_labels], n_labels
-    of_labels = sum(widths[:n_labels]) + 2 * (n_labels - 1)
+    label_width = sum(widths[:n_labels]) + 2 * (n_labels - 1)
     while first < len(columns) or not lines:
         last = first + 1
-        while last < len(columns) and of_labels + sum(2 + width for width in widths[first : last + 1]) <= WIDTH:
+        while last < len(columns) and label_width + sum(2 + width for width in widths[first : last + 1]) <= WIDTH:
             last += 1
         lines += ["  ".join(cells).rstrip() for cells in zip(*labels, *aligned[first:last])]
         first = last

@@ -140,13 +140,13 @@ class LabeledTable:
 
     def _cells(self) -> tuple[list[str], list[list[str]], int]:
         """Header and rows as texts, and how many of the columns name the rows."""
-        *given, last = self.axes
-        if not given:
+        *parents, last = self.axes
+        if not parents:
             return [str(last), ""], [[str(s), _shown(v)] for s, v in zip(self.levels[0].tolist(), self.values)], 1
-        header = [*map(str, given), *(f"{last}={state}" for state in self.levels[-1].tolist())]
+        header = [*map(str, parents), *(f"{last}={state}" for state in self.levels[-1].tolist())]
         states = product(*(levels.tolist() for levels in self.levels[:-1]))
         rows = zip(states, self.values.reshape(-1, self.values.shape[-1]))
-        return header, [[*map(str, of), *map(_shown, values)] for of, values in rows], len(given)
+        return header, [[*map(str, of), *map(_shown, values)] for of, values in rows], len(parents)
 
     def __repr__(self):
         header, rows, n_labels = self._cells()

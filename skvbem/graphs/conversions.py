@@ -165,7 +165,7 @@ def read_model_string(text: str) -> tuple[list, dict]:
 def model_string(nodes: Iterable[Hashable], parents: Mapping[Hashable, Iterable[Hashable]]) -> str:
     """The model string of a graph: its nodes in order, each with its parents."""
     families = ((child, ":".join(map(_quoted, parents[child]))) for child in nodes)
-    return "".join(f"[{_quoted(child)}{'|' if given else ''}{given}]" for child, given in families)
+    return "".join(f"[{_quoted(child)}{'|' if parents else ''}{parents}]" for child, parents in families)
 
 
 def _token_name(match):

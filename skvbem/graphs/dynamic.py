@@ -113,7 +113,7 @@ class DynamicDAG:
         graph = between.items() if isinstance(between, Mapping) else None
         if graph is not None:
             parents = {c: (ps,) if isinstance(ps, (str, Integral)) else tuple(ps) for c, ps in graph}
-            edges = [(parent, child) for child, of_child in parents.items() for parent in of_child]
+            edges = [(parent, child) for child, family in parents.items() for parent in family]
         else:
             edges = [tuple(edge) for edge in between]
         before: dict = {node: [] for node in self.slice.nodes}
@@ -130,13 +130,13 @@ class DynamicDAG:
         return {child: tuple(parents) for child, parents in before.items()}
 
     def _named(self, node: Hashable, names: Mapping) -> tuple:
-        given = tuple(names.get(node, (f"{node}_{t + 1}" for t in range(self.n_slices))))
-        if len(given) != self.n_slices:
+        slices = tuple(names.get(node, (f"{node}_{t + 1}" for t in range(self.n_slices))))
+        if len(slices) != self.n_slices:
             raise StructureError(
                 f"names of DynamicDAG must name node {shown(node)} in each of the {self.n_slices} slices. Got "
-                f"{shown(given)}."
+                f"{shown(slices)}."
             )
-        return given
+        return slices
 
     def _family(self, node: Hashable, t: int) -> tuple:
         """The parents of a node in a slice, those of the slice before first, and the node."""

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from skvbem.plotting.dag import DAGDisplay
     from skvbem.plotting.factors import FactorNumberDisplay, LoadingsDisplay, ResidualsDisplay, ScoresDisplay
     from skvbem.plotting.rank import RankDisplay
+    from skvbem.plotting.sequences import StatePathDisplay, TransitionsDisplay
     from skvbem.plotting.shared_parent import SharedParentDisplay
-    from skvbem.plotting.state_path import StatePathDisplay
     from skvbem.plotting.structure_search import StructureSearchDisplay
     from skvbem.plotting.systems import ForecastDisplay, PolesDisplay
-    from skvbem.plotting.transitions import TransitionsDisplay
 
 __all__ = [
     "BoundDisplay",
@@ -54,13 +53,12 @@ __getattr__, __dir__ = names_on_demand(
             "ScoresDisplay",
         ),
         "skvbem.plotting.rank": ("RankDisplay",),
+        "skvbem.plotting.sequences": ("StatePathDisplay", "TransitionsDisplay"),
         "skvbem.plotting.shared_parent": ("SharedParentDisplay",),
-        "skvbem.plotting.state_path": ("StatePathDisplay",),
         "skvbem.plotting.structure_search": ("StructureSearchDisplay",),
         "skvbem.plotting.systems": (
             "ForecastDisplay",
             "PolesDisplay",
         ),
-        "skvbem.plotting.transitions": ("TransitionsDisplay",),
     },
 )

@@ -40,28 +40,28 @@ def _cut(text: str, key: int) -> str:
 
 
 def _name(setting: Mapping, best: Mapping, differing: Iterable[str]) -> str:
-    graph_and_latents, of_best = hidden_graph(setting), hidden_graph(best)
+    graph_and_latents, best_graph_and_latents = hidden_graph(setting), hidden_graph(best)
     parts = []
-    if graph_and_latents is not None and of_best is not None:
+    if graph_and_latents is not None and best_graph_and_latents is not None:
         is_best = value_key(setting) == value_key(best)
         parts = (
-            [_told(graph_and_latents[0].edges, is_undirected(graph_and_latents[0])) or "no edges"]
+            [_in_words(graph_and_latents[0].edges, is_undirected(graph_and_latents[0])) or "no edges"]
             if is_best
-            else _differences(*graph_and_latents, *of_best)
+            else _differences(*graph_and_latents, *best_graph_and_latents)
         )
         differing = [name for name in differing if name not in ("structure", "latents")]
     return "   ".join([*parts, *(f"{name}={setting[name]}" for name in differing if name in setting)])
 
 
 def _differences(
-    dag: DAG | UndirectedGraph, latents: Mapping, best: DAG | UndirectedGraph, of_best: Mapping
+    dag: DAG | UndirectedGraph, latents: Mapping, best: DAG | UndirectedGraph, best_latents: Mapping
 ) -> list[str]:
     """Edges that a graph has more and less than the best, with exchangeable latents named so that these are fewest.
 
     A graph with nothing hidden is told by its own edges, if the best has latents.
     """
-    if of_best and not latents:
-        return [f"nothing hidden: {_told(dag.edges, is_undirected(dag)) or 'no edges'}"]
+    if best_latents and not latents:
+        return [f"nothing hidden: {_in_words(dag.edges, is_undirected(dag)) or 'no edges'}"]
     place = {node: k for k, node in enumerate(dict.fromkeys((*best.nodes, *dag.nodes)))}
     lines = is_undirected(dag) and is_undirected(best)
 
@@ -69,19 +69,19 @@ def _differences(
         return tuple(sorted(edge, key=place.__getitem__)) if lines and set(edge) <= place.keys() else edge
 
     theirs = set(map(in_order, best.edges))
-    all_ours = (set(map(in_order, _renamed(dag.edges, naming))) for naming in _namings(latents, of_best))
+    all_ours = (set(map(in_order, _renamed(dag.edges, naming))) for naming in _namings(latents, best_latents))
     ours = min(all_ours, key=lambda ours: len(ours ^ theirs))
     parts = [
-        told if len(told := f"{sign} {_told(edges, lines)}") < _MAX_LETTERS else f"{sign} {len(edges)} edges"
+        text if len(text := f"{sign} {_in_words(edges, lines)}") < _MAX_LETTERS else f"{sign} {len(edges)} edges"
         for sign, differing in (("+", ours - theirs), ("−", theirs - ours))
         if (edges := sorted(differing, key=lambda edge: (place[edge[0]], place[edge[1]])))
     ]
-    if sorted(latents.values()) != sorted(of_best.values()):
+    if sorted(latents.values()) != sorted(best_latents.values()):
         parts.append(f"{' and '.join(map(str, latents.values()))} states")
     return parts or ["the same edges"]
 
 
-def _told(edges: Iterable[tuple], lines: bool) -> str:
+def _in_words(edges: Iterable[tuple], lines: bool) -> str:
     """Edges in words: without directions one by one, else every parent with its children."""
     return "   ".join(f"{a} – {b}" for a, b in edges) if lines else _families(edges)
 
@@ -94,12 +94,12 @@ def _families(edges: Iterable[tuple]) -> str:
     return "   ".join(f"{parent} → {', '.join(names)}" for parent, names in children.items())
 
 
-def _namings(latents: Mapping, of_best: Mapping) -> Iterable[dict]:
+def _namings(latents: Mapping, best_latents: Mapping) -> Iterable[dict]:
     """All ways to name latents like the best structure's latents with as many states."""
     groups = []
     for n_states in dict.fromkeys(latents.values()):
         mine = [name for name, size in latents.items() if size == n_states]
-        theirs = [name for name, size in of_best.items() if size == n_states]
+        theirs = [name for name, size in best_latents.items() if size == n_states]
         groups.append((mine, theirs + [name for name in mine if name not in theirs]))
     if prod(factorial(len(names)) for _, names in groups) > _MAX_NAMINGS:
         return [{}]

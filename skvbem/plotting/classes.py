@@ -146,9 +146,9 @@ class ClassProfileDisplay(Panels):
         return (len(blocks), len(self.classes)), {"figsize": size, "height_ratios": heights, **shared}
 
     def _draw(self, axes) -> None:
-        for block, of_block in zip(self._blocks(), axes):
+        for block, block_axes in zip(self._blocks(), axes):
             draw = self._draw_numbers if isinstance(block[0], Numbers) else self._draw_probabilities
-            draw(of_block, block)
+            draw(block_axes, block)
         if self.note:
             below = axes[-1, len(axes[-1]) // 2].xaxis.label  # whose place stays
             below.set_text(f"{below.get_text()}\nlines: {self.note}")
@@ -271,17 +271,17 @@ def classes_of_mixture(estimator, intervals: DrawnIntervals | None) -> Classes:
     """The components of a fitted VBMixture, or the states of a VBHMM, which weigh as much as is in them."""
     by_name, columns = {}, estimator.fitted.groups
     for group in columns.groups:
-        of_group = _of_group(
+        group_profiles = _profiles_of_group(
             group, estimator.parameters_[group.name], None if intervals is None else intervals.ends[group.name]
         )
-        by_name.update({profile.name: profile for profile in of_group})
+        by_name.update({profile.name: profile for profile in group_profiles})
     profiles = [by_name[name] for name in columns.names if name in by_name]  # what is given has none
     if hasattr(estimator, "weights_"):
         return Classes(estimator.counts_, estimator.weights_, profiles)
     return Classes(estimator.counts_, estimator.counts_ / estimator.counts_.sum(), profiles, "state")
 
 
-def _of_group(group, parameters: Mapping, intervals: Mapping | None) -> list[Probabilities | Numbers]:
+def _profiles_of_group(group, parameters: Mapping, intervals: Mapping | None) -> list[Probabilities | Numbers]:
     """The profiles of a group of columns."""
     ends = None
     if intervals is not None:
@@ -313,7 +313,9 @@ def classes_of_network(estimator, drawn: DrawnIntervals | None, owner: str) -> C
     for node in columns:
         if node not in estimator.tables_:
             group = next(group for group in estimator.fitted.groups.groups if group.name == node)
-            profiles += _of_group(group, estimator.parameters_[node], None if drawn is None else drawn.ends[node])
+            profiles += _profiles_of_group(
+                group, estimator.parameters_[node], None if drawn is None else drawn.ends[node]
+            )
             continue
         table, intervals = estimator.tables_[node], None if drawn is None else drawn.ends["tables"][node]
         profiles.append(of_levels(str(node), table.levels[-1].tolist(), table.values, intervals))
@@ -333,9 +335,11 @@ def classes_of_latent(estimator, latent) -> Classes:
             levels = fitted.levels[node].tolist()
             profiles.append(of_levels(str(node), levels, estimator.query([latent, node]).values / share[:, None], None))
             continue
-        of_parents = _joint_with_parents(estimator, latent, node) / share[:, None]
+        parent_shares = _joint_with_parents(estimator, latent, node) / share[:, None]
         group = next(group for group in fitted.groups.groups if group.name == node)
-        profiles += [_averaged(each, of_parents) for each in _of_group(group, estimator.parameters_[node], None)]
+        profiles += [
+            _averaged(each, parent_shares) for each in _profiles_of_group(group, estimator.parameters_[node], None)
+        ]
     return Classes(estimator.latent_states_[latent].mass, share, profiles, str(latent))
 
 
@@ -346,9 +350,9 @@ def _joint_with_parents(estimator, latent, node) -> np.ndarray:
     joint = estimator.query([latent, *others]).values
     if latent not in parents:
         return joint.reshape(len(joint), -1)
-    of_states = np.zeros((len(joint), *joint.shape))
-    of_states[np.arange(len(joint)), np.arange(len(joint))] = joint
-    return np.moveaxis(of_states, 1, 1 + parents.index(latent)).reshape(len(joint), -1)
+    by_state = np.zeros((len(joint), *joint.shape))
+    by_state[np.arange(len(joint)), np.arange(len(joint))] = joint
+    return np.moveaxis(by_state, 1, 1 + parents.index(latent)).reshape(len(joint), -1)
 
 
 def _averaged(profile: Probabilities | Numbers, fractions: np.ndarray) -> Probabilities | Numbers:

@@ -126,8 +126,8 @@ class DAGDisplay:
             edge_widths = information(dag, estimator.tables_, estimator.counts_)
             for node in dag.nodes:
                 if node not in estimator.tables_:
-                    told = estimator.fitted.edge_information(node)
-                    edge_widths |= {(parent, node): nats for parent, nats in told.items()}
+                    information_of_node = estimator.fitted.edge_information(node)
+                    edge_widths |= {(parent, node): nats for parent, nats in information_of_node.items()}
             title = "conditional mutual information of parent and\nchild, given the other parents (nats per row)"
             if undirected:
                 title = "mutual information of two nodes (nats per row)"
@@ -171,9 +171,9 @@ class DAGDisplay:
         if dashed:
             title.append("dashed: not in the best structure")
         if left_out:
-            told = [f"{a} → {b} ({percent(probability[a, b])} %)" for a, b in left_out[:_MAX_EDGES_TOLD]]
+            omitted = [f"{a} → {b} ({percent(probability[a, b])} %)" for a, b in left_out[:_MAX_EDGES_TOLD]]
             more = len(left_out) - _MAX_EDGES_TOLD
-            title += textwrap.wrap(f"not drawn: {', '.join(told)}" + f" and {more} more" * (more > 0), _NOTE_WIDTH)
+            title += textwrap.wrap(f"not drawn: {', '.join(omitted)}" + f" and {more} more" * (more > 0), _NOTE_WIDTH)
         observed = set(search.shared_parent_probabilities_.levels[0].tolist())
         n_states = resolve_latents(search.best_params_.get("latents")) or {}
         return cls(

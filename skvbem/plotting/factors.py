@@ -207,9 +207,9 @@ class ResidualsDisplay(Display):
         ResidualsDisplay
         """
         check_drawable(estimator, FACTORS, cls.__name__)
-        of_data = correlations_of(estimator.saturated_covariance(X, sample_weight))
-        of_model = correlations_of(estimator.get_covariance())
-        return cls(of_data - of_model, list(estimator.fitted.columns.names)).plot(ax=ax)
+        data_correlations = correlations_of(estimator.saturated_covariance(X, sample_weight))
+        model_correlations = correlations_of(estimator.get_covariance())
+        return cls(data_correlations - model_correlations, list(estimator.fitted.columns.names)).plot(ax=ax)
 
     def _size(self):
         size = 2.2 + 0.42 * min(len(self.residuals), 24)

@@ -181,9 +181,9 @@ def _uncross(rows: list, segments: list, n_starts: int = 6, n_sweeps: int = 12) 
         above.setdefault(bottom, []).append(top)
         below.setdefault(top, []).append(bottom)
     rng = np.random.default_rng(0)
-    given, best, fewest = rows, rows, _n_crossings(rows, below)
+    initial, best, fewest = rows, rows, _n_crossings(rows, below)
     for start in range(n_starts):
-        rows = [[row[k] for k in rng.permutation(len(row))] if start else list(row) for row in given]
+        rows = [[row[k] for k in rng.permutation(len(row))] if start else list(row) for row in initial]
         for sweep in range(n_sweeps):
             if fewest == 0:
                 return best

@@ -280,8 +280,8 @@ class StructureSearchDisplay(Display):
         rest = [k for k in named if k != best]
         ax.scatter(x[rest], values[rest], s=34, facecolor=_NAMED, edgecolor=INK, linewidth=0.6, zorder=4)
         if self.names is not None:
-            told = [f"{percent(probabilities[k])} %   {self.names[k]}" for k in named]
-            label_at_right(ax, [(x[k], values[k], text, INK, weight[k]) for k, text in zip(named, told)])
+            labels = [f"{percent(probabilities[k])} %   {self.names[k]}" for k in named]
+            label_at_right(ax, [(x[k], values[k], text, INK, weight[k]) for k, text in zip(named, labels)])
             return
         above = {"textcoords": "offset points", "ha": "center", "va": "bottom", "size": 9, "color": INK}
         for k in named:

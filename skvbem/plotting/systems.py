@@ -229,9 +229,9 @@ class ForecastDisplay(Panels):
 def _draw_column(ax, track: ColumnTrack, at: np.ndarray, ahead: np.ndarray) -> None:
     """Draw what was observed and expected of a column, bands over its gaps, and the fan."""
     color, fan_color = series(0)[0], series(1)[0]
-    gone = np.isnan(track.values)
+    missing = np.isnan(track.values)
     edges = edges_of(at)
-    for a, b in _runs(gone):
+    for a, b in _runs(missing):
         # a band as wide as the cells it stands for, so that one missing cell has one
         places = np.concatenate([[edges[a]], at[a:b], [edges[b]]])
         middle, wide = (np.concatenate([[x[a]], x[a:b], [x[b - 1]]]) for x in (track.expected, track.deviation))

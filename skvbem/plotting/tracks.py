@@ -53,22 +53,22 @@ def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, 
     names = list(fitted.groups.names)
     chosen = columns_to_draw(features, names, owner)
     missing = fitted.groups.missing(values)
-    of_states = fitted.expected_values(np.eye(len(fitted.startprob)))
+    expected = fitted.expected_values(np.eye(len(fitted.startprob)))
     tracks: dict[int, Track] = {}
-    for group, of_group in zip(fitted.groups.groups, values):
+    for group, cells in zip(fitted.groups.groups, values):
         for k, at in enumerate(group.columns):
             if at not in chosen:
                 continue
-            column = np.where(missing[:, at], np.nan, of_group[:, k])
+            column = np.where(missing[:, at], np.nan, cells[:, k])
             if group.encoder is not None:
                 labels = [named(level) for level in group.encoder.categories_[k].tolist()]
                 tracks[at] = Track(names[at], column, None, labels)
                 continue
-            levels = of_states[names[at]][path] * group.specification.exposure(of_group)
+            levels = expected[names[at]][path] * group.specification.exposure(cells)
             tracks[at] = Track(names[at], column, levels)
         for k, at in enumerate(group.given, start=len(group.columns)):
             if at in chosen:
-                tracks.setdefault(at, Track(names[at], of_group[:, k], None))
+                tracks.setdefault(at, Track(names[at], cells[:, k], None))
     return [tracks[at] for at in chosen]
 
 

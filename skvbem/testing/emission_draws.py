@@ -41,9 +41,9 @@ def draws_have_the_point_as_their_most_likely_one(case: EmissionExample, rng: np
     components = rng.integers(0, case.n_components, size=n)
     rows = rows_of(case.values, rng.integers(0, n_rows(case.values), size=n))  # whose covariates are given
     drawn = case.emission.sample_given(rows, None, point, components, rng)
-    of_components = (components[:, None] == np.arange(case.n_components)).astype(float)
+    responsibilities = (components[:, None] == np.arange(case.n_components)).astype(float)
     table = case.emission.prepare(drawn)
-    again = prior.most_likely(case.emission.statistics(table, of_components, prior.natural(point)))
+    again = prior.most_likely(case.emission.statistics(table, responsibilities, prior.natural(point)))
     free = prior.to_unconstrained(point)
     if np.isfinite(free).all():  # no probability of 0 or 1
         agree("Unconstrained coordinates", prior.to_unconstrained(again), free, abs=0.25)
@@ -67,9 +67,9 @@ def drawn_completions_have_the_expected_statistics(case: EmissionExample, rng: n
     _, table, posterior = case.posterior(rng)
     natural, emission = posterior.expected_natural(), case.emission
     components = rng.integers(0, case.n_components, size=len(table))
-    of_components = (components[:, None] == np.arange(case.n_components)).astype(float)
+    responsibilities = (components[:, None] == np.arange(case.n_components)).astype(float)
     step = emission.step(natural, table)
-    wanted, draws = emission.statistics(table, of_components, natural), []
+    wanted, draws = emission.statistics(table, responsibilities, natural), []
     for _ in range(1 if case.conjugate else 800):
         total = step.zeros()
         step.add_drawn(table, components, ParallelGenerator(streams_of(rng, 1)), total)
@@ -90,8 +90,8 @@ def what_is_hidden_varies_as_draws_do(case: EmissionExample, rng: np.random.Gene
     require(not emission.is_conjugate(table), "Rows that are conjugate have a hidden covariance.")
     lanes = emission.step(np.repeat(natural[:, None], n_draws, axis=1), table)
     component, total = emission.component_of_cell(n_components), lanes.zeros()
-    of_lanes = ParallelGenerator(streams_of(rng, n_draws))
-    lanes.add_drawn(table[0:4], np.zeros((n_draws, 4), dtype=int), of_lanes, total)
+    generator = ParallelGenerator(streams_of(rng, n_draws))
+    lanes.add_drawn(table[0:4], np.zeros((n_draws, 4), dtype=int), generator, total)
     drawn = lanes.statistics(total)[(component == 0) | (component == -1)]
     covariance, spread = np.cov(drawn), drawn.std(axis=1)
     error = 8 * np.outer(spread, spread) / np.sqrt(n_draws)

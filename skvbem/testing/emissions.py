@@ -194,8 +194,8 @@ def parallel_restarts_are_restarts_alone(case: EmissionExample, rng: np.random.G
     for lane, natural in enumerate(lanes):
         alone = emission.expected_log_likelihood(table, natural)
         agree("Log likelihoods", computed[lane], alone, rel=1e-11, abs=1e-10)
-        of_lane = emission.statistics(table, responsibilities[lane], natural)
-        agree("Statistics", sums[:, lane], of_lane, abs=rounding(of_lane))
+        alone = emission.statistics(table, responsibilities[lane], natural)
+        agree("Statistics", sums[:, lane], alone, abs=rounding(alone))
 
 
 # --- statistics -------------------------------------------------------------------------------------------------------
@@ -270,11 +270,11 @@ def statistics_of_rows_add_up(case: EmissionExample, rng: np.random.Generator) -
     _, table, posterior = case.posterior(rng)
     emission, n_components = case.emission, case.n_components
     natural, responsibilities = posterior.expected_natural(), case.responsibilities(rng)
-    of_rows = emission.step(natural, table).of_rows(table[0 : len(table)])
+    log_density = emission.step(natural, table).of_rows(table[0 : len(table)])
     component = emission.component_of_cell(n_components)
     computed = np.zeros(len(component))
     for k in range(n_components):
-        computed[(component == k) | (component == -1)] += responsibilities[:, k] @ of_rows[:, k]
+        computed[(component == k) | (component == -1)] += responsibilities[:, k] @ log_density[:, k]
     expected = emission.statistics(table, responsibilities, natural)
     agree("Statistics", computed, expected, rel=1e-9, abs=rounding(expected))
 
@@ -284,10 +284,12 @@ def components_may_change_places(case: EmissionExample, rng: np.random.Generator
     prior, table, _ = case.posterior(rng)
     n_components, emission, natural = case.n_components, case.emission, prior.expected_natural()
     responsibilities, order = case.responsibilities(rng), rng.permutation(n_components)
-    of_cell = emission.component_of_cell(n_components)
-    computed = relabeled(emission.statistics(table, responsibilities, natural), of_cell, order)
+    component_of = emission.component_of_cell(n_components)
+    computed = relabeled(emission.statistics(table, responsibilities, natural), component_of, order)
     wanted = emission.statistics(table, responsibilities[:, order], natural)
-    require(len(of_cell) == len(computed), f"There are {len(computed)} cells, and components of {len(of_cell)}.")
+    require(
+        len(component_of) == len(computed), f"There are {len(computed)} cells, and components of {len(component_of)}."
+    )
     agree("Statistics", computed, wanted, abs=rounding(wanted))
 
 
@@ -297,9 +299,9 @@ def rows_in_the_order_advised_are_the_same_rows(case: EmissionExample, rng: np.r
     order = case.emission.row_order(table)
     order = rng.permutation(n_rows(case.values)) if order is None else order
     natural, sorted_table = prior.expected_natural(), case.emission.prepare(rows_of(case.values, order))
-    of_sorted = case.emission.expected_log_likelihood(sorted_table, natural)
+    by_sorted_rows = case.emission.expected_log_likelihood(sorted_table, natural)
     wanted = case.emission.expected_log_likelihood(table, natural)[order]
-    agree("Log likelihoods", of_sorted, wanted, rel=1e-12, abs=1e-11)
+    agree("Log likelihoods", by_sorted_rows, wanted, rel=1e-12, abs=1e-11)
 
 
 # --- predictions and evidence -----------------------------------------------------------------------------------------

@@ -59,14 +59,14 @@ class TinyInstance(ModelInstance):
 
     def compile(self, units=None, weight=None):
         """Data of units, as the model takes them."""
-        of_units = self.codes.reshape(-1, self.rows_per_unit, len(_SIZES))
-        of_units = of_units if units is None else of_units[np.asarray(units)]
-        codes = of_units.reshape(-1, len(_SIZES))
+        unit_codes = self.codes.reshape(-1, self.rows_per_unit, len(_SIZES))
+        unit_codes = unit_codes if units is None else unit_codes[np.asarray(units)]
+        codes = unit_codes.reshape(-1, len(_SIZES))
         if isinstance(self.model, DiscreteDAG):
             return self.model.compile(_weighted_rows(codes, weight))
         table = self.model.emission.prepare(codes)
         if isinstance(self.model, HMM):
-            return self.model.compile(table, np.full(len(of_units), self.rows_per_unit), weight)
+            return self.model.compile(table, np.full(len(unit_codes), self.rows_per_unit), weight)
         return self.model.compile(table, weight)
 
     def relabeling(self, rng):

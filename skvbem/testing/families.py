@@ -65,10 +65,10 @@ class FamilyExample:
             return np.stack([np.asarray(statistics(rng), dtype=float) for _ in range(3)], axis=1)
 
         coordinates = prior.coordinates[:, None] + drawn() * [0.0, 1.0, 1.0]
-        of_data = drawn() * [1.0, 0.0, 1.0]
+        statistics_of_data = drawn() * [1.0, 0.0, 1.0]
         other = prior.coordinates[:, None] + drawn()
         directions = tuple(drawn() for _ in range(len(prior.coordinates) + 1))
-        return cls(at(coordinates), of_data, drawn(), coordinates, other, at, None, directions)
+        return cls(at(coordinates), statistics_of_data, drawn(), coordinates, other, at, None, directions)
 
     def single(self) -> ConjugateFamily:
         """The first member after further data, without the trailing axis."""
@@ -415,11 +415,11 @@ def derivatives_by_unconstrained_coordinates_are_differences(case: FamilyExample
         whole = prior.information(point, prior.coordinates, chosen)
         sign, log_det = np.linalg.slogdet(whole)
         if sign > 0:
-            of_all, of_diagonal = (
+            full_log_det, diagonal_log_det = (
                 prior.log_det_information(point, prior.coordinates, chosen, diagonal) for diagonal in (False, True)
             )
-            agree("ln of the determinant of the information", of_all, log_det, abs=1e-8)
-            agree("ln of the determinant of its diagonal", of_diagonal, np.log(np.diag(whole)).sum(), abs=1e-8)
+            agree("ln of the determinant of the information", full_log_det, log_det, abs=1e-8)
+            agree("ln of the determinant of its diagonal", diagonal_log_det, np.log(np.diag(whole)).sum(), abs=1e-8)
 
 
 def points_come_back_from_natural_parameters(case: FamilyExample, rng: np.random.Generator) -> None:

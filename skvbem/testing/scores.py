@@ -97,8 +97,8 @@ def _lacking(law, on_case):
         return "a score that does not draw"
     if "needs" in wanted:
         return "" if score.needs else "a score that needs capabilities"
-    of_case = [name for name in wanted if name not in ("random", "no_chance")]
-    return on_case.case.lacking([*of_case, *score.needs])
+    capabilities = [name for name in wanted if name not in ("random", "no_chance")]
+    return on_case.case.lacking([*capabilities, *score.needs])
 
 
 def value_has_its_name_and_size(score: _OnCase, rng: np.random.Generator) -> None:
