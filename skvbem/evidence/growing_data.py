@@ -82,7 +82,7 @@ class ParticleRun:
 
     @property
     def n_particles(self) -> int:
-        """Size of the population."""
+        """Number of particles."""
         return len(self.log_weights)
 
 
@@ -95,21 +95,21 @@ def growing_smc(
     time_budget: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
-    """Log evidence by sequential Monte Carlo over growing data, populations growing until the error is small enough.
+    """Log evidence by sequential Monte Carlo over growing data, with more particles until the error is small enough.
 
     Parameters
     ----------
     evaluation : Evaluation
     n_particles : int, default=1024
-        Of the first population.
+        Of the first run.
     error : float, default=0.1
         Standard error to be reached, nats.
     max_particles : int, default=32768
-        Most of one population; fewer where the estimator's `max_memory` holds no more.
+        Most of one run; fewer where the estimator's `max_memory` holds no more.
     time_budget : float, optional
-        Seconds after which no further population is begun.
+        Seconds after which no further run is begun.
     progress : callable of (int, int), optional
-        Told how many populations are done, and of how many as far as is known.
+        Told how many runs are done, and of how many as far as is known.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def growing_smc(
     ValueError
         If rows have weights that are no whole numbers.
     TooLargeError
-        If the first population would take more than the estimator's `max_memory`.
+        If the first run would take more than the estimator's `max_memory`.
     """
     check_whole_weights(evaluation, KIND)
     check_at_least(KIND, n_particles=(n_particles, 2), max_particles=(max_particles, 2))
@@ -146,14 +146,14 @@ def particle_runs(
     progress: Callable[[int, int], object] | None = None,
     fewest_lineages: int = 0,
 ) -> list[ParticleRun]:
-    """Populations, each larger than the one before, until the standard error of their mean is small enough.
+    """Runs, each of more particles than the one before, until the standard error of their mean is small enough.
 
     Parameters
     ----------
     evaluation, n_particles, error, max_particles, time_budget, progress
         As in `growing_smc`.
     fewest_lineages : int, default=0
-        A population that descends from fewer of its first particles is given up where it is, and is the last one.
+        Particles that descend from fewer of the first are given up where they are, and the run is the last.
     """
     per_particle = _per_particle(evaluation)
     for_order = 2.0 * evaluation.n_samples  # of the units
@@ -165,38 +165,38 @@ def particle_runs(
     affordable = (evaluation.max_memory / 8.0 - for_order) / per_particle
     max_particles = int(min(max_particles, max(affordable, n_particles)))
     began, size = time.monotonic(), n_particles
-    populations: list[ParticleRun] = []
+    runs: list[ParticleRun] = []
     while True:
-        certain = None if populations else _run_without_hidden_variables(evaluation, size)
-        populations.append(certain or _run(evaluation, size, len(populations), fewest_lineages))
+        certain = None if runs else _run_without_hidden_variables(evaluation, size)
+        runs.append(certain or _run(evaluation, size, len(runs), fewest_lineages))
         is_last = (
-            standard_error(populations) <= error
-            or not populations[-1].is_complete
-            or len(populations) == TUNING.runs
+            standard_error(runs) <= error
+            or not runs[-1].is_complete
+            or len(runs) == TUNING.runs
             or size >= max_particles
             or (time_budget is not None and time.monotonic() - began > time_budget)
         )
         if progress is not None:
-            progress(len(populations), len(populations) + (not is_last))
+            progress(len(runs), len(runs) + (not is_last))
         if is_last:
-            return populations
-        wanted = size * populations[-1].relative_variance / error**2
+            return runs
+        wanted = size * runs[-1].relative_variance / error**2
         size = int(min(max(wanted, 2 * size), TUNING.growth * size, max_particles))
 
 
-def evidence_of_runs(evaluation: Evaluation, populations: Sequence[ParticleRun]) -> Evidence:
-    """The evidence that complete populations amount to, with a doubt where the last has too few lines."""
-    last = populations[-1]
+def evidence_of_runs(evaluation: Evaluation, runs: Sequence[ParticleRun]) -> Evidence:
+    """The evidence by complete runs together, with a warning where the last has too few lineages."""
+    last = runs[-1]
     doubts = []
     if last.n_lineages < min(TUNING.lineages, last.n_particles):
         doubts.append(
             f"{KIND}: {last.n_particles} particles descend from {last.n_lineages} of the first. The value and its "
             "standard error are not to be trusted. Take a larger 'n_particles'."
         )
-    log_weights = np.concatenate([each.log_weights for each in populations])
-    variance = standard_error(populations) ** 2
+    log_weights = np.concatenate([each.log_weights for each in runs])
+    variance = standard_error(runs) ** 2
     return Evidence(
-        value(populations),
+        value(runs),
         KIND,
         is_lower_bound=True,
         standard_error=float(np.sqrt(variance)),
@@ -206,25 +206,25 @@ def evidence_of_runs(evaluation: Evaluation, populations: Sequence[ParticleRun])
             "log_weights": log_weights,
             "mean_log_weight": float(log_weights.mean()),
             "effective_sample_size": 1.0 / (variance + 1.0 / len(log_weights)),
-            "populations": tuple(populations),
+            "runs": tuple(runs),
         },
         doubts=tuple(doubts),
     )
 
 
-def value(populations: Sequence[ParticleRun]) -> float:
-    """ln of the mean evidence of populations, each as much as it has particles, nats."""
-    sizes = np.array([each.n_particles for each in populations], dtype=float)
-    logs = np.array([each.log_evidence for each in populations])
+def value(runs: Sequence[ParticleRun]) -> float:
+    """ln of the mean evidence of runs, each as much as it has particles, nats."""
+    sizes = np.array([each.n_particles for each in runs], dtype=float)
+    logs = np.array([each.log_evidence for each in runs])
     return float(log_sum_exp(logs + np.log(sizes / sizes.sum())))
 
 
-def standard_error(populations: Sequence[ParticleRun]) -> float:
+def standard_error(runs: Sequence[ParticleRun]) -> float:
     """Standard error of `value`, nats."""
-    sizes = np.array([each.n_particles for each in populations], dtype=float)
-    logs = np.array([each.log_evidence for each in populations])
-    parts = np.exp(logs - value(populations)) * sizes / sizes.sum()
-    return float(np.sqrt(parts**2 @ [each.relative_variance for each in populations]))
+    sizes = np.array([each.n_particles for each in runs], dtype=float)
+    logs = np.array([each.log_evidence for each in runs])
+    parts = np.exp(logs - value(runs)) * sizes / sizes.sum()
+    return float(np.sqrt(parts**2 @ [each.relative_variance for each in runs]))
 
 
 def _run_without_hidden_variables(evaluation: Evaluation, n_particles: int) -> ParticleRun | None:
@@ -244,7 +244,7 @@ def _run_without_hidden_variables(evaluation: Evaluation, n_particles: int) -> P
 
 
 def _run(evaluation: Evaluation, n_particles: int, number: int, fewest_lineages: int) -> ParticleRun:
-    """One population, from the prior through all of the data, or until it has too few lines."""
+    """One run, from the prior through all of the data, or until too few lineages are left."""
     rng = evaluation.generator(Stream.ORDER, number)
     order = evaluation.capability("batches").order(evaluation.data, rng)
     n_first = _n_first(evaluation, order, n_particles, number)
@@ -305,7 +305,7 @@ def _worth(log_weights: np.ndarray) -> float:
 
 
 class _Particles:
-    """Parameters of a population, side by side, and the log likelihoods of what they have seen."""
+    """Particles side by side, points in parameters, and the log likelihoods of what they have seen."""
 
     def __init__(self, evaluation: Evaluation, streams: np.ndarray):
         self.evaluation, self.data = evaluation, evaluation.data

@@ -28,7 +28,7 @@ def test_populations_are_right_on_average_and_as_uncertain_as_they_say():
     problem = enumerable(5, 2**9, hidden=True)
     score, exact = get_score("smc_data"), exact_log_evidence(*problem)
     found = [
-        score(evaluation_of(problem, seed=seed), n_particles=256, max_particles=256).details["populations"][0]
+        score(evaluation_of(problem, seed=seed), n_particles=256, max_particles=256).details["runs"][0]
         for seed in range(N_RUNS)
     ]
     weights = np.exp([each.log_evidence - exact for each in found])
@@ -51,7 +51,7 @@ def test_where_the_first_row_leaves_few_more_particles_see_it():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = [
-            score(evaluation.reseeded(seed), n_particles=256, max_particles=256).details["populations"][0]
+            score(evaluation.reseeded(seed), n_particles=256, max_particles=256).details["runs"][0]
             for seed in range(40)
         ]
     weights = np.exp([each.log_evidence - exact for each in found])
@@ -71,7 +71,7 @@ def test_populations_are_moved_where_data_are_many():
     X = load_carcinoma().data
     model = VBDiscreteDAG(latents=2, random_state=0).fit(X)
     found = model.log_evidence(X, kind="smc_data", n_particles=1024, max_particles=1024)
-    population = found.details["populations"][0]
+    population = found.details["runs"][0]
     assert population.n_resamplings > 10
     assert len(np.unique(population.log_weights)) == 1024
     assert abs(found.value + 357.31) < 4 * found.standard_error  # of importance_gibbs and ais, ± 0.01
@@ -102,7 +102,7 @@ def test_memory_is_planned():
     found = get_score("smc_data")(evaluation, n_particles=256, error=0.01)
     held = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert [each.n_particles for each in found.details["populations"]] == [256, 300]
+    assert [each.n_particles for each in found.details["runs"]] == [256, 300]
     assert held < 3 * evaluation.max_memory
 
 
