@@ -24,6 +24,7 @@ from skvbem._compat import (
     StrOptions,
     SuggestingMixin,
     fit_context,
+    keep_parameters,
 )
 from skvbem.evidence import EvidenceScorer, scorer
 from skvbem.fitting.kind import find_kind
@@ -222,23 +223,7 @@ class StructureSearchCV(
         random_state=None,
         verbose=0,
     ):
-        self.estimator = estimator
-        self.space = space
-        self.strategy = strategy
-        self.scoring = scoring
-        self.cv = cv
-        self.rescoring = rescoring
-        self.n_rescored = n_rescored
-        self.refit = refit
-        self.prior = prior
-        self.averaging = averaging
-        self.n_jobs = n_jobs
-        self.max_candidates = max_candidates
-        self.time_limit = time_limit
-        self.error_score = error_score
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def __sklearn_tags__(self):
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)

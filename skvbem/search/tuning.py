@@ -18,9 +18,8 @@ class Tuning:
     n_examined: int = (
         10  #: best candidates scored again by a named score, best graphs with all neighbors valued; by hand
     )
-    n_looked_through: int = 10_000  #: settings gone through before a search, for a random one or ways to read X; 0.1 s
+    n_looked_through: int = 10_000  #: settings listed at once, for a random one, ways to read X, or to be tried; 0.1 s
     n_first_batch: int = 256  #: settings handed over before a limit of time can hold, or at most when pruning; by hand
-    n_batch: int = 4096  #: settings handed over at a time: spaces of millions are never listed; by hand
     n_walk: int = 50  #: random moves to a start in a space too large to go through; by hand
     cache_bytes: float = 2.0**25  #: bytes of each store of scores, gains or neighbors; by hand
     # Complete rows
@@ -70,9 +69,10 @@ class Tuning:
     start_seconds: float = 3.0  #: of work worth starting workers for: they import the library
     n_round: int = 12  #: batches for each worker, where joblib returns all at once; by hand
     shared_bytes: int = 2**16  #: of an array that is shared, not sent along, or of a journal worth taking in; by hand
-    tick: float = 1.0  #: seconds between lines on the screen, and looks at the process that started this one
+    tick: float = (
+        1.0  #: seconds between lines on the screen, looks at the parent process, and syncs of a journal
+    )
     told_share: float = 0.02  #: of the time passed that goes by between lines, too: hours are not told by the second
-    sync_seconds: float = 5.0  #: after which a journal is forced to disk: what a power cut may cost
 
 
 #: The values in force.

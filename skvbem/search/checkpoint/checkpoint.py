@@ -137,7 +137,7 @@ class FileCheckpoint(Checkpoint):
                 self._journal.append(_entry(self._tag, name, record))
             if self._journal.n_bytes > max(TUNING.shared_bytes, self._length):
                 self._take_in()
-            elif time.monotonic() - self._synced > TUNING.sync_seconds:
+            elif time.monotonic() - self._synced > TUNING.tick:
                 self._sync()
         except (OSError, SearchCheckpointError) as error:
             self._warn_once(error)

@@ -73,7 +73,7 @@ class Exhaustive(Strategy):
         at_once = TUNING.n_first_batch
         while batch := list(islice(settings, at_once)):
             problem.scores(batch, are_new=True)
-            at_once = TUNING.n_batch
+            at_once = TUNING.n_looked_through
 
     def n_candidates(self, space: Space) -> int | None:
         """The number of settings of the space; None if pruning leaves some out, or if they are too many to count."""
