@@ -39,12 +39,15 @@ ERRORS = {
         )
     ],
     "a search reports edges as if nothing were hidden": [
-        ("return _posterior.Hidden(*job.graph(setting))", "return _posterior.Hidden(job.graph(setting)[0], {})")
+        (
+            "return tables.HiddenStructure(*job.graph(setting))",
+            "return tables.HiddenStructure(job.graph(setting)[0], {})",
+        )
     ],
     "families of mixed networks are not less what their members score alone": [
         (
-            "return value - self._of_needed - sum(self._alone.get(member, 0.0) for member in (*above, node))",
-            "return value - self._of_needed - self._alone.get(node, 0.0)",
+            "return value - self._needed_value - sum(self._alone.get(member, 0.0) for member in (*above, node))",
+            "return value - self._needed_value - self._alone.get(node, 0.0)",
         )
     ],
     "bounds of mixed graphs are taken for evidences": [
