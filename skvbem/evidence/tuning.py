@@ -1,9 +1,10 @@
-"""Numbers that tune samplers of the evidence, draws of parameters and their intervals: units, and where each is from.
+"""The numbers of samplers of the evidence, of draws of parameters and of their intervals, in one value.
 
-Sources are the records of `tests/reproduction`: *calibration* (`evidence_calibration`, 93 problems of known evidence),
-*tempering* (`data_tempering`), *systems* (`linear_system_evidences`), *intervals* (`interval_coverage`), *gibbs*
-(`independent_gibbs`). A *round* value was never varied. Published numbers of an algorithm, and tolerances of rounding,
-stand in the line that uses them.
+Behind each number stand its unit and the record of `tests/reproduction` that shows what comes of it: *calibration* is
+`evidence_calibration`, 93 problems of known evidence; *tempering* `data_tempering`; *systems* `linear_system_evidences`;
+*intervals* `interval_coverage`; *gibbs* `independent_gibbs`. They hold for these values; others were not put on record.
+A *round* value is one that no record looks at. Published numbers of an algorithm, and tolerances of rounding, stand in
+the line that uses them.
 """
 
 from __future__ import annotations
@@ -15,104 +16,69 @@ from dataclasses import dataclass
 class Tuning:
     """Numbers of samplers and intervals, in the order in which a user of "auto" and of a summary meets them."""
 
-    # work ------------------------------------------------------------------------------------------------------------
-    #: Draws in one batch, and steps of a chain between two looks at whether the user wants the run to end; round.
-    at_once: int = 512
-    #: E steps side by side, and fewest chains that are worth a batch; from the width of kernels.
-    lanes: int = 32
-    #: Tasks that work is cut into for each thread or process, so that all end together; round.
-    tasks: int = 4
+    # Work -------------------------------------------------------------------------------------------------------------
+    at_once: int = 512  # draws of a batch, and steps of a chain between two looks at whether the user stops it; round
+    lanes: int = 32  # E steps side by side, and fewest chains that are worth a batch; width of kernels
+    tasks: int = 4  # parts that work is cut into for each thread or process, so that all end together; round
 
-    # importance sampling about Gibbs draws ----------------------------------------------------------------------------
-    #: Gibbs chains that proposals are made of, and chains of the pilot run of a schedule; round.
-    chains: int = 16
-    #: Sweeps before the first kept draw of these chains, and between two; calibration.
-    burn_in: int = 100
-    sweeps_between: int = 5
-    #: Share of the uncertain counts of completed data that a component keeps, which widens it; calibration.
-    kept: float = 0.8
-    #: Share of a proposal that components about fits, and the prior, have, so that weights are bounded; [Owen00].
-    defense: float = 0.1
-    #: Operations of sums over relabelings before components are left out, and fewest components; some ten seconds.
-    operations: float = 2e10
-    fewest_components: int = 16
-    #: Share of their number that weights, or draws of chains, are worth where all is well; calibration, gibbs.
-    effective_share: float = 0.5
+    # Importance sampling about Gibbs draws ----------------------------------------------------------------------------
+    chains: int = 16  # Gibbs chains that proposals are made of, and chains of the pilot run of a schedule; round
+    burn_in: int = 100  # sweeps before the first draw that is kept; calibration
+    sweeps_between: int = 5  # sweeps between two of these; calibration
+    kept: float = 0.8  # share of the uncertain counts of a completion that its component keeps, to be wide; calibration
+    defense: float = 0.1  # share of components about fits, and of the prior, which bound the weights; round
+    operations: float = 2e10  # of sums over relabelings before components are left out, some ten seconds; round
+    fewest_components: int = 16  # components that are there all the same; round
+    effective_share: float = (
+        0.5  # of their number that weights or draws are worth where all is well; calibration, gibbs
+    )
 
-    # annealed chains --------------------------------------------------------------------------------------------------
-    #: One chain in so many starts from the prior; calibration.
-    prior_every: int = 4
-    #: Fewest chains of a start, for its standard error; round.
-    fewest_chains: int = 4
-    #: Share of their number that weights are worth at least, and effective weights that are enough; calibration.
-    least_share: float = 0.25
-    enough_weights: float = 200.0
-    #: Standard errors by which chains of one start may be above those of all; three, so one run in 700 by chance.
-    far_above: float = 3.0
-    #: Metropolis: chains, pieces of the path and steps of a piece of the pilot run, and its gain; reached acceptance.
-    metropolis_chains: int = 8
-    metropolis_pieces: int = 64
-    metropolis_steps: int = 16
-    metropolis_gain: float = 8.0
+    # Annealed chains --------------------------------------------------------------------------------------------------
+    prior_every: int = 4  # chains of which one starts from the prior; calibration
+    fewest_chains: int = 4  # chains of a start, for its standard error; round
+    least_share: float = 0.25  # of their number that weights must be worth to be trusted; calibration
+    enough_weights: float = 200.0  # effective weights that are enough, whatever their share; calibration
+    far_above: float = 3.0  # standard errors by which chains of one start may be above all; one in 700 by chance
+    metropolis_chains: int = 8  # chains of the pilot run of Metropolis steps; round
+    metropolis_pieces: int = 64  # pieces of the path in which the pilot run tunes the reach of proposals; round
+    metropolis_steps: int = 16  # steps of a piece; round
+    metropolis_gain: float = 8.0  # change of the log reach for a share of accepted proposals that is off by one; round
 
-    # particles over growing data --------------------------------------------------------------------------------------
-    #: Gibbs sweeps after each resampling; tempering.
-    sweeps: int = 2
-    #: Share of their number that particles are worth at least before resampling; tempering.
-    worth: float = 0.3
-    #: Fewest first particles whose descendants make an error an estimate; calibration.
-    lineages: int = 20
-    #: Growth of the number of particles from one run to the next, at most, and most runs; round.
-    growth: float = 8.0
-    runs: int = 4
-    #: Share that the first unit may leave before more particles are drawn from the prior, and most of these; systems.
-    low_share: float = 0.05
-    first_particles: int = 2**16
+    # Particles over growing data --------------------------------------------------------------------------------------
+    sweeps: int = 2  # Gibbs sweeps after each resampling; tempering
+    worth: float = 0.3  # share of their number that particles are worth at least before they are resampled; tempering
+    lineages: int = 20  # fewest first particles with descendants, for the error to be an estimate; calibration
+    growth: float = 8.0  # times as many particles in a run as in the one before, at most; round
+    runs: int = 4  # most runs; round
+    low_share: float = 0.05  # share that the first unit may leave before more are drawn from the prior; systems
+    first_particles: int = 2**16  # most of these; systems
 
-    # "auto" -----------------------------------------------------------------------------------------------------------
-    #: Standard errors of their difference by which values agree at first, and at last; calibration.
-    near: float = 2.0
-    far: float = 2.5
-    #: Error of a difference, nats, above which agreement means nothing, and that of a sharp cross-check; calibration.
-    vague: float = 0.6
-    sharp: float = 0.25
-    #: Pareto shape of a tail above which weights may have no variance: 0.5 less the error of an estimate; calibration.
-    heavy_shape: float = 0.4
-    #: Draws for each Gibbs draw of a proposal; calibration.
-    draws_per_completion: int = 16
-    #: Factor from one run to a longer one; its square is the largest; round.
-    longer: int = 4
-    #: Draws of the first run of importance sampling for each annealed chain; calibration.
-    draws_per_chain: int = 20
-    #: Units of data per resampling below which the prior is too far for particles; calibration.
-    units_per_resampling: float = 1.5
+    # The score "auto" -------------------------------------------------------------------------------------------------
+    near: float = 2.0  # standard errors of their difference by which the first two values agree; calibration
+    far: float = 2.5  # the same of later ones; calibration
+    vague: float = 0.6  # nats, the error of a difference above which agreement means nothing; calibration
+    sharp: float = 0.25  # nats, the error that makes a check sharp enough, if less was wanted; calibration
+    heavy_shape: float = 0.4  # Pareto shape of a tail that may have no variance: 0.5, less what 100 weights tell
+    draws_per_completion: int = 16  # draws for each Gibbs draw of a proposal; calibration
+    longer: int = 4  # times as long that a longer run is, and the root of the most; round
+    draws_per_chain: int = 20  # draws of the first run for each annealed chain; calibration
+    units_per_resampling: float = 1.5  # units of data below which the prior is too far for particles; calibration
 
-    # draws and intervals of parameters --------------------------------------------------------------------------------
-    #: Relabelings tried one by one for each draw: 7!.
-    relabelings: int = 5040
-    #: Draws whose quantiles are intervals; the ends of 95 % intervals are then good to a twentieth of their width.
-    quantile_draws: int = 2000
-    #: Draws kept of each chain, at least, to judge it by; gibbs.
-    draws_of_chain: int = 64
-    #: Largest R-hat of chains that agree; [VGSCB21] ask for 1.01 of longer chains.
-    r_hat: float = 1.05
-    #: Half of the width of differences for linear response, standard deviations, and for standard errors, coordinates.
-    response_width: float = 2e-3
-    error_width: float = 1e-3
-    #: Share of the information of complete data that is none, in a direction in which the data say nothing; round.
-    no_information: float = 1e-6
-    #: Relative change of a parameter by which a probability of 0 stands at its edge; round.
-    edge_change: float = 0.1
-    #: Draws of q(theta) that widths of differences are chosen by; round.
-    pilot_draws: int = 256
-    #: Draws of q(theta) in the regression of linear response: fewest, and for each direction; intervals.
-    response_draws: int = 4096
-    draws_per_direction: int = 8
-    #: Counts added to the start of a bootstrap fit by maximum likelihood, which never leaves 0; round.
-    lift: float = 0.1
-    #: Share of bootstrap fits that may fail without a warning; round.
-    failed_share: float = 0.01
+    # Draws and intervals of parameters --------------------------------------------------------------------------------
+    relabelings: int = 5040  # tried one by one for each draw, 7!; time
+    quantile_draws: int = 2000  # draws whose quantiles are intervals; round
+    draws_of_chain: int = 64  # kept of each chain, at least, to judge it by; gibbs
+    r_hat: float = 1.05  # largest of chains that agree; gibbs
+    pilot_draws: int = 256  # draws of q(theta) that the scales of parameters are from; round
+    response_width: float = 2e-3  # standard deviations, half of a difference in linear response; round
+    response_draws: int = 4096  # draws of q(theta) in the regression of linear response, at least; intervals
+    draws_per_direction: int = 8  # the same for each of its directions; intervals
+    error_width: float = 1e-3  # unconstrained coordinates, half of a difference for standard errors; round
+    no_information: float = 1e-6  # share of the information of complete data at which the data say nothing; round
+    edge_change: float = 0.1  # relative change with a probability of 0 by which a parameter stands at its edge; round
+    lift: float = 0.1  # counts added where a bootstrap fit starts, as maximum likelihood never leaves 0; round
+    failed_share: float = 0.01  # share of bootstrap fits that may fail without a warning; round
 
 
-#: The tuning of the library.
+#: The numbers in use.
 TUNING = Tuning()
