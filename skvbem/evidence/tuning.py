@@ -1,7 +1,7 @@
 """The numbers of samplers of the evidence, of draws of parameters and of their intervals, in one value.
 
 Behind each number stand its unit and the record of `tests/reproduction` that shows what comes of it: *calibration* is
-`evidence_calibration`, 93 problems of known evidence; *tempering* `data_tempering`; *systems* `linear_system_evidences`;
+`evidence_calibration`, 93 problems of known values; *tempering* `data_tempering`; *systems* `linear_system_evidences`;
 *intervals* `interval_coverage`; *gibbs* `independent_gibbs`. They hold for these values; others were not put on record.
 A *round* value is one that no record looks at. Published numbers of an algorithm, and tolerances of rounding, stand in
 the line that uses them.
