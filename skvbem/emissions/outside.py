@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.emissions.base import Emission, from_outside
+from skvbem.emissions.base import Emission, Step, from_outside
 from skvbem.emissions.linear import LinearEmission
 from skvbem.families.base import ConjugateFamily
 
@@ -92,6 +92,24 @@ def _check_shapes_of(emission: Emission, block: Any, prior: Any, n_components: i
         _of_shape(emission, "step(...).log_likelihood", log_likelihood, (len(block), n_components))
         statistics = emission.statistics(block, np.ones_like(log_likelihood), natural)
         _of_shape(emission, "step(...).statistics", statistics, natural.shape)
+
+
+def rows_last(step: Step, block: Any, n_lanes: int, n_components: int) -> np.ndarray:
+    """Log likelihoods (n_lanes, n_components, n_rows) of a block, as compiled loops take them, which trust their shape.
+
+    Raises
+    ------
+    ValueError
+        If the step of an emission returned others than those of its components and of the rows of the block.
+    """
+    returned = step.log_likelihood(block)
+    returned = returned[None] if n_lanes == 1 == returned.ndim - 1 else returned
+    if returned.shape != (n_lanes, len(block), n_components) or returned.dtype != np.float64:
+        raise ValueError(
+            f"`log_likelihood` of {type(step).__name__} must return floats of shape ({n_lanes}, {len(block)}, "
+            f"{n_components}) here. It returned {returned.dtype} of shape {returned.shape}."
+        )
+    return np.ascontiguousarray(returned.swapaxes(-1, -2))
 
 
 def checked_coordinates(emission: Emission, block: Any) -> np.ndarray:

@@ -22,6 +22,7 @@ from scipy.special import softmax
 from skvbem.blocks import map_reduce, sections
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, start_natural
+from skvbem.emissions.outside import rows_last
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import DataInParts, EStep, Expectation
@@ -352,7 +353,7 @@ class HMM(LabelModel):
         at = self.step(natural, data) if step is None else step
 
         def log_likelihood(rows: slice) -> np.ndarray:
-            return np.ascontiguousarray(at.log_likelihood(data.table[rows]).swapaxes(-1, -2))
+            return rows_last(at, data.table[rows], natural.shape[1], self.n_components)
 
         return ForwardBackward(*self.log_chain(natural), log_likelihood, data.buffers)
 

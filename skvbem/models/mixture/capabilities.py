@@ -12,6 +12,7 @@ from skvbem._kernels import _mixture
 from skvbem.blocks import map_reduce
 from skvbem.capabilities import Capabilities, Relabelings
 from skvbem.emissions.base import exchangeability_classes, n_redundant_parameters, n_symmetries
+from skvbem.emissions.outside import rows_last
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs import dimension
 from skvbem.graphs.dag import DAG
@@ -37,7 +38,7 @@ def completed(
     log_z, total, counts = np.zeros(n_lanes), step.zeros(), np.zeros((n_lanes, n_components))
     is_conjugate = model.emission.is_conjugate(data.table)
     for block, weight in data.blocks(rows_of_block(model)):
-        drawn = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+        drawn = rows_last(step, block, *log_weights.shape)
         _mixture.draw(log_weights, np.ascontiguousarray(weight), rng.streams, drawn, log_z)
         counts += drawn.sum(axis=-1)
         if is_conjugate:

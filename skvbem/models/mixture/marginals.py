@@ -26,6 +26,7 @@ from scipy.special import xlogy
 from skvbem._kernels import _mixture
 from skvbem.blocks import map_reduce
 from skvbem.capabilities import CountBlock, RowMarginals, ScoreCovariance
+from skvbem.emissions.outside import rows_last
 from skvbem.families import Dirichlet
 from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.models.relabelings import coordinate_blocks
@@ -37,7 +38,7 @@ def responsibilities(model: Mixture, natural: np.ndarray, data: MixtureData) -> 
     step, size = model.step(natural, data), model.emission.block_rows(model.n_components)
     for at in range(0, len(data), size):
         rows = slice(at, min(at + size, len(data)))
-        q = np.array(step.log_likelihood(data.table[rows]).T[None], order="C")
+        q = rows_last(step, data.table[rows], 1, model.n_components).copy()
         _mixture.responsibilities(log_weights, np.ones(rows.stop - at), q, np.zeros(1))
         yield rows, q[0].T
 

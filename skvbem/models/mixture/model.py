@@ -22,6 +22,7 @@ from skvbem._kernels import _mixture
 from skvbem.blocks import map_reduce, sections
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, condensed, relabeled, start_natural
+from skvbem.emissions.outside import rows_last
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import DataInParts, EStep, Expectation
@@ -344,7 +345,7 @@ def weighted_responsibilities(
     step: Step, block: Any, log_weights: np.ndarray, weight: np.ndarray, log_z: np.ndarray
 ) -> np.ndarray:
     """Responsibilities times weights, (n_lanes, n_components, n_rows); ln Z of the block is added."""
-    responsibilities = np.ascontiguousarray(step.log_likelihood(block).swapaxes(-1, -2))
+    responsibilities = rows_last(step, block, *log_weights.shape)
     _mixture.responsibilities(log_weights, np.ascontiguousarray(weight), responsibilities, log_z)
     return responsibilities
 
