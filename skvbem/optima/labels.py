@@ -1,21 +1,29 @@
-"""How models whose rows have one hidden label each are fitted: priors of emissions, moves, solutions that count."""
+"""Fits of models whose rows have one hidden label each: starts, moves, samples of rows, solutions, learned priors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import xlogy
 
-from skvbem.models.labels.distinct_rows import DistinctRows, draws
+from skvbem.ascent import Ascent
+from skvbem.emissions.base import exchangeability_classes, start_natural
+from skvbem.emissions.factor.analyzer import FactorAnalyzer
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows, draws
 from skvbem.models.labels.model import EmissionAscent
-from skvbem.optima.candidates import NEW_START, Proposals, smoothing_of
-from skvbem.optima.draws import drawn
-from skvbem.optima.plan import FitMethod
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.optima.candidates import NEW_START, Proposals, drawn, smoothing_of
+from skvbem.optima.plan import FitMethod, Stop, best_of
 from skvbem.optima.recombinations import Recombinations
 from skvbem.optima.tuning import TUNING
+from skvbem.vbem.fit import Fit, continued
+from skvbem.vbem.hyperparameters import best_strength, strengthened
+from skvbem.vbem.posteriors import MAP, Form
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,3 +218,145 @@ def crossed(
         child *= rows.weight / np.where(total > 0, total, 1.0)
         child[:, total <= 0] = rows.weight[total <= 0] / n_components
     return children
+
+
+# Mixtures -------------------------------------------------------------------------------------------------------------
+
+
+class MixtureMethod(LabelMethod):
+    """Fits mixtures, whose components end in the order that their weights mean."""
+
+    def ascent(self, model, data, form: Form, n_threads: int) -> MixtureAscent:
+        """Full steps of a mixture on its data."""
+        return MixtureAscent(model, self.condensed(model, data), form, n_threads)
+
+    def condensed(self, model, data) -> Any:
+        """Few rows in place of all of one component, where its bound is the same with them."""
+        return model.condensed(data)
+
+    def stages(self, ascent: MixtureAscent) -> list[Ascent]:
+        """Steps on samples of the rows, each of some times as many as the one before; on distinct ones if few are."""
+        data, emission = ascent.data, ascent.model.emission
+        labels, named = ascent.rows.labels, emission.named
+        if labels is not None and not np.isin(named, labels).all():
+            return []  # a sample in which a label is lacking leaves its component no place
+        if not len(ascent.rows) or not len(data) > TUNING.many_rows * (
+            1 if ascent.rows.is_sample else len(ascent.rows) / MAX_DISTINCT_ROWS
+        ):
+            return []
+        stages: list[Ascent] = [ascent.on(ascent.rows)]
+        most = MAX_DISTINCT_ROWS * TUNING.growth_of_samples
+        while ascent.rows.is_sample and most <= min(len(data) // TUNING.growth_of_samples**2, TUNING.largest_sample):
+            rows = DistinctRows.of(emission, data, most)
+            stages.append(ascent.on(rows))
+            if not rows.is_sample:
+                break
+            most *= TUNING.growth_of_samples
+        return stages
+
+    def finalize(self, ascent, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
+        """The fit with its components sorted as the prior of the weights has them, if that raises the bound."""
+        model = ascent.model
+        order = model.preferred_order(fit.statistics)
+        if order is None or np.ptp(exchangeability_classes(model.emission, model.n_components)) > 0:
+            return fit  # components of two classes do not change places by themselves: their numbers go with them
+        ordered = model.relabeled(fit.statistics, order)
+        if np.array_equal(ordered, fit.statistics):
+            return fit
+        again = best_of(ascent, ordered[:, None], stop=stop, **limits)
+        return continued(fit, again) if again.objective > fit.objective else fit
+
+    def strengthened(self, model: Mixture, base: Mixture, statistics: np.ndarray) -> Mixture:
+        """The mixture with a multiple of the prior of the weights of `base`; see `FitMethod`."""
+        counts = model.prior.split(statistics)[0]
+        strength = best_strength(lambda s: float(base.weights.of_strength(s).prior.log_evidence(counts)))
+        stronger = base.weights.of_strength(strength)
+        if stronger.prior.log_evidence(counts) <= model.weights.prior.log_evidence(counts):
+            return model
+        return Mixture(model.emission, stronger, model.prior.blocks[1])
+
+
+# Hidden Markov models -------------------------------------------------------------------------------------------------
+
+
+class HMMMethod(LabelMethod):
+    """Fits hidden Markov models.
+
+    Under a prior with concentrations below one, the first steps of a density empty states and transitions before these
+    have found what they are for: expected logarithms hold small counts down far more than they are small. Every other
+    start then takes its first steps as a point, at the mode in natural coordinates, which has the same counts and the
+    same prior.
+    """
+
+    def ascent(self, model, data, form: Form, n_threads: int) -> HMMAscent:
+        """Full steps of a hidden Markov model on its data."""
+        return HMMAscent(model, data, form, n_threads)
+
+    def warmed_up(self, ascent: Any, starts: np.ndarray) -> np.ndarray:
+        """Starts, every other one some steps on as a point if the prior of transitions is sharp."""
+        starts, model = super().warmed_up(ascent, starts), ascent.model
+        is_sharp = (model.transitions.prior.concentration < 1).any()
+        if ascent.form.density and is_sharp and starts.shape[1] > 1:
+            starts, every_other = np.array(starts, order="C"), np.ascontiguousarray(starts[:, 1::2])
+            HMMAscent(model, ascent.data, MAP, ascent.n_threads).advance(every_other, TUNING.n_steps_as_point)
+            starts[:, 1::2] = every_other
+        return starts
+
+    def strengthened(self, model: HMM, base: HMM, statistics: np.ndarray) -> HMM:
+        """One strength multiplies the prior of the first state, another that of all transitions; see `FitMethod`."""
+        of_first, of_pairs, _ = model.prior.split(statistics)
+        initial = _strengthened(model.initial, of_first, base.initial)
+        transitions = _strengthened(model.transitions, of_pairs, base.transitions)
+        return HMM(model.emission, initial, transitions, model.prior.blocks[2])
+
+
+def _strengthened(now: Transitions, counts: np.ndarray, base: Transitions) -> Transitions:
+    """The multiple of a base under which the counts score best."""
+    all_rows = np.array([0, len(base.concentration)])
+    return Transitions(base.matrix(strengthened(now.prior, counts, base.prior, all_rows).concentration))
+
+
+# Factor analyzers -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class FactorStarts:
+    """Starts of a mixture of one factor analyzer.
+
+    Parameters
+    ----------
+    kind : {"auto", "random"}
+        "auto" has the principal components of the data first; all others have loadings that are drawn.
+    n_starts : int
+    seed : tuple of int
+    """
+
+    kind: str
+    n_starts: int
+    seed: tuple[int, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of each."""
+        first = ("principal",) if self.kind == "auto" else ("random",)
+        return (*first, *["random"] * (self.n_starts - 1))
+
+    def __call__(self, ascent: MixtureAscent) -> np.ndarray:
+        """Statistics, (n_cells, n_starts)."""
+        model = ascent.model
+        emission, prior = cast(FactorAnalyzer, model.emission), model.prior.blocks[-1]
+        loadings = []
+        for number, kind in enumerate(self.kinds):
+            rng = np.random.default_rng([*self.seed, number])
+            share = TUNING.explained / max(emission.n_factors, 1)
+            random = np.sqrt(share) * rng.standard_normal(emission.loadings.shape)
+            loadings.append(emission.loadings if kind == "principal" else random)
+        starts = [start_natural(replace(emission, loadings=each), prior) for each in loadings]
+        return model.started(statistics_at(model, np.stack(starts, axis=1), ascent.data))
+
+
+def statistics_at(model: Mixture, of_emission: np.ndarray, data) -> np.ndarray:
+    """Expected statistics (n_cells, n_lanes) under natural parameters (n_own, n_lanes) of the only component."""
+    weights = model.prior.blocks[0].expected_natural()
+    of_weights = np.repeat(weights[:, None], of_emission.shape[1], axis=1)
+    return model.expect(np.concatenate([of_weights, of_emission]), data).statistics

@@ -1,4 +1,4 @@
-"""How networks are fitted: starts from tables, and priors learned on the way."""
+"""Fits of networks, discrete and of mixed columns: starts, moves of hidden states, learned priors."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 
 from skvbem._numerics import safe_log
 from skvbem.models import DirichletAscent, DiscreteDAG
+from skvbem.models.mixed_network.model import MixedNetworkAscent
+from skvbem.models.mixed_network.starts import random_starts
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import StructuredAscent
-from skvbem.optima.candidates import Proposals, smoothing_of
-from skvbem.optima.draws import drawn
+from skvbem.optima.candidates import Proposals, drawn, smoothing_of
 from skvbem.optima.plan import FitMethod, Stop
 from skvbem.optima.tuning import TUNING
 from skvbem.vbem.fit import Fit
@@ -246,3 +247,49 @@ def _worth_moving(layout: Layout, latents: Sequence[int]) -> list[int]:
         and set(layout.turned_together[k]) <= set(latents)
     ]  # fmt: skip
     return movable if len(movable) > 1 or any(layout.cardinalities[k] > 2 for k in movable) else []
+
+
+# Networks of mixed columns --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MixedStarts:
+    """Starts around rows that are drawn.
+
+    Parameters
+    ----------
+    seed : tuple of int
+    n_starts : int
+    """
+
+    seed: tuple[int, ...]
+    n_starts: int
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of each: seeds keep away from each other in every other one."""
+        return tuple(("k-means++", "random")[k % 2] for k in range(self.n_starts))
+
+    def __call__(self, ascent: MixedNetworkAscent) -> np.ndarray:
+        """Statistics, (n_cells, n_starts)."""
+        return random_starts(ascent.model, ascent.data, self.n_starts, np.random.default_rng(self.seed))
+
+
+class MixedNetworkMethod(FitMethod):
+    """Fits networks of mixed columns."""
+
+    def ascent(self, model, data, form: Form, n_threads: int) -> MixedNetworkAscent:
+        """Full steps of a network on its data."""
+        return MixedNetworkAscent(model, data, form, n_threads)
+
+    def moves(
+        self, ascent: MixedNetworkAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
+    ) -> Proposals:
+        """Parameters drawn after the best optimum, as long as something is hidden; new starts among them."""
+        if not ascent.data.program.plans:
+            return Proposals([], np.empty((len(statistics), 0)))
+        rng = np.random.default_rng(seed)
+        points = drawn(ascent, statistics[:, 0], TUNING.n_of_kind, rng)
+        anew = random_starts(ascent.model, ascent.data, 2, rng)
+        kinds = ["draw"] * points.shape[1] + ["around rows"] * anew.shape[1]
+        return Proposals(kinds, np.concatenate([points, anew], axis=1))

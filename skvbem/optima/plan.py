@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -161,11 +161,7 @@ class FitPlan:
     def run(self, model, data, form: Form, n_threads: int = 1, stop: Stop | None = None) -> Fit:
         """The best fit."""
         ascent = self.method.ascent(model, data, form, n_threads)
-        if self.explore:
-            fit = self._explored(ascent, self._statistics, self.n_starts, stop)
-        else:
-            starts = self.method.warmed_up(ascent, self._statistics(ascent))
-            fit = self._best(ascent, starts, stop, inverse_temperatures=self.inverse_temperatures)
+        fit = self._best_of(ascent, self._statistics, self.n_starts, stop, self.inverse_temperatures)
         return replace(fit, restart_kinds=self.kinds)
 
     def refit(self, model, data, form: Form, fit: Any, n_threads: int = 1, stop: Stop | None = None) -> Fit:
@@ -176,9 +172,7 @@ class FitPlan:
         def starts(stage: Ascent) -> np.ndarray:
             return np.column_stack([last, self._statistics(stage)])
 
-        if self.explore:
-            return self._explored(ascent, starts, self.n_starts + 1, stop)
-        return self._best(ascent, self.method.warmed_up(ascent, starts(ascent)), stop)
+        return self._best_of(ascent, starts, self.n_starts + 1, stop)
 
     def run_optima(self, model, data, fit: Fit, n_threads: int = 1) -> np.ndarray:
         """Different optima of a VB fit run to their ends, the best first, for chains to start from.
@@ -198,7 +192,12 @@ class FitPlan:
         optima = different([best, *(each for each in others if each.has_ended)])
         return np.stack([each.statistics for each in modes(optima, optima[0], TUNING.n_offered)], axis=1)
 
-    def _explored(self, ascent: Ascent, starts: Callable[[Any], np.ndarray], n_starts: int, stop: Stop | None) -> Fit:
+    def _best_of(
+        self, ascent: Ascent, starts: Callable, n_starts: int, stop: Stop | None, annealing: tuple[float, ...] = ()
+    ) -> Fit:
+        """The best fit from starts that are computed on an ascent: searched for, or each run to its end."""
+        if not self.explore:
+            return self._best(ascent, self.method.warmed_up(ascent, starts(ascent)), stop, annealing)
         fit = Runs(self.method, self.limits, self.seed, stop).fit(ascent, starts, n_starts)
         return self.method.finalize(ascent, fit, stop=stop, limits=self.limits)
 
@@ -245,29 +244,13 @@ class FitPlan:
     def _statistics(self, ascent: Ascent) -> np.ndarray:
         return self.starts(ascent) if callable(self.starts) else self.starts
 
-    def _best(self, ascent: Ascent, starts: np.ndarray, stop: Stop | None, **options) -> Fit:
+    def _best(self, ascent: Ascent, starts: np.ndarray, stop: Stop | None, annealing: tuple[float, ...] = ()) -> Fit:
         is_regular = self.method.regular(ascent)
-        fit = best_of(ascent, starts, stop=stop, is_regular=is_regular, **options, **self.limits)
+        fit = best_of(ascent, starts, stop=stop, is_regular=is_regular, inverse_temperatures=annealing, **self.limits)
         return self.method.finalize(ascent, fit, stop=stop, limits=self.limits)
 
 
 # Numbers of components and factors ------------------------------------------------------------------------------------
-
-
-class SizeMoves(Protocol):
-    """Moves that change numbers of components or factors."""
-
-    def first(self) -> Candidate:
-        """The candidate that moves begin at."""
-        ...
-
-    def reached_from(self, best: Candidate) -> Iterator[Candidate]:
-        """Ends of moves from the best, cheap and likely ones first."""
-        ...
-
-    def starts_anew(self, best: Candidate) -> bool:
-        """New starts of its numbers may be better than the best."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +289,7 @@ class Problem:
     stopped: Callable[[], bool] = lambda: False
     tell: Callable[[Move], None] = lambda move: None
     model_of: Callable[[Emission, int], Any] | None = None
-    moves_of: Callable[[Problem], SizeMoves] | None = None
+    moves_of: Callable[[Problem], Any] | None = None
     _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -381,13 +364,14 @@ class Sizes:
     Parameters
     ----------
     problem : Problem
-    moves : SizeMoves
+    moves : ComponentMoves or FactorMoves
+        With the candidate that is `first`, ends of moves that are `reached_from` the best, and `starts_anew`.
     """
 
     plan: FitPlan
     fit: Fit
 
-    def __init__(self, problem: Problem, moves: SizeMoves):
+    def __init__(self, problem: Problem, moves: Any):
         self.problem, self.moves, self.archive = problem, moves, Path(problem.tell)
         self._candidates = self._reached()
 

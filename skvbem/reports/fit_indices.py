@@ -25,7 +25,7 @@ from skvbem._tabular import named_values
 from skvbem.emissions import Gaussian
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
-from skvbem.optima.mixture import MixtureMethod
+from skvbem.optima.labels import MixtureMethod
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.rows import TableReading
 from skvbem.vbem import posteriors

@@ -12,7 +12,7 @@ from skvbem.evidence.evaluation import Evaluation
 from skvbem.models import capabilities_of
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
-from skvbem.optima.mixture import MixtureMethod
+from skvbem.optima.labels import MixtureMethod
 from skvbem.optima.plan import FitPlan
 from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors

@@ -17,8 +17,7 @@ from skvbem.models.mixture.components import Components
 from skvbem.models.mixture.starts import _joined, starts_of
 from skvbem.optima.candidates import Candidate
 from skvbem.optima.component_moves import ComponentMoves
-from skvbem.optima.labels import LabelStarts
-from skvbem.optima.mixture import MixtureMethod
+from skvbem.optima.labels import LabelStarts, MixtureMethod
 from skvbem.optima.plan import FitPlan, Problem, best_fit
 from skvbem.vbem.posteriors import VB
 

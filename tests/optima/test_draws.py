@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skvbem.families import Dirichlet
-from skvbem.optima.draws import drawn
+from skvbem.optima.candidates import drawn
 
 approx = pytest.approx
 

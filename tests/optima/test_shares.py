@@ -12,8 +12,7 @@ from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.optima.candidates import NEW_START
-from skvbem.optima.labels import crossed, overlap, shared_among_some, shared_anew
-from skvbem.optima.mixture import MixtureMethod
+from skvbem.optima.labels import MixtureMethod, crossed, overlap, shared_among_some, shared_anew
 from skvbem.vbem.posteriors import ML, VB
 
 approx = pytest.approx

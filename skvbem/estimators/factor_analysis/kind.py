@@ -18,7 +18,7 @@ from skvbem.fitted.factor_analysis import FittedFactorAnalysis
 from skvbem.fitted.rotations import explained_variance
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
-from skvbem.optima.factor_analysis import FactorStarts, statistics_at
+from skvbem.optima.labels import FactorStarts, statistics_at
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.rows import TableReading
 from skvbem.reading.tables import listed

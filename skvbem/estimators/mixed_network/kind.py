@@ -24,7 +24,7 @@ from skvbem.fitting.kind import Kind
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.optima.mixed_network import MixedNetworkMethod, MixedStarts
+from skvbem.optima.network import MixedNetworkMethod, MixedStarts
 from skvbem.reading.base import weighted_rows
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of

@@ -22,8 +22,7 @@ from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.optima.component_moves import ComponentMoves
-from skvbem.optima.labels import LabelStarts
-from skvbem.optima.mixture import MixtureMethod
+from skvbem.optima.labels import LabelStarts, MixtureMethod
 from skvbem.optima.plan import FitPlan, Problem
 from skvbem.reading.base import weighted_rows
 from skvbem.reading.column_groups import ColumnGroups
