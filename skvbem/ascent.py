@@ -44,7 +44,7 @@ class Ascent(ABC):
         """
 
     def rounding(self, statistics: np.ndarray) -> np.ndarray:
-        """How far rounding may move the objective at statistics (n_cells, n_lanes), nats, (n_lanes,).
+        """A bound of what rounding adds to the objective at statistics (n_cells, n_lanes), nats, (n_lanes,).
 
         It is asked only where the objective seems to fall, of terms that cancel and are larger than `magnitude`.
         """

@@ -1,1 +1,1 @@
-"""Which optimum: where fits start, moves between optima, numbers of components and factors."""
+"""The search for optima: starts of fits, moves between optima, numbers of components and factors."""

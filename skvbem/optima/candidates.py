@@ -74,7 +74,7 @@ class Candidate:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """What makes one better than others: regular ones come first, then the objective."""
+        """Sorting key: regular candidates come first, then the objective decides."""
         return self.is_regular, self.objective
 
     @property
@@ -190,12 +190,12 @@ def modes(optima: Sequence[Candidate], best: Candidate, most: int) -> list[Candi
     ]
 
 
-def fit_of(best: Candidate, optima: list[Candidate], of_starts: Iterable[Candidate], n_starts: int) -> Fit:
+def fit_of(best: Candidate, optima: list[Candidate], ends: Iterable[Candidate], n_starts: int) -> Fit:
     """The fit that ended with the best of different optima, of which it keeps a few."""
     objectives, n_iter, converged = np.full(n_starts, np.nan), np.zeros(n_starts, int), np.zeros(n_starts, bool)
     to_come, counts = np.zeros(n_starts), np.ones(n_starts, bool)
     traces: list[tuple[float, ...]] = [()] * n_starts
-    for each in of_starts:
+    for each in ends:
         objectives[each.start], n_iter[each.start], converged[each.start] = each.objective, each.n_iter, each.converged
         traces[each.start], to_come[each.start] = tuple(each.trace), each.to_come
         counts[each.start] = each.is_regular

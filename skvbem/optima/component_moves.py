@@ -1,4 +1,4 @@
-"""How many components: moves that raise the bound, splits, joins, new starts [Beal ch. 4, Ueda et al. 2000].
+"""Moves that change the number of components: splits, joins, new starts [Beal ch. 4, Ueda et al. 2000].
 
 A component is split into two halves of it that compete for its rows (see `skvbem.optima.recombinations`). Their gain
 says which component to split, and their statistics are where the larger mixture starts. Statistics are sums over rows,
@@ -175,8 +175,8 @@ class ComponentMoves:
 
     def _without_empty(self, one: Candidate) -> Iterator[Candidate]:
         """All components of less than one row dropped, if there are several."""
-        of_weights = one.model.prior.split(one.statistics)[0]
-        small = np.flatnonzero(one.model.weights.counts(of_weights) < 1.0)
+        weight_statistics = one.model.prior.split(one.statistics)[0]
+        small = np.flatnonzero(one.model.weights.counts(weight_statistics) < 1.0)
         small = small[small >= self.emission.n_levels]
         if 1 < len(small) < one.model.n_components:
             whole = Components.of(one.model, one.statistics)
@@ -185,7 +185,7 @@ class ComponentMoves:
     def _reached(
         self, one: Candidate, starts: list[Components], kind: str, parts: Parts | None = None
     ) -> Iterator[Candidate]:
-        """Where the best of some mixtures of one size ends, of those with the same numbers of factors.
+        """The best end of some mixtures of one size, of those with the same numbers of factors.
 
         Statistics of rows that a candidate was taken apart into lack those of hidden hyperparameters.
         """
@@ -206,11 +206,11 @@ class ComponentMoves:
     def _with_hyperparameters(components: Components, parts: Parts) -> Components:
         """Statistics of rows with those of hidden hyperparameters, of components joined the larger ones."""
         of = parts.of
-        each = [of.of_hyperparameters[of.cells[list(made_of)]].max(axis=0) for made_of in components.origins]
+        each = [of.hyperparameters[of.cells[list(made_of)]].max(axis=0) for made_of in components.origins]
         return replace(
             components,
             per_component=components.per_component + np.stack(each),
-            shared=components.shared + of.of_hyperparameters[of.shared_cells],
+            shared=components.shared + of.hyperparameters[of.shared_cells],
         )
 
     def _statistics(self, components: Components, one: Candidate, numbers: Numbers) -> np.ndarray:
@@ -221,8 +221,8 @@ class ComponentMoves:
             return wide
         first = model.first_emission_cell
         emissions = one.model.emission, model.emission
-        of_emission = with_factors_kept(wide[first:], *emissions, numbers, lambda g, k: range(numbers[g][k]))
-        return np.concatenate([wide[:first], of_emission])
+        emission_statistics = with_factors_kept(wide[first:], *emissions, numbers, lambda g, k: range(numbers[g][k]))
+        return np.concatenate([wide[:first], emission_statistics])
 
     def _model(self, n_components: int, numbers: Numbers) -> Mixture:
         """The mixture of so many components, with so many factors each."""

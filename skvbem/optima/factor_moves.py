@@ -1,4 +1,4 @@
-"""How many factors: moves that raise the bound, a factor born or deleted in one component [Ghahramani & Beal 2000].
+"""Moves that change numbers of factors: a factor born or deleted in one component [Ghahramani & Beal 2000].
 
 Every constant is in the bound, so that fits of different numbers of factors compare. A factor is not judged by how
 large its loadings are: where it is needless, the bound rises without it, by a number of nats for each column.
@@ -138,8 +138,8 @@ class FactorMoves:
             def kept(g: int, k: int, gone: tuple = (group, component, factor)) -> list[int]:
                 return [s for s in range(one.numbers[g][k]) if (g, k, s) != gone]
 
-            of_emission = with_factors_kept(one.statistics[first:], model.emission, less.emission, numbers, kept)
-            start = np.concatenate([one.statistics[:first], of_emission])
+            emission_cells = with_factors_kept(one.statistics[first:], model.emission, less.emission, numbers, kept)
+            start = np.concatenate([one.statistics[:first], emission_cells])
             yield self.problem.reached(less, start[:, None], one.after("delete"))
 
     def _births(self, one: Candidate, most: int | None = None) -> Iterator[Candidate]:
@@ -150,8 +150,8 @@ class FactorMoves:
             numbers = _changed(one.numbers, factor.group, factor.component, 1)
             more = self.model(one.model.emission, numbers)
             first, natural = one.model.first_emission_cell, self._expected_natural(one)
-            of_emission = with_factor(natural[first:], one.model.emission, more.emission, numbers, factor)
-            start = self.problem.ascent(more).expect(np.concatenate([natural[:first], of_emission])[:, None])
+            emission_cells = with_factor(natural[first:], one.model.emission, more.emission, numbers, factor)
+            start = self.problem.ascent(more).expect(np.concatenate([natural[:first], emission_cells])[:, None])
             if self.n_components == 1:
                 start = np.concatenate([start, self.problem.first_start(more)], axis=1)
             yield self.problem.reached(more, start, one.after("birth"))
@@ -163,8 +163,8 @@ class FactorMoves:
         if not len(rows):
             return []
         expected_rows = model.expected_rows(natural, ascent.data, rows)
-        of_blocks = [expected_rows[:, at] for at in rows.slices]
-        return new_factors(model.emission, natural[model.first_emission_cell :], rows.blocks, of_blocks)
+        by_block = [expected_rows[:, at] for at in rows.slices]
+        return new_factors(model.emission, natural[model.first_emission_cell :], rows.blocks, by_block)
 
     @staticmethod
     def _expected_natural(one: Candidate) -> np.ndarray:

@@ -127,7 +127,7 @@ class _Blocks:
 
     matrices: np.ndarray
     sums: np.ndarray
-    of_noises: np.ndarray
+    noises: np.ndarray
 
     @classmethod
     def of(cls, layout: Regression, cells: np.ndarray) -> Self:
@@ -140,11 +140,11 @@ class _Blocks:
     def zeros(cls, layout: Regression, like: Self) -> Self:
         n, d = layout.n_components, layout.n_regressors
         of_each, rows = like.matrices.shape[1], like.sums.shape[1]
-        return cls(np.zeros((n, of_each, d, d)), np.zeros((n, rows, d)), like.of_noises)
+        return cls(np.zeros((n, of_each, d, d)), np.zeros((n, rows, d)), like.noises)
 
     @property
     def cells(self) -> np.ndarray:
-        return np.concatenate([pack_symmetric(self.matrices).ravel(), self.sums.ravel(), self.of_noises])
+        return np.concatenate([pack_symmetric(self.matrices).ravel(), self.sums.ravel(), self.noises])
 
 
 @dataclass(frozen=True, eq=False)

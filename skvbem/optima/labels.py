@@ -70,7 +70,7 @@ class LabelMethod(FitMethod):
     def moves(
         self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
     ) -> Proposals:
-        """What the best optimum and the others, (n_cells, n_optima), the best first, may be changed to.
+        """Proposals that change optima (n_cells, n_optima), the best first.
 
         One component of the best is divided in the room of two that are joined or of one that is dropped, or that room
         stays empty; rows of some components of it, or all rows, are shared out anew; components of the best and of
@@ -164,7 +164,7 @@ def _changes(
 
 
 def overlap(rows: DistinctRows, expected_rows: np.ndarray) -> float:
-    """How much components overlap: the mean entropy of the component of a row, nats."""
+    """Overlap of components: the mean entropy of the component of a row, nats."""
     share = expected_rows / rows.weight
     return float(-xlogy(share, share).sum(axis=0) @ rows.weight / rows.weight.sum())
 
@@ -355,8 +355,8 @@ class FactorStarts:
         return model.started(statistics_at(model, np.stack(starts, axis=1), ascent.data))
 
 
-def statistics_at(model: Mixture, of_emission: np.ndarray, data) -> np.ndarray:
+def statistics_at(model: Mixture, emission_natural: np.ndarray, data) -> np.ndarray:
     """Expected statistics (n_cells, n_lanes) under natural parameters (n_own, n_lanes) of the only component."""
     weights = model.prior.blocks[0].expected_natural()
-    of_weights = np.repeat(weights[:, None], of_emission.shape[1], axis=1)
-    return model.expect(np.concatenate([of_weights, of_emission]), data).statistics
+    weight_natural = np.repeat(weights[:, None], emission_natural.shape[1], axis=1)
+    return model.expect(np.concatenate([weight_natural, emission_natural]), data).statistics

@@ -1,4 +1,4 @@
-"""How linear dynamical systems are fitted: priors, the strengths of these, and states that are not needed."""
+"""Fits of linear dynamical systems: priors, the strengths of these, and states that are not needed."""
 
 from __future__ import annotations
 

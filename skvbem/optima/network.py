@@ -206,7 +206,7 @@ class StatesSharedOut:
 
 
 class _Places:
-    """Where the states of a latent stand in tables that share no cell.
+    """Cells of the states of a latent in tables that share no cell.
 
     Parameters
     ----------

@@ -54,13 +54,13 @@ def best_of(
         ascent.advance(starts, 1)
     result = run(ascent, starts, tol=tol, max_iter=max_iter, accelerate=accelerate, stop=stop)
     began = [Candidate(column, number) for number, column in enumerate(starts.T)]
-    of_starts = candidates_after(result, began, is_regular)
-    best = max(of_starts, key=lambda each: each.rank)
-    return fit_of(best, [best, *different(of_starts)[1:]], of_starts, starts.shape[1])
+    ends = candidates_after(result, began, is_regular)
+    best = max(ends, key=lambda each: each.rank)
+    return fit_of(best, [best, *different(ends)[1:]], ends, starts.shape[1])
 
 
 class FitMethod:
-    """What a kind of model adds to a fit: its full steps, what precedes and follows a run, how its prior is learned."""
+    """Steps, starts, moves and learned priors of one kind of model: the model's part of a fit."""
 
     @abstractmethod
     def ascent(self, model, data, form: Form, n_threads: int) -> Ascent:
@@ -83,7 +83,7 @@ class FitMethod:
         return TUNING.n_steps_per_start
 
     def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int) -> Proposals:
-        """What optima (n_cells, n_optima), the best first, may be changed to; nothing by default.
+        """Proposals that change optima (n_cells, n_optima), the best first; none by default.
 
         Where starts `agreed` on the best, it comes alone, and the most promising changes are enough. `n_failed` rounds
         in a row found nothing better: what is not drawn at random need not be tried again.
@@ -124,7 +124,7 @@ class PriorStart:
 
 @dataclass(frozen=True, eq=False)
 class FitPlan:
-    """Where a fit starts and when it stops, so that another form of q(theta) can be fitted in the same way.
+    """Starts and limits of a fit, by which another form of q(theta) can be fitted in the same way.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ class Problem:
 
     @cached_property
     def plan(self) -> FitPlan:
-        """How the model itself is fitted."""
+        """Starts and limits of a fit of the model itself."""
         return self.plan_of(self.model)
 
     def fitted(self, plan: FitPlan, model: Any) -> Fit:

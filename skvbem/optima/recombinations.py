@@ -82,8 +82,8 @@ class Recombinations:
         first, self._n_lanes, self._step = model.first_emission_cell, 0, cast(Step, None)
         self.natural = natural[first:]
         self._rng = np.random.default_rng(seed)
-        self.of_hyperparameters = model.prior.blocks[-1].hyperparameters(self.natural)
-        self.prior = model.prior.blocks[-1].given_hyperparameters(self.of_hyperparameters)
+        self.hyperparameters = model.prior.blocks[-1].hyperparameters(self.natural)
+        self.prior = model.prior.blocks[-1].given_hyperparameters(self.hyperparameters)
         component = model.emission.component_of_cell(self.n)
         self.cells = np.stack([np.flatnonzero(component == k) for k in range(self.n)])
         self.shared_cells = np.flatnonzero(component < 0)
@@ -140,8 +140,8 @@ class Recombinations:
             self._keep_labeled(settling, sets)
             gain = ((top + np.log(both))[:, 0] * sets).sum(axis=-1)
         of_rows = self._statistics(settling.reshape(shape))[self.cells]  # (n_components, n_own, n_lanes)
-        of_halves = np.moveaxis(of_rows, -1, 0).reshape(len(tries), 2, len(sets), -1)
-        return Halves(gain, settling.sum(axis=-1), of_halves)
+        half_statistics = np.moveaxis(of_rows, -1, 0).reshape(len(tries), 2, len(sets), -1)
+        return Halves(gain, settling.sum(axis=-1), half_statistics)
 
     def _keep_labeled(self, settling: np.ndarray, sets: np.ndarray) -> None:
         """Give rows with a known label to the first half, which stays in its place; (n_tries, 2, n_sets, n_rows)."""
@@ -171,7 +171,7 @@ class Recombinations:
     # Room for a half ------------------------------------------------------------------------------------------------
 
     def joins(self) -> list[tuple[float, int, int]]:
-        """What joining pairs of components loses, nats, of the most alike ones: (cost, one, other), the least first."""
+        """Costs of joining the most alike pairs of components, nats: (cost, one, other), the least first."""
         if self._joins is None:
             self._joins = self._costs_of_joins()
         return self._joins
@@ -195,12 +195,12 @@ class Recombinations:
         both, n_both = self.expected_rows[one] + self.expected_rows[other], self.counts[one] + self.counts[other]
         entropies = _entropy(self.expected_rows)
         cost += entropies[one] + entropies[other] - _entropy(both)
-        of_counts = xlogy(self.counts, self.counts)
-        cost -= xlogy(n_both, n_both) - of_counts[one] - of_counts[other]
+        count_terms = xlogy(self.counts, self.counts)
+        cost -= xlogy(n_both, n_both) - count_terms[one] - count_terms[other]
         return sorted(zip(cost.tolist(), one.tolist(), other.tolist()))
 
     def drops(self) -> list[tuple[float, int]]:
-        """What dropping components loses, nats, whose rows go to the next best: (cost, component), the least first."""
+        """Costs of dropping components, whose rows go to the next best, nats: (cost, component), the least first."""
         joint = self._log_joint()
         best_two = np.partition(joint, self.n - 2, axis=0)[-2:]
         next_best = np.where(joint == best_two[1], best_two[0], best_two[1])
@@ -246,9 +246,9 @@ class Recombinations:
             for each in alike:
                 met[each] = met.get(each, 0) + 1
             kinds.append("divide anew" if a >= self.n else "split, drop" if into is None else "split, join")
-            of_halves = halves.counts[t, :, a], halves.statistics[t, :, a]
+            half_statistics = halves.counts[t, :, a], halves.statistics[t, :, a]
             divided = into if into is not None and a >= self.n else a
-            statistics_of_each.append(self._recombined(*of_halves, divided, gone, into))
+            statistics_of_each.append(self._recombined(*half_statistics, divided, gone, into))
             if len(statistics_of_each) == most:
                 break
         return kinds, np.stack(statistics_of_each, axis=1) if statistics_of_each else np.empty(
@@ -336,29 +336,29 @@ class Recombinations:
         expected_rows = with_known_labels(expected_rows, self.rows.labels)
         if self.smoothing:
             expected_rows = (1 - self.smoothing) * expected_rows + self.smoothing / self.n * self.rows.weight
-        of_emission = self._statistics(expected_rows) + self.of_hyperparameters[:, None]
+        emission_statistics = self._statistics(expected_rows) + self.hyperparameters[:, None]
         share = self.expected_rows / self.rows.weight / np.maximum(self.counts, 1e-300)[:, None]
-        of_labels = [self.model.shared_out(self.statistics, each) for each in expected_rows @ share.T]
-        return np.concatenate([np.stack(of_labels, axis=1), of_emission])
+        label_statistics = [self.model.shared_out(self.statistics, each) for each in expected_rows @ share.T]
+        return np.concatenate([np.stack(label_statistics, axis=1), emission_statistics])
 
     def _recombined(
         self, counts: np.ndarray, statistics: np.ndarray, divided: int, gone: int, into: int | None
     ) -> np.ndarray:
         """Statistics (n_cells,) with one component joined into another, or dropped, and its place taken by a half."""
-        of_emission, expected_rows = self.whole.copy(), np.eye(self.n)
+        emission_statistics, expected_rows = self.whole.copy(), np.eye(self.n)
         if into is not None:
-            of_emission[self.cells[into]] += of_emission[self.cells[gone]]
+            emission_statistics[self.cells[into]] += emission_statistics[self.cells[gone]]
             expected_rows[into, gone] = 1.0
-        of_emission[self.cells[divided]], of_emission[self.cells[gone]] = statistics
+        emission_statistics[self.cells[divided]], emission_statistics[self.cells[gone]] = statistics
         expected_rows[gone] = expected_rows[divided] * (counts[1] / counts.sum())
         expected_rows[divided] *= counts[0] / counts.sum()
         if s := self.smoothing:
             count = expected_rows @ self.counts
-            of_all = self.whole[self.cells].sum(axis=0) / max(self.counts.sum(), 1e-300)
-            of_emission[self.cells] = (1 - s) * of_emission[self.cells] + s * count[:, None] * of_all
+            total = self.whole[self.cells].sum(axis=0) / max(self.counts.sum(), 1e-300)
+            emission_statistics[self.cells] = (1 - s) * emission_statistics[self.cells] + s * count[:, None] * total
             expected_rows = (1 - s) * expected_rows + s / self.n
-        of_labels = self.model.shared_out(self.statistics, expected_rows)
-        return np.concatenate([of_labels, of_emission + self.of_hyperparameters])
+        label_statistics = self.model.shared_out(self.statistics, expected_rows)
+        return np.concatenate([label_statistics, emission_statistics + self.hyperparameters])
 
 
 def _entropy(expected_rows: np.ndarray) -> np.ndarray:

@@ -100,7 +100,7 @@ class Path:
 
 
 class Search(Protocol):
-    """What a search does to its candidates: the loop is `searched`."""
+    """The steps of a search, between which `searched` loops."""
 
     archive: Any
 
@@ -141,9 +141,9 @@ class Stage:
     def __init__(self, ascent: Ascent, starts: np.ndarray, runs: Runs):
         self.ascent, self.runs = ascent, runs
         #: Ends of the starts, in their order.
-        self.of_starts = [Candidate(column, k) for k, column in enumerate(np.ascontiguousarray(starts.T))]
-        self.archive = Archive(len(self.of_starts))
-        self._n_steps_left = runs.method.n_steps_per_start(ascent) * len(self.of_starts)
+        self.starts = [Candidate(column, k) for k, column in enumerate(np.ascontiguousarray(starts.T))]
+        self.archive = Archive(len(self.starts))
+        self._n_steps_left = runs.method.n_steps_per_start(ascent) * len(self.starts)
 
     def advance(self, live: list[Candidate]) -> list[Candidate]:
         """Candidates some steps later."""
@@ -159,7 +159,7 @@ class Stage:
         after = [last.continued(each, is_move=True) for last, each in zip(live, after)]
         for each in after:
             if not each.moves:
-                self.of_starts[each.start] = each
+                self.starts[each.start] = each
         return after
 
     def has_ended(self, each: Candidate) -> bool:
@@ -213,21 +213,21 @@ class Runs:
 
     def fit(self, ascent: Ascent, starts: Callable[[Ascent], np.ndarray], n_starts: int) -> Fit:
         """The best fit that starts (n_cells, n_starts), and moves after them, lead to."""
-        of_starts, optima = self.best(ascent, starts)
+        ends, optima = self.best(ascent, starts)
         best = optima[0]
-        of_starts += [each for each in optima if not each.moves]  # which went on from there
+        ends += [each for each in optima if not each.moves]  # which went on from there
         left = self.stopped and best.to_come >= self.limits["tol"]
-        return replace(fit_of(best, optima, of_starts, n_starts), converged=best.converged and not left)
+        return replace(fit_of(best, optima, ends, n_starts), converged=best.converged and not left)
 
     def best(self, ascent: Ascent, starts: Callable[[Ascent], np.ndarray]) -> tuple[list[Candidate], list[Candidate]]:
         """Ends of starts on all data, and the best optima of all, run to the end, the best first."""
         stages = [*self.method.stages(ascent), ascent]
         first = Stage(stages[0], self.method.warmed_up(stages[0], starts(stages[0])), self)
-        optima = searched(first, list(first.of_starts))
+        optima = searched(first, list(first.starts))
         for fewer, more in pairwise(stages):
             if fewer.is_sample:  # else it has all distinct rows, and optima of these are of all
                 optima = different(self.eliminated(more, _promising(optima, fewer), n_steps=self.limits["max_iter"]))
-        return [] if stages[0].is_sample else first.of_starts, self.finished(ascent, optima)
+        return [] if stages[0].is_sample else first.starts, self.finished(ascent, optima)
 
     def eliminated(
         self, ascent: Ascent, candidates: list[Candidate], n_steps: int, least: float = -np.inf

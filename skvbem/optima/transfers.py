@@ -6,10 +6,9 @@ evidence of rows of known components. What no transfer raises is where a start, 
 
 Only rows that stand near another component, or are much of their own, are weighed exactly.
 
-A partition, in which each row is of one component, is searched around by changes of it and transfers, by turns. It is
-judged by the evidence of rows and labels, in closed form. Where transfers are a compiled loop, hundreds
-of partitions cost what a few steps of all responsibilities cost, and so a search goes further from an optimum than a
-single change of it.
+`Partitions` alternates random changes of a partition with such transfers. A partition is judged by the evidence of rows
+and labels, in closed form. Where transfers are a compiled loop, hundreds of partitions cost what a few steps of all
+responsibilities cost, and so a search goes further from an optimum than a single change of it.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ class Transfers:
     def _gains_as_they_are(
         self, logs: np.ndarray, labels: np.ndarray, counts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What rows gain in the next best component, by logarithms of densities (n, n_components), and which it is."""
+        """Gains of rows in the next best component, by log densities (n, n_components), nats, and that component."""
         logs = np.where(np.isnan(logs), -np.inf, logs + np.log(counts + 1.0))
         at = np.arange(len(labels))
         mine = logs[at, labels] - self.cells.shape[1] / np.maximum(counts, 1.0)[labels]
@@ -111,7 +110,7 @@ class Transfers:
         return np.where(there > -np.inf, there - mine, -np.inf), into
 
     def _of_blocks(self, of_block: Callable[[Any], np.ndarray], which: np.ndarray) -> np.ndarray:
-        """What is found of blocks of rows, (n, ...), at some rows in their order."""
+        """Values (n, ...) of a function of blocks at some rows, in their order."""
         parts = []
         with np.errstate(invalid="ignore"):  # where rounding leaves no spread, no row is likely
             for block, at in zip(self.rows.blocks, self.rows.slices):
@@ -134,14 +133,14 @@ class Transfers:
         """The evidence of rows after the transfer of one of them, and what their counts add to it, (n,), nats."""
         lanes = np.repeat(statistics[:, None], len(which), axis=1)
         self._move(lanes, of_rows, labels[which], into)
-        of_counts = self._gain_of_counts(self.rows.weight[which], counts[labels[which]], counts[into])
+        count_gain = self._gain_of_counts(self.rows.weight[which], counts[labels[which]], counts[into])
         with np.errstate(invalid="ignore"):  # where rounding leaves no spread, a transfer gains nothing
             evidence = self.prior.log_evidence(lanes)
-        return np.where(np.isnan(evidence), -np.inf, evidence + of_counts)
+        return np.where(np.isnan(evidence), -np.inf, evidence + count_gain)
 
     @staticmethod
     def _gain_of_counts(weight, left, joined):
-        """What the labels gain where so much leaves one count and joins another, nats: every partition is as likely."""
+        """Gain of the labels, nats, where so much leaves one count and joins another: every partition is as likely."""
         gain = gammaln(np.maximum(left - weight, 0.0) + 1.0) - gammaln(left + 1.0)
         return gain + gammaln(joined + weight + 1.0) - gammaln(joined + 1.0)
 
@@ -153,7 +152,7 @@ class Transfers:
 
 
 class Partitions:
-    """Partitions of distinct rows among components, and transfers of single rows between these.
+    """Hard-assignment local search: random changes of a partition alternate with transfers of single rows.
 
     Parameters
     ----------

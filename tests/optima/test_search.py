@@ -65,8 +65,8 @@ class Jumps(FitMethod):
 def optima_of(method, hills, *starts):
     """Ends of starts, and the optima that they and moves lead to."""
     stage = Stage(hills, np.array([starts]), Runs(method, LIMITS, (0,), None))
-    optima = searched(stage, list(stage.of_starts))
-    return stage.of_starts, optima
+    optima = searched(stage, list(stage.starts))
+    return stage.starts, optima
 
 
 def test_a_start_is_stopped_where_the_best_is_out_of_its_reach():
@@ -123,16 +123,16 @@ def test_a_run_that_is_stopped_moves_no_further():
 def test_candidates_that_met_one_optimum_are_one():
     hills = Hills((0.0, 0.0), (10.0, 1.0))
     runs = Runs(FitMethod(), LIMITS, (0,), None)
-    of_starts, optima = runs.best(hills, lambda ascent: np.array([[0.5, 9.5, 10.5, 1.0, 9.0]]))
-    assert len(of_starts) == 5
+    ends, optima = runs.best(hills, lambda ascent: np.array([[0.5, 9.5, 10.5, 1.0, 9.0]]))
+    assert len(ends) == 5
     assert [round(each.objective) for each in optima] == [1, 0]
 
 
 def test_a_start_that_cannot_reach_the_best_is_left_after_a_round():
     for starts in ([990.0, 400.0], [400.0, 990.0]):
         hills = Hills((0.0, 0.0), (1000.0, 50.0))
-        of_starts, optima = optima_of(FitMethod(), hills, *starts)
-        left = of_starts[starts.index(400.0)]
+        ends, optima = optima_of(FitMethod(), hills, *starts)
+        left = ends[starts.index(400.0)]
         assert not left.converged
         assert left.n_iter < 12
         assert [round(each.objective) for each in optima] == [50]
@@ -273,8 +273,8 @@ def test_what_is_nearly_the_best_on_a_sample_may_be_the_best_of_all():
     sample.data, sample.is_sample = Few(range(10)), True
     hills = Hills((0.0, 0.0), (10.0, 1.0), (20.0, 2.0), (30.0, 3.0))
     starts = np.array([[0.5, 9.5, 19.5, 29.5]])
-    of_starts, optima = Runs(Sampled(sample), LIMITS, (0,), None).best(hills, lambda ascent: starts)
-    assert of_starts == []
+    ends, optima = Runs(Sampled(sample), LIMITS, (0,), None).best(hills, lambda ascent: starts)
+    assert ends == []
     assert [round(each.objective) for each in optima] == [2, 1, 0]
 
 

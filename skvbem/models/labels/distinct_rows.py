@@ -247,7 +247,7 @@ class DistinctRows:
 
     @cached_property
     def is_labeled(self) -> np.ndarray:
-        """Whether the component of a row is known, (n_rows,)."""
+        """Rows whose component is known, bool, (n_rows,)."""
         return np.zeros(len(self), dtype=bool) if self.labels is None else self.labels >= 0
 
     @cached_property
@@ -262,7 +262,7 @@ class DistinctRows:
         return np.maximum(squares, 0.0, out=squares)
 
     def near_one(self, fewest: int, most: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-        """Which rows are nearest to one of them, any one, and which that is; from so few to so many, as likely few."""
+        """The rows nearest to a random one, bool, and that one; from so few to so many, few and many as likely."""
         row = int(np.argmin(draws(self.hashes, rng.integers(2**63, dtype=np.uint64))))
         away = self.squares_from([row])[0]
         n_near = int(np.exp(rng.uniform(np.log(fewest), np.log(most))))
@@ -290,12 +290,12 @@ def drawn_seeds(
     if not len(rows):  # nothing was observed: wherever components start, they stay at their prior
         return np.zeros((n_starts, n_components, rows.coordinates.shape[1]))
     if kind == "auto":
-        of_spread, of_any = rng.spawn(2)
-        spread = drawn_seeds("k-means++", n_components, rows, (n_starts + 1) // 2, of_spread)
+        spread_rng, random_rng = rng.spawn(2)
+        spread = drawn_seeds("k-means++", n_components, rows, (n_starts + 1) // 2, spread_rng)
         seeds = np.empty((n_starts, *spread.shape[1:]))
         seeds[0::2] = spread
         if n_starts > 1:
-            seeds[1::2] = drawn_seeds("random", n_components, rows, n_starts // 2, of_any)
+            seeds[1::2] = drawn_seeds("random", n_components, rows, n_starts // 2, random_rng)
         return seeds
     order = np.argsort(rows.hashes)
     coordinates, weight, spread_out = rows.coordinates[order], rows.weight[order], kind != "random"
@@ -363,8 +363,8 @@ def _of_known_labels(
     """For each label that rows have a seed: the mean of its rows, or any one of them."""
     seeds = {}
     for label in np.unique(labels[labels >= 0]).tolist():
-        mine, of_mine = coordinates[labels == label], weight[labels == label]
-        share = of_mine / of_mine.sum()
+        mine, its_weight = coordinates[labels == label], weight[labels == label]
+        share = its_weight / its_weight.sum()
         seeds[label] = share @ mine if spread else mine[rng.choice(len(mine), p=share)]
     return seeds
 
@@ -374,9 +374,9 @@ def with_known_labels(fractions: np.ndarray, labels: np.ndarray | None) -> np.nd
     if labels is None or not (labels >= 0).any():
         return fractions
     known, fractions = np.flatnonzero(labels >= 0), np.array(fractions)
-    of_known = fractions[..., known].sum(axis=-2)
+    known_share = fractions[..., known].sum(axis=-2)
     fractions[..., known] = 0.0
-    fractions[..., labels[known], known] = of_known
+    fractions[..., labels[known], known] = known_share
     return fractions
 
 

@@ -3,7 +3,7 @@
 TESTS = ("vbem", "optima", "models", "laws", "families", "kernels")
 
 ERRORS = {
-    "the last restart is taken, not the best": [("best = max(of_starts, key=", "best = min(of_starts, key=")],
+    "the last restart is taken, not the best": [("best = max(ends, key=", "best = min(ends, key=")],
     "the mode in probabilities is the natural one": [
         ('Form("map", density=False, lowered_by=1.0)', 'Form("map", density=False)')
     ],
