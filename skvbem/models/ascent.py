@@ -67,16 +67,16 @@ class ModelAscent(Ascent, Generic[_Model]):
         """
         parts = getattr(self.data, "parts", (self.data,))
         expectation = self.model.e_step(natural, self.data, self.n_threads).over(parts)
-        of_rows, log_normalizer = expectation.statistics, expectation.log_normalizer
+        expected, log_normalizer = expectation.statistics, expectation.log_normalizer
         if self.hyperprior is None and expectation.expansion is None:
-            return of_rows, None, log_normalizer
+            return expected, None, log_normalizer
         hidden = np.zeros(natural.shape)
         if self.hyperprior is not None:
-            hidden, of_hyperparameters = self.hyperprior.expect(natural)
-            log_normalizer = log_normalizer + of_hyperparameters
+            hidden, hyperparameter_terms = self.hyperprior.expect(natural)
+            log_normalizer = log_normalizer + hyperparameter_terms
         if expectation.expansion is not None:
-            return *self._expanded(of_rows, hidden, natural, expectation.expansion), log_normalizer
-        return of_rows + hidden, None, log_normalizer
+            return *self._expanded(expected, hidden, natural, expectation.expansion), log_normalizer
+        return expected + hidden, None, log_normalizer
 
     def _expanded(
         self, statistics: np.ndarray, hidden: np.ndarray, natural: np.ndarray, expansion: Expansion

@@ -67,8 +67,8 @@ class StateRelabelings(Relabelings):
         """statistics of state k . ln theta of state l, (n_states, n_states, ...), and of the cells of no state."""
         n_states, n_cells = self.cells.shape
         others = np.setdiff1d(np.arange(statistics.shape[1]), self.cells)
-        of_states = log_points[self.cells].swapaxes(0, 1).reshape(n_cells, -1)
-        products = statistics[:, self.cells].reshape(-1, n_cells) @ of_states
+        by_state = log_points[self.cells].swapaxes(0, 1).reshape(n_cells, -1)
+        products = statistics[:, self.cells].reshape(-1, n_cells) @ by_state
         entries = products.reshape(len(statistics), n_states, n_states, -1).transpose(1, 2, 0, 3)
         return entries, statistics[:, others] @ log_points[others]
 
@@ -238,9 +238,9 @@ class SignedRelabelings(Relabelings):
                 entries[k, label] = over(
                     self.changes[k].products(statistics[:, self.cells[k]], points[self.cells[label]])
                 )
-            of_labels = np.array([entries[np.arange(n), order].sum(axis=0) for order in self.orders])
+            by_label = np.array([entries[np.arange(n), order].sum(axis=0) for order in self.orders])
             of_others = [statistics[:, self.others] @ points[order[self.others]] for order in self.cells_in_order]
-            parts.append(of_labels + np.array(of_others))
+            parts.append(by_label + np.array(of_others))
         return np.concatenate(parts, axis=-1)
 
     def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:

@@ -211,8 +211,8 @@ class HMMData:
             given.row_hashes(slice(None)),
             np.arange(len(given)) - np.repeat(given.starts[:-1], given.lengths),
         )
-        of_rows = np.where(given.weighted_rows, mixed(hashes + mixed(steps.astype(np.uint64))), np.uint64(0))
-        sums = np.concatenate([[np.uint64(0)], np.cumsum(of_rows, dtype=np.uint64)])
+        by_row = np.where(given.weighted_rows, mixed(hashes + mixed(steps.astype(np.uint64))), np.uint64(0))
+        sums = np.concatenate([[np.uint64(0)], np.cumsum(by_row, dtype=np.uint64)])
         return np.repeat(sums[given.starts[1:]] - sums[given.starts[:-1]], given.weight.astype(np.int64))
 
     def _in_order(self, order: np.ndarray) -> HMMData:

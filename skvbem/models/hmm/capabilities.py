@@ -17,7 +17,7 @@ from skvbem.models.labels.relabelings import LabelRelabelings
 def capabilities_of(model: HMM) -> Capabilities:
     """The capabilities of a hidden Markov model: all but marginals, as steps of a path are not independent."""
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
-    of_rows = Capabilities(
+    capabilities = Capabilities(
         points=gibbs,
         annealing=gibbs,
         batches=StepBatches(model),
@@ -29,4 +29,4 @@ def capabilities_of(model: HMM) -> Capabilities:
         enumeration=partial(log_evidence_by_enumeration, model),
         dimension=None if model.emission.n_levels else partial(identifiable_dimension, model),
     )
-    return of_rows if model.prior.hyperprior is None else of_rows.with_hidden_hyperparameters()
+    return capabilities if model.prior.hyperprior is None else capabilities.with_hidden_hyperparameters()

@@ -63,9 +63,9 @@ def _where_states_are_distinguishable(model: HMM, n_steps: int) -> int:
     state = model.emission.component_of_cell(model.n_components)
     jacobian = model.prior.blocks[2].jacobian(model.prior.mode()[2])
     has_a_say = jacobian[np.concatenate([[True], reached])[state + 1]].any(axis=0)
-    of_transitions = (model.transitions.allowed.sum(axis=1) - 1)[left].sum()
-    of_emission = has_a_say.sum() - n_redundant_parameters(model.emission, reached)
-    return int(model.initial.prior.n_free_parameters + of_transitions + of_emission)
+    n_transitions = (model.transitions.allowed.sum(axis=1) - 1)[left].sum()
+    n_emitted = has_a_say.sum() - n_redundant_parameters(model.emission, reached)
+    return int(model.initial.prior.n_free_parameters + n_transitions + n_emitted)
 
 
 def _derivatives(model: HMM, sizes: tuple[int, ...], n_steps: int, rng: np.random.Generator) -> np.ndarray:

@@ -55,11 +55,11 @@ def log_evidence_by_enumeration(model: HMM, data: HMMData, max_terms: int) -> tu
             f"allows {max_terms}. Take a score that approximates it, fewer or shorter sequences, or fewer states."
         )
     data, n_terms = data.one_by_one, round(exp(log_n))
-    of_rows, total = _OfRows(*cast(tuple[HMM, HMMData], of_rows_alone(model, data)), n_terms), -np.inf
+    row_evidence, total = _OfRows(*cast(tuple[HMM, HMMData], of_rows_alone(model, data)), n_terms), -np.inf
     for paths in _all_paths(model, data):
-        terms = _log_evidence_of_counts(model, data, paths) + of_rows.log_evidence(paths)
+        terms = _log_evidence_of_counts(model, data, paths) + row_evidence.log_evidence(paths)
         total = np.logaddexp(total, logsumexp(terms))
-    return of_rows.log_base + float(total), n_terms
+    return row_evidence.log_base + float(total), n_terms
 
 
 def _log_n_paths(model: HMM, data: HMMData) -> np.ndarray:
@@ -68,14 +68,14 @@ def _log_n_paths(model: HMM, data: HMMData) -> np.ndarray:
     if labels is not None:
         return np.array([_log_n_of(model, labels[a:b]) for a, b in zip(data.starts[:-1], data.ends)])
     lengths, pairs = data.ends - data.starts[:-1], model.transitions.allowed.astype(float)
-    ways, scale, of_lengths = model.initial.allowed[0].astype(float), 0.0, [0.0]
+    ways, scale, by_length = model.initial.allowed[0].astype(float), 0.0, [0.0]
     for _ in range(int(lengths.max(initial=0))):
         total = ways.sum()
-        of_lengths.append(scale + log(total))
+        by_length.append(scale + log(total))
         if total > 1e100:  # whole numbers until then
             ways, scale = ways / total, scale + log(total)
         ways = ways @ pairs
-    return np.array(of_lengths)[lengths]
+    return np.array(by_length)[lengths]
 
 
 def first_impossible(model: HMM, data: HMMData) -> int | None:
@@ -136,10 +136,10 @@ def _log_evidence_of_counts(model: HMM, data: HMMData, paths: np.ndarray) -> np.
         return np.bincount(flat, minlength=n_cells * n_paths).reshape(n_cells, n_paths).astype(float)
 
     wide = paths.astype(np.int64)
-    of_first = counts(wide[first], n_states)[None]
-    of_pairs = counts(wide[later - 1] * n_states + wide[later], n_states**2).reshape(n_states, n_states, n_paths)
-    log_evidence = model.prior.blocks[0].log_evidence(model.initial.statistics(of_first))
-    return log_evidence + model.prior.blocks[1].log_evidence(model.transitions.statistics(of_pairs))
+    first_counts = counts(wide[first], n_states)[None]
+    pair_counts = counts(wide[later - 1] * n_states + wide[later], n_states**2).reshape(n_states, n_states, n_paths)
+    log_evidence = model.prior.blocks[0].log_evidence(model.initial.statistics(first_counts))
+    return log_evidence + model.prior.blocks[1].log_evidence(model.transitions.statistics(pair_counts))
 
 
 class _OfRows:
@@ -159,8 +159,8 @@ class _OfRows:
     def log_evidence(self, paths: np.ndarray) -> np.ndarray:
         """Along paths (n_rows, n_paths), nats, (n_paths,)."""
         if self.of_sets is not None:
-            of_states = zip(range(self.n_states), self.of_sets)
-            return np.sum([of_sets[self.strides[:-1] @ (paths == k)] for k, of_sets in of_states], axis=0)
+            by_state = zip(range(self.n_states), self.of_sets)
+            return np.sum([by_set[self.strides[:-1] @ (paths == k)] for k, by_set in by_state], axis=0)
         added = np.zeros((len(self.prior.coordinates), paths.shape[1]))
         for k, cells in enumerate(self.cells):
             added[cells] += self.statistics.T @ (paths == k)

@@ -84,8 +84,8 @@ class ForwardBackward:
             for k, piece in enumerate(pieces):
                 carries[k + 1] = carries[k]
                 logs, work = self.log_likelihood(piece.rows), self._kept.get(piece.rows.start)
-                of_rows, buffer = self._rows_of(filtered, piece), self._buffer(piece) if work is None else work
-                self._call(_hmm.forward, piece, logs, carries[k + 1], in_logs, log_z, of_rows, buffer)
+                by_row, buffer = self._rows_of(filtered, piece), self._buffer(piece) if work is None else work
+                self._call(_hmm.forward, piece, logs, carries[k + 1], in_logs, log_z, by_row, buffer)
             if len(pieces) == 1 or (before == in_logs).all():
                 break
         return log_z, in_logs, carries

@@ -109,12 +109,12 @@ class _Scores:
             back, log_alpha = self._back(at == 0, self.step.log_likelihood(block).reshape(shape), log_alpha)
             through = self._of_transitions(at == 0, back, smoothed, weight)
             statistics = self.step.of_rows(block)
-            of_rows = self._of_rows(statistics, smoothed, weight)
+            by_row = self._of_rows(statistics, smoothed, weight)
             before = np.empty((*shape, self.d))
             for t in range(len(rows)):
                 before[t] = sums
                 through[t] += back[t].swapaxes(-1, -2) @ sums
-                sums = through[t] + of_rows[t]
+                sums = through[t] + by_row[t]
             self._take_products(smoothed, weight, back, statistics, through, before)
 
     def _of_transitions(self, begins: bool, back: np.ndarray, smoothed: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -154,9 +154,9 @@ class _Scores:
         weighted = smoothed * weight[:, None]
         for k, (of, derivative) in enumerate(zip(self.free, self.derivatives)):
             scores = statistics[:, k] @ derivative
-            of_state = scores * weighted[..., k].reshape(-1, 1)
-            self.second[np.ix_(of, of)] += of_state.T @ scores
-            self.crossed[of] += of_state.T @ through[..., k, :].reshape(-1, self.d)
+            by_state = scores * weighted[..., k].reshape(-1, 1)
+            self.second[np.ix_(of, of)] += by_state.T @ scores
+            self.crossed[of] += by_state.T @ through[..., k, :].reshape(-1, self.d)
         for i in range(back.shape[-1]):
             transitions = (back[..., i, :] * weighted).reshape(-1, back.shape[-1])
             self.pairs[i] += transitions.sum(axis=0)
@@ -172,9 +172,9 @@ class _Scores:
 
     def covariance(self) -> np.ndarray:
         """The covariance of the scores of all sequences that were added, (d, d)."""
-        of_pairs = self.of_pairs.reshape(-1, self.d)
-        crossed = self.crossed + of_pairs.T @ self.before_pairs.reshape(-1, self.d)
-        return self.second + (of_pairs.T * self.pairs.ravel()) @ of_pairs + crossed + crossed.T
+        pair_scores = self.of_pairs.reshape(-1, self.d)
+        crossed = self.crossed + pair_scores.T @ self.before_pairs.reshape(-1, self.d)
+        return self.second + (pair_scores.T * self.pairs.ravel()) @ pair_scores + crossed + crossed.T
 
     def blocks(self, joint: bool) -> list[np.ndarray]:
         """Unconstrained coordinates that covariances are wanted between."""
@@ -191,9 +191,9 @@ class _Scores:
     def _back(self, begins: bool, logs: np.ndarray, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the states before, (n_steps, n_sequences, from, to), and ln of how far it is known."""
         back = np.zeros((*logs.shape, logs.shape[-1]))
-        for t, of_rows in enumerate(logs):
+        for t, by_row in enumerate(logs):
             if begins and t == 0:
-                log_alpha = self.log_first + of_rows
+                log_alpha = self.log_first + by_row
             else:
                 joint = log_alpha[:, :, None] + self.log_pairs
                 top = joint.max(axis=1, keepdims=True)
@@ -201,7 +201,7 @@ class _Scores:
                 total = joint.sum(axis=1, keepdims=True)
                 back[t] = joint / np.where(total > 0, total, 1.0)
                 with np.errstate(divide="ignore"):
-                    log_alpha = np.log(total[:, 0]) + top[:, 0] + of_rows
+                    log_alpha = np.log(total[:, 0]) + top[:, 0] + by_row
             top = log_alpha.max(axis=1, keepdims=True)
             log_alpha = log_alpha - np.where(np.isfinite(top), top, 0.0)
         return back, log_alpha

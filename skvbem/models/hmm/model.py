@@ -155,10 +155,10 @@ class HMM(LabelModel):
         weight, log_z = np.ones(data.n_sequences), np.zeros((1, data.n_sequences))
         for pieces in data.segments(*self.segment_rows()):
             sequences = pieces[0].sequences
-            of_sequences = np.zeros((1, sequences.stop - sequences.start))
-            for piece, smoothed in passes.smoothed(pieces, weight[sequences], of_sequences):
+            by_sequence = np.zeros((1, sequences.stop - sequences.start))
+            for piece, smoothed in passes.smoothed(pieces, weight[sequences], by_sequence):
                 probability[piece.rows] = smoothed[0].T
-            log_z[:, sequences] = of_sequences
+            log_z[:, sequences] = by_sequence
         self._go_on(natural, data, probability)
         probability[np.repeat(~np.isfinite(log_z[0]), data.lengths)] = 0.0
         return probability
@@ -278,9 +278,9 @@ class HMM(LabelModel):
     def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
         """Statistics of first states and transitions where new states get fractions of those there are."""
         first, pairs, _ = self.prior.split(statistics)
-        of_first = self.initial.matrix(first) @ fractions.T
-        of_pairs = fractions @ self.transitions.matrix(pairs) @ fractions.T
-        return np.concatenate([self.initial.statistics(of_first), self.transitions.statistics(of_pairs)])
+        first_cells = self.initial.matrix(first) @ fractions.T
+        pair_cells = fractions @ self.transitions.matrix(pairs) @ fractions.T
+        return np.concatenate([self.initial.statistics(first_cells), self.transitions.statistics(pair_cells)])
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the states in another order."""
@@ -331,22 +331,22 @@ class HMM(LabelModel):
     def smoothed_blocks(self, passes: ForwardBackward, data: HMMData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Posteriors of states times weights, and log likelihoods of rows, (n_states, n_rows), of blocks of rows."""
         for pieces in data.segments(*self.segment_rows()):
-            of_sequences = np.zeros((1, len(pieces[0].starts)))
-            for piece, smoothed in passes.smoothed(pieces, data.weight[pieces[0].sequences], of_sequences):
+            by_sequence = np.zeros((1, len(pieces[0].starts)))
+            for piece, smoothed in passes.smoothed(pieces, data.weight[pieces[0].sequences], by_sequence):
                 yield smoothed[0], passes.log_likelihood(piece.rows)[0]
 
     def joined_statistics(self, first: np.ndarray, pairs: np.ndarray, of_emission: np.ndarray) -> np.ndarray:
         """Statistics of counts of first states (n_lanes, n_states) and transitions (n_lanes, n_states, n_states)."""
-        of_initial = self.initial.statistics(first.T[None])
-        return np.concatenate([of_initial, self.transitions.statistics(np.moveaxis(pairs, 0, -1)), of_emission])
+        initial_cells = self.initial.statistics(first.T[None])
+        return np.concatenate([initial_cells, self.transitions.statistics(np.moveaxis(pairs, 0, -1)), of_emission])
 
     def log_chain(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Logs of first states (n_lanes, n_states) and transitions (n_lanes, n_states, n_states)."""
         return self._log_matrices(*self.prior.split(natural)[:2])
 
     def _log_matrices(self, first: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        of_initial, of_pairs = self.initial.matrix(first, -np.inf)[0], self.transitions.matrix(pairs, -np.inf)
-        return of_initial.T, np.moveaxis(of_pairs, -1, 0)
+        initial_cells, pair_cells = self.initial.matrix(first, -np.inf)[0], self.transitions.matrix(pairs, -np.inf)
+        return initial_cells.T, np.moveaxis(pair_cells, -1, 0)
 
     def forward_backward(self, natural: np.ndarray, data: HMMData, step: Step | None = None) -> ForwardBackward:
         """Passes over segments at natural parameters (n_cells, n_lanes)."""
@@ -401,10 +401,10 @@ class HMMEStep(EStep):
         log_z = np.zeros((n_lanes, len(weight)))
         for pieces in units:
             sequences = slice(pieces[0].sequences.start - first, pieces[0].sequences.stop - first)
-            of_sequences = np.zeros((n_lanes, sequences.stop - sequences.start))
-            for piece, smoothed in passes.smoothed(pieces, weight[sequences], of_sequences):
+            by_sequence = np.zeros((n_lanes, sequences.stop - sequences.start))
+            for piece, smoothed in passes.smoothed(pieces, weight[sequences], by_sequence):
                 step.add(part.table[piece.rows], smoothed.swapaxes(-1, -2), total)
-            log_z[:, sequences] = of_sequences
+            log_z[:, sequences] = by_sequence
         return total, (weight * np.where(weight > 0, log_z, 0.0)).sum(axis=1), passes.first_counts, passes.counts
 
     def finished(self, sums: tuple) -> Expectation:

@@ -36,15 +36,15 @@ def completed(model: HMM, natural: np.ndarray, data: HMMData, rng: ParallelGener
     passes, total, log_z = model.forward_backward(natural, data, step), step.zeros(), np.zeros(n_lanes)
     is_conjugate = model.emission.is_conjugate(data.table)
     for pieces in data.segments(*model.segment_rows()):  # the same for any number of lanes
-        of_sequences = np.zeros((n_lanes, len(pieces[0].starts)))
-        for piece, drawn in passes.drawn(pieces, rng.random_by_lane, of_sequences):
+        by_sequence = np.zeros((n_lanes, len(pieces[0].starts)))
+        for piece, drawn in passes.drawn(pieces, rng.random_by_lane, by_sequence):
             if is_conjugate:
                 step.add(data.table[piece.rows], drawn.swapaxes(-1, -2), total)
             else:
                 step.add_drawn(data.table[piece.rows], drawn.argmax(axis=1), rng, total)
-        log_z += of_sequences.sum(axis=1)
-    of_emission = step.statistics(total).reshape(-1, n_lanes)
-    return log_z, model.joined_statistics(passes.first_counts, passes.counts, of_emission)
+        log_z += by_sequence.sum(axis=1)
+    emission_cells = step.statistics(total).reshape(-1, n_lanes)
+    return log_z, model.joined_statistics(passes.first_counts, passes.counts, emission_cells)
 
 
 def relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:

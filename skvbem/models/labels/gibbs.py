@@ -53,8 +53,8 @@ class GibbsSampler:
         prior, statistics = self.model.prior, np.ascontiguousarray(statistics, dtype=float)
         natural = (prior + prior.with_hyperparameters(statistics)).expected_natural()
         slope = self.log_z(natural, data) + prior.log_evidence(statistics)
-        of_hyperparameters = prior.log_normalizer_of_hyperparameters(natural)
-        slope = slope + np.where(prior.leaves_hyperparameters(statistics), 0.0, of_hyperparameters)
+        hyperparameter_terms = prior.log_normalizer_of_hyperparameters(natural)
+        slope = slope + np.where(prior.leaves_hyperparameters(statistics), 0.0, hyperparameter_terms)
         return Path(statistics, natural, slope)
 
     def certain_statistics(self, data: Any, rng: np.random.Generator) -> np.ndarray:
@@ -80,8 +80,8 @@ class GibbsSampler:
         """Natural parameters of points drawn from the prior after statistics (n_cells, n_lanes), each by its stream."""
         rng, prior = ParallelGenerator(streams), self.model.prior
         if prior.hyperprior is not None:
-            of_prior = prior.hyperprior.draw_from_prior(statistics, rng)
-            statistics = statistics + np.where(prior.leaves_hyperparameters(statistics), of_prior, 0.0)
+            prior_terms = prior.hyperprior.draw_from_prior(statistics, rng)
+            statistics = statistics + np.where(prior.leaves_hyperparameters(statistics), prior_terms, 0.0)
         return self._points_after(statistics, rng)
 
     def log_normalizers(
@@ -91,10 +91,10 @@ class GibbsSampler:
         from_prior, log_z = self.model.prior.leaves_hyperparameters(path.statistics), []
         for t in temperatures:
             natural = between(path.natural, log_point, t)
-            of_hyperparameters = self.model.prior.log_normalizer_of_hyperparameters(
+            hyperparameter_terms = self.model.prior.log_normalizer_of_hyperparameters(
                 np.where(from_prior, log_point, natural)
             )
-            log_z.append(self.log_z(natural, workspace) + of_hyperparameters)
+            log_z.append(self.log_z(natural, workspace) + hyperparameter_terms)
         return np.stack(log_z)
 
     def log_likelihoods(self, data: Any, log_points: np.ndarray) -> np.ndarray:
@@ -130,9 +130,9 @@ class GibbsSampler:
                     of_here = np.where(from_prior, log_point, at_here)
                     log_ratios[step] += prior.log_normalizer_of_hyperparameters(of_there)
                     log_ratios[step] -= prior.log_normalizer_of_hyperparameters(of_here)
-                of_prior = prior.hyperprior.draw(of_there, rng)
-                statistics = statistics + np.where(from_prior, 1.0, there) * of_prior
-                drawn = drawn + of_prior
+                prior_terms = prior.hyperprior.draw(of_there, rng)
+                statistics = statistics + np.where(from_prior, 1.0, there) * prior_terms
+                drawn = drawn + prior_terms
             log_point[:] = self._points_after(statistics, rng)
             self._move(workspace, path, there, rng, log_point)
         return log_ratios, drawn

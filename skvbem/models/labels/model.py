@@ -131,8 +131,8 @@ class LabelModel(LatentModel):
 
     def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
         """Tangents of rotations of what the emission hides, in natural parameters, (n_cells, n_rotations)."""
-        of_emission = rotation_tangents(self.emission, np.ascontiguousarray(self.prior.split(natural)[-1]))
-        return np.pad(of_emission, ((self.first_emission_cell, 0), (0, 0)))
+        tangents = rotation_tangents(self.emission, np.ascontiguousarray(self.prior.split(natural)[-1]))
+        return np.pad(tangents, ((self.first_emission_cell, 0), (0, 0)))
 
     def step(self, natural: np.ndarray, data: Any) -> Step:
         """The emission at natural parameters (n_cells, n_lanes), or (n_cells,) of one lane, for rows with a `table`."""
@@ -287,10 +287,10 @@ def statistics_of_rows(model: LabelModel, data: LabeledRows, weight: np.ndarray)
     log_base = 0.0
     for at in range(0, len(data), size):
         block = data.table[at : at + size]
-        of_rows = step.of_rows(block)[:, 0]
+        by_row = step.of_rows(block)[:, 0]
         # what no parameter touches is what the statistics do not explain
-        log_base += float(weight[at : at + size] @ (step.log_likelihood(block)[:, 0] - of_rows @ natural[cells]))
-        parts.append(of_rows)
+        log_base += float(weight[at : at + size] @ (step.log_likelihood(block)[:, 0] - by_row @ natural[cells]))
+        parts.append(by_row)
     return np.concatenate(parts), log_base
 
 
@@ -306,12 +306,12 @@ def log_evidences_of_sets(
         if same:
             evidences.append(evidences[same[0]])
             continue
-        of_sets = np.empty(strides[-1])
-        for at in range(0, len(of_sets), BATCH):
-            sets = np.arange(at, min(at + BATCH, len(of_sets)))
+        by_set = np.empty(strides[-1])
+        for at in range(0, len(by_set), BATCH):
+            sets = np.arange(at, min(at + BATCH, len(by_set)))
             counts = np.stack([sets // stride % (w + 1) for w, stride in zip(weight, strides)] or [sets * 0])
             added = np.zeros((len(prior.coordinates), len(sets)))
             added[cells] = statistics.T @ counts if len(statistics) else 0.0
-            of_sets[sets] = prior.log_evidence(added)
-        evidences.append(of_sets)
+            by_set[sets] = prior.log_evidence(added)
+        evidences.append(by_set)
     return evidences

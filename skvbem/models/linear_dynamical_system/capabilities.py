@@ -62,7 +62,7 @@ def latent_entropy(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSD
 def capabilities_of(model: LinearDynamicalSystem) -> Capabilities:
     """The capabilities of a linear dynamical system: all but those that count hidden states."""
     sampler = StateSampler(model, partial(log_z, model), partial(completed, model))
-    of_rows = Capabilities(
+    capabilities = Capabilities(
         points=sampler,
         annealing=sampler,
         batches=ObservedStepBatches(model),
@@ -72,7 +72,7 @@ def capabilities_of(model: LinearDynamicalSystem) -> Capabilities:
         entropy=partial(latent_entropy, model),
         dimension=partial(_dimension, model),
     )
-    return of_rows if model.prior.hyperprior is None else of_rows.with_hidden_hyperparameters()
+    return capabilities if model.prior.hyperprior is None else capabilities.with_hidden_hyperparameters()
 
 
 def _dimension(model: LinearDynamicalSystem, hidden: Sequence, data: LDSData) -> int:

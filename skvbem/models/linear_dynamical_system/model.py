@@ -249,8 +249,8 @@ class LinearDynamicalSystem(LatentModel):
 
     def potentials(self, natural: np.ndarray) -> Potentials:
         """Potentials of the states at natural parameters (n_cells,), or (n_cells, n_lanes)."""
-        of_dynamics, of_emission, *_ = self.prior.split(natural)
-        potentials = Potentials.of(self.dynamics, of_dynamics, self.emission, of_emission)
+        dynamics_cells, emission_cells, *_ = self.prior.split(natural)
+        potentials = Potentials.of(self.dynamics, dynamics_cells, self.emission, emission_cells)
         return replace(potentials, constant=potentials.constant - np.log(self.unit))
 
     def first_states(self, natural: np.ndarray) -> FirstStates:
@@ -264,18 +264,18 @@ class LinearDynamicalSystem(LatentModel):
         if self.first is not None and not self.first.are_round:
             return super().rotation_tangents(natural)
         k, directions = self.n_states, [np.zeros((len(natural), 0))]
-        of_dynamics, of_emission, *of_first = self.prior.split(natural)
-        rows = self.dynamics.split(np.arange(len(of_dynamics)))[1]  # of states, too: they turn as regressors do
+        dynamics_cells, emission_cells, *first_cells = self.prior.split(natural)
+        rows = self.dynamics.split(np.arange(len(dynamics_cells)))[1]  # of states, too: they turn as regressors do
         for i, j in combinations(range(k), 2):
-            of_blocks = []
-            for block, cells in ((self.dynamics, of_dynamics), (self.emission, of_emission)):
+            by_block = []
+            for block, cells in ((self.dynamics, dynamics_cells), (self.emission, emission_cells)):
                 turn = np.zeros((1, *(block.n_regressors,) * 2))
                 turn[0, i, j], turn[0, j, i] = 1.0, -1.0
-                of_blocks.append(rotation_tangent(block, cells, turn))
-            of_blocks[0][rows[i]] += of_dynamics[rows[j]]
-            of_blocks[0][rows[j]] -= of_dynamics[rows[i]]
-            of_blocks += [first_states.turning(cells, turn[0, :k, :k]) for cells in of_first]
-            directions.append(np.concatenate(of_blocks)[:, None])
+                by_block.append(rotation_tangent(block, cells, turn))
+            by_block[0][rows[i]] += dynamics_cells[rows[j]]
+            by_block[0][rows[j]] -= dynamics_cells[rows[i]]
+            by_block += [first_states.turning(cells, turn[0, :k, :k]) for cells in first_cells]
+            directions.append(np.concatenate(by_block)[:, None])
         return np.hstack(directions)
 
     def smoothed(self, natural: np.ndarray, data: LDSData) -> Factored:
@@ -311,31 +311,31 @@ class LinearDynamicalSystem(LatentModel):
         """Statistics and moments at means of regressors r (n_rows, k + n_output_inputs)."""
         k, d, begins = self.n_states, r.shape[1], data.first_rows
         sums = [self._products(data, r, rows) for rows in data.chunks or [slice(0, 0)]]
-        whole, crossed, of_inputs, of_groups, total = (sum(part[1:], part[0]) for part in zip(*sums))
+        whole, crossed, input_products, by_group, total = (sum(part[1:], part[0]) for part in zip(*sums))
         # of all rows that follow each other, less where one sequence ends and another begins
         ends, follows = data.last_rows, begins[begins > 0]
         if len(follows):
             weight, z = data.row_weight[follows, None], before_rows(data, r, follows)
             crossed -= (r[follows] * weight).T @ z
-            of_inputs -= (data.inputs[follows] * weight).T @ z
+            input_products -= (data.inputs[follows] * weight).T @ z
         before = np.zeros((d + data.inputs.shape[1],) * 2)
         before[:d, :d] = whole - (r[ends] * data.row_weight[ends, None]).T @ r[ends]
-        before[d:], before[:d, d:] = of_inputs, of_inputs[:, :d].T
+        before[d:], before[:d, d:] = input_products, input_products[:, :d].T
         after = whole - (r[begins] * data.row_weight[begins, None]).T @ r[begins]
         before[:k, :k] += covariances.before
         crossed[:k, :k] += covariances.crossed.T
         after[:k, :k] += covariances.after
         group, first = data.groups
         seen = data.patterns[:, first].T.astype(float)
-        of_groups[:, :k, :k] += (seen @ covariances.of_pattern.reshape(-1, k * k)).reshape(-1, k, k)
+        by_group[:, :k, :k] += (seen @ covariances.of_pattern.reshape(-1, k * k)).reshape(-1, k, k)
         z = np.r_[:k, d : len(before)]  # states and inputs
         at_first = np.concatenate([r[begins], np.ones((len(begins), 1))], axis=1)
-        of_first = (at_first * data.row_weight[begins, None]).T @ at_first
-        of_first[:k, :k] += covariances.first
-        at_first = np.concatenate([of_first[:k, :k], of_first[-1:, :k]])
-        of_steps = before[np.ix_(z, z)], crossed[:k, z]
-        statistics = self._flat(data, *of_steps, of_groups[group[self._owners]], total, at_first)
-        return statistics, BasisMoments(before, crossed, after, of_first, data.row_weight.sum()).packed()
+        first_products = (at_first * data.row_weight[begins, None]).T @ at_first
+        first_products[:k, :k] += covariances.first
+        at_first = np.concatenate([first_products[:k, :k], first_products[-1:, :k]])
+        step_products = before[np.ix_(z, z)], crossed[:k, z]
+        statistics = self._flat(data, *step_products, by_group[group[self._owners]], total, at_first)
+        return statistics, BasisMoments(before, crossed, after, first_products, data.row_weight.sum()).packed()
 
     def assembled(
         self,
@@ -387,11 +387,11 @@ class LinearDynamicalSystem(LatentModel):
         if weight is not None:
             inputs = inputs * weight[later, None]
         whole = weighted.T @ here
-        of_groups = whole[None].copy()
+        by_group = whole[None].copy()
         if data.group_mask is not None:
-            of_groups = unpack_symmetric(data.group_mask[rows].T @ products(weighted, here), d)
+            by_group = unpack_symmetric(data.group_mask[rows].T @ products(weighted, here), d)
         crossed = weighted[len(weighted) - len(z) :].T @ z
-        return whole, crossed, inputs.T @ z, of_groups, data.measured[rows].T @ weighted
+        return whole, crossed, inputs.T @ z, by_group, data.measured[rows].T @ weighted
 
     def statistics_of_start(self, data: LDSData, x: np.ndarray, variance: Any) -> np.ndarray:
         """Statistics (n_cells,) of independent states with means (n_rows, k) and a covariance, for a start.
@@ -440,8 +440,8 @@ def identifiable_dimension(
     """
     k, p = n_states, n_columns
     m = max(k - p, 0)
-    of_first = k + k * (k + 1) // 2 if learns_first else 0
-    return k * (k + 1) // 2 + p * k + p - m * (m + 1) // 2 + k * n_inputs + p * n_output_inputs + of_first
+    n_first = k + k * (k + 1) // 2 if learns_first else 0
+    return k * (k + 1) // 2 + p * k + p - m * (m + 1) // 2 + k * n_inputs + p * n_output_inputs + n_first
 
 
 @dataclass(frozen=True, eq=False)

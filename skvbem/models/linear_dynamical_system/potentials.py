@@ -69,8 +69,8 @@ class Potentials:
         for group in range(emission.n_precisions):
             rows = emission.precision_of == group
             here = output[..., rows, :]
-            of_means = (rho[..., rows, None] * here).swapaxes(-1, -2) @ here
-            spread[..., group, :, :] = _difference(squares[..., group, :, :], of_means) / n_sharing[group]
+            mean_terms = (rho[..., rows, None] * here).swapaxes(-1, -2) @ here
+            spread[..., group, :, :] = _difference(squares[..., group, :, :], mean_terms) / n_sharing[group]
         spread = spread[..., emission.precision_of, :, :]
         return cls(dynamics.n_rows, transition, transition_spread, output, spread, rho, count)
 

@@ -80,22 +80,22 @@ class Smoother:
     @cached_property
     def blocks(self) -> np.ndarray:
         """Precision of (x, v) by the observed cells of each pattern, (n_patterns, d, d)."""
-        of_columns = self.potentials.of_columns
-        return (self.data.patterns @ of_columns.reshape(len(of_columns), -1)).reshape(-1, *of_columns.shape[1:])
+        by_column = self.potentials.of_columns
+        return (self.data.patterns @ by_column.reshape(len(by_column), -1)).reshape(-1, *by_column.shape[1:])
 
     def linear(self) -> np.ndarray:
         """h in the place of states of regressors (x, v), (n_rows, k + r)."""
         potentials, data, k = self.potentials, self.data, self.potentials.n_states
         n_inputs, crossed = data.output_inputs.shape[1], self.blocks[:, :k, k:]
         # products are of whole rows: one that is written into a part of each takes four times as long
-        of_columns = np.zeros((len(potentials.output), k + n_inputs))
-        of_columns[:, :k] = potentials.precision[:, None] * potentials.output[:, :k]
-        r = data.measured @ of_columns
+        by_column = np.zeros((len(potentials.output), k + n_inputs))
+        by_column[:, :k] = potentials.precision[:, None] * potentials.output[:, :k]
+        r = data.measured @ by_column
         if n_inputs:
-            of_inputs = np.eye(n_inputs, k + n_inputs, k)
+            input_map = np.eye(n_inputs, k + n_inputs, k)
             if len(crossed) == 1:
-                of_inputs[:, :k] = -crossed[0].T
-            r += data.output_inputs @ of_inputs
+                input_map[:, :k] = -crossed[0].T
+            r += data.output_inputs @ input_map
         linear = r[:, :k]
         if len(crossed) > 1:
             for j, v in enumerate(data.output_inputs.T):

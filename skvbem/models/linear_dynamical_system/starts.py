@@ -147,12 +147,12 @@ def subspace_system(model: LinearDynamicalSystem, data: LDSData) -> tuple[Regres
     observing, reaching = left[:, :k] * root, root[:, None] * right[:k, :p]
     a, c = np.linalg.lstsq(observing[:-p], observing[p:], rcond=None)[0], observing[:p]
     a *= min(1.0, _RADIUS / max(np.abs(np.linalg.eigvals(a)).max(), 1e-300))
-    of_states = np.linalg.solve(np.eye(k * k) - np.kron(a, a), np.eye(k).ravel()).reshape(k, k)
-    unit = a @ of_states @ c.T
+    state_covariance = np.linalg.solve(np.eye(k * k) - np.kron(a, a), np.eye(k).ravel()).reshape(k, k)
+    unit = a @ state_covariance @ c.T
     scale = max(float(np.vdot(unit, reaching)) / max(float(np.vdot(unit, unit)), 1e-300), _RANK)
     c = c * np.sqrt(scale)
     variance = np.maximum(np.diagonal(lagged[0]), _RANK)
-    noise = np.maximum(variance - np.einsum("sk,kl,sl->s", c, of_states, c), _NOISE * variance)
+    noise = np.maximum(variance - np.einsum("sk,kl,sl->s", c, state_covariance, c), _NOISE * variance)
     inputs, constants = np.zeros((k, model.n_inputs)), np.zeros((p, model.n_output_inputs))
     return (
         RegressionPoint(np.column_stack([a, inputs]), np.zeros(0)),

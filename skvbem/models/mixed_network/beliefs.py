@@ -39,13 +39,13 @@ def beliefs(
         size = max(1, _CHUNK // plan.n_cells)
         for at in range(0, plan.n_contexts, size):
             contexts = slice(at, min(at + size, plan.n_contexts))
-            of_cells = []
+            by_cell = []
             for factor in factors:
-                of_rows = [log_densities(k, table[contexts]) for k, table in zip(factor.emissions, factor.tables)]
-                of_cells.append(factor.cells(sum(of_rows[1:], of_rows[0]).T[None], contexts))
+                by_row = [log_densities(k, table[contexts]) for k, table in zip(factor.emissions, factor.tables)]
+                by_cell.append(factor.cells(sum(by_row[1:], by_row[0]).T[None], contexts))
             n = contexts.stop - at
             log_z, posterior = np.empty(n), np.empty((n, plan.n_cells))
-            workspace.contexts(first + at, first + contexts.stop, log_z, posterior, of_cells)
+            workspace.contexts(first + at, first + contexts.stop, log_z, posterior, by_cell)
             yield plan, contexts, log_z, posterior
         first += plan.n_contexts
 
@@ -54,20 +54,22 @@ def latent_entropy(model: MixedNetwork, natural: np.ndarray, data: MixedData) ->
     """Entropy of hidden nodes under q(x) at natural parameters (n_cells,), nats: of cliques, less of separators."""
     weight = data.program.contraction.arrays["weight"]
     total, first = 0.0, 0
-    of_tables, *of_emissions = model.prior.split(natural)
-    steps = model.steps(of_emissions, data)
-    for plan, contexts, _, posterior in beliefs(model, of_tables, lambda k, rows: steps[k].log_likelihood(rows), data):
+    table_cells, *emissions_cells = model.prior.split(natural)
+    steps = model.steps(emissions_cells, data)
+    for plan, contexts, _, posterior in beliefs(
+        model, table_cells, lambda k, rows: steps[k].log_likelihood(rows), data
+    ):
         n = contexts.stop - contexts.start
-        of_rows, at = np.zeros(n), 0
+        by_row, at = np.zeros(n), 0
         for position, clique in enumerate(plan.tree.cliques):
             shape = plan.clique_shape(position)
             table = posterior[:, at : at + prod(shape)].reshape(n, *shape)
             at += prod(shape)
             separator = plan.tree.separator(position)
             shared = table.sum(axis=tuple(1 + a for a, v in enumerate(clique) if v not in separator))
-            of_rows -= xlogy(table, table).reshape(n, -1).sum(axis=1)
+            by_row -= xlogy(table, table).reshape(n, -1).sum(axis=1)
             if separator:
-                of_rows += xlogy(shared, shared).reshape(n, -1).sum(axis=1)
-        total += float(weight[first : first + n] @ of_rows)
+                by_row += xlogy(shared, shared).reshape(n, -1).sum(axis=1)
+        total += float(weight[first : first + n] @ by_row)
         first += n
     return total

@@ -96,7 +96,7 @@ def identifiable_dimension(model: MixedNetwork, hidden: Sequence, data: Any = No
 def capabilities_of(model: MixedNetwork) -> Capabilities:
     """The capabilities of a mixed network: all but counts by rows."""
     sampler = MixedNetworkSampler(model, partial(log_z, model), model.completed)
-    of_rows = Capabilities(
+    capabilities = Capabilities(
         points=sampler,
         annealing=sampler,
         batches=MixedNetworkBatches(model),
@@ -108,4 +108,4 @@ def capabilities_of(model: MixedNetwork) -> Capabilities:
         dimension=partial(identifiable_dimension, model),
         enumeration=partial(log_evidence_by_enumeration, model),
     )
-    return of_rows if model.prior.hyperprior is None else of_rows.with_hidden_hyperparameters()
+    return capabilities if model.prior.hyperprior is None else capabilities.with_hidden_hyperparameters()

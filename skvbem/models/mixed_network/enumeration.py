@@ -59,9 +59,9 @@ def log_evidence_by_enumeration(model: MixedNetwork, data: MixedData, max_terms:
         which = np.arange(at, min(at + _BATCH, n_terms))
         added = np.repeat(certain[:, None], len(which), axis=1)
         for unit in units:
-            of_states = choices[unit][0]
-            added += of_states[which % len(of_states)].T
-            which = which // len(of_states)
+            by_state = choices[unit][0]
+            added += by_state[which % len(by_state)].T
+            which = which // len(by_state)
         sums.append(logsumexp(model.prior.log_evidence(added)))
     return float(logsumexp(sums)) + log_base, n_terms
 
@@ -78,11 +78,11 @@ def _are_conjugate(model: MixedNetwork, data: MixedData) -> bool:
 
 def _certain(model: MixedNetwork, data: MixedData) -> tuple[np.ndarray, float]:
     """Statistics (n_cells,) in which nothing is hidden, and the sum of ln f of these rows, nats."""
-    of_tables, *of_emissions = model.prior.split(np.zeros(model.n_cells))
-    of_tables += _contexts.complete_counts(data.program.contraction)
+    table_cells, *emissions_cells = model.prior.split(np.zeros(model.n_cells))
+    table_cells += _contexts.complete_counts(data.program.contraction)
     for known in data.known:
-        of_emissions[known.emission] += known.statistics
-    return np.concatenate([of_tables, *of_emissions]), sum(known.log_base for known in data.known)
+        emissions_cells[known.emission] += known.statistics
+    return np.concatenate([table_cells, *emissions_cells]), sum(known.log_base for known in data.known)
 
 
 def _choices(model: MixedNetwork, data: MixedData) -> list[tuple[np.ndarray, float]]:
@@ -101,18 +101,18 @@ def _choices(model: MixedNetwork, data: MixedData) -> list[tuple[np.ndarray, flo
             np.add.at(statistics, (rows, states, cells[:, :, k]), 1.0)
         log_base = np.zeros(plan.n_contexts)
         digits = dict(zip(plan.hidden, np.unravel_index(np.arange(n_states), plan.cardinalities)))
-        for factor, of_plan in zip(factors, plan.factors):
-            components = factor.components(of_plan, digits, layout)
+        for factor, plan_factor in zip(factors, plan.factors):
+            components = factor.components(plan_factor, digits, layout)
             for k, table in zip(factor.emissions, factor.tables):
-                of_rows, emission = steps[k].of_rows(table), model.emissions[k]
+                by_row, emission = steps[k].of_rows(table), model.emissions[k]
                 component_of_cell = emission.component_of_cell(factor.n_states)
                 cells_of_state = [np.flatnonzero((component_of_cell == c) | (component_of_cell < 0))
                        for c in range(factor.n_states)]  # fmt: skip
                 first = first_cells[k]
                 for c in range(factor.n_states):
                     row, state = np.nonzero(components == c)
-                    statistics[row[:, None], state[:, None], first + cells_of_state[c]] += of_rows[row, c]
+                    statistics[row[:, None], state[:, None], first + cells_of_state[c]] += by_row[row, c]
                 log_likelihood = steps[k].log_likelihood(table)[:, 0]
-                log_base += log_likelihood - of_rows[:, 0] @ natural[first + cells_of_state[0]]
+                log_base += log_likelihood - by_row[:, 0] @ natural[first + cells_of_state[0]]
         choices += list(zip(statistics, log_base.tolist()))
     return choices

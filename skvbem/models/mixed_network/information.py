@@ -97,7 +97,7 @@ class _Scores:
         """Coordinates that each table has a part in, and each component of an emission."""
         layout = self.model.layout
         of_tables = [layout.first_cell[node] + np.arange(layout.table_cells(node)) for node in range(layout.n_tables)]
-        groups = [*of_tables, *(cells for of_emission in self.cells for cells in of_emission)]
+        groups = [*of_tables, *(cells for emission_cells in self.cells for cells in emission_cells)]
         return [np.flatnonzero(self.jacobian[cells].any(axis=0)) for cells in groups]
 
     def of_known_rows(self) -> np.ndarray:
@@ -122,25 +122,25 @@ class _Scores:
         digits = dict(zip(plan.hidden, np.unravel_index(np.arange(responsibilities.shape[1]), plan.cardinalities)))
         weighted = weight[:, None] * responsibilities
         total = np.zeros((self.jacobian.shape[1],) * 2)
-        for factor, of_plan in zip(self.data.factors[number], plan.factors):
-            components = factor.components(of_plan, digits, self.model.layout)[rows]
+        for factor, plan_factor in zip(self.data.factors[number], plan.factors):
+            components = factor.components(plan_factor, digits, self.model.layout)[rows]
             scores += self._of_factor(factor, rows, components)
-            of_components = np.zeros((len(components), factor.n_states))
-            np.add.at(of_components, (np.arange(len(components))[:, None], components), weighted)
+            by_component = np.zeros((len(components), factor.n_states))
+            np.add.at(by_component, (np.arange(len(components))[:, None], components), weighted)
             for k, table in zip(factor.emissions, factor.tables):
-                total += self._of_missing_cells(k, table[rows], of_components)
+                total += self._of_missing_cells(k, table[rows], by_component)
         mean = np.einsum("ns,nsd->nd", responsibilities, scores)
         flat = scores.reshape(-1, scores.shape[2])
         return total + (flat * weighted.reshape(-1, 1)).T @ flat - (mean * weight[:, None]).T @ mean
 
     def _of_factor(self, factor: FactorRows, rows: slice, components: np.ndarray) -> np.ndarray:
         """Terms of emissions in the scores, (n_rows, n_hidden_states, d)."""
-        of_components: np.ndarray | float = 0.0
+        by_component: np.ndarray | float = 0.0
         for k, table in zip(factor.emissions, factor.tables):
             statistics = self.steps[k].of_rows(table[rows])
             scores = [statistics[:, c] @ self.jacobian[cells] for c, cells in enumerate(self.cells[k])]
-            of_components = of_components + np.stack(scores, axis=1)
-        return np.take_along_axis(np.asarray(of_components), components[:, :, None], axis=1)
+            by_component = by_component + np.stack(scores, axis=1)
+        return np.take_along_axis(np.asarray(by_component), components[:, :, None], axis=1)
 
     def _of_missing_cells(self, k: int, table, responsibilities: np.ndarray) -> np.ndarray | float:
         """Covariances (d, d) of missing cells of an emission, components with weights (n_rows, n_states)."""

@@ -118,7 +118,7 @@ class MixedNetwork(LatentModel):
         """Joint states of the parents of each node with an emission: components that its emission has."""
         layout = self.layout
         parents = layout.parents[layout.n_tables :]
-        return tuple(prod(layout.cardinalities[p] for p in of_node) for of_node in parents)
+        return tuple(prod(layout.cardinalities[p] for p in family) for family in parents)
 
     @property
     def n_cells(self) -> int:
@@ -206,8 +206,10 @@ class MixedNetwork(LatentModel):
             at, states = plan.row_of_context, None
             assert at is not None  # plans with factors keep it
             if factor.hidden != parents:
-                of_hidden = np.indices([layout.cardinalities[p] for p in factor.hidden]).reshape(len(factor.hidden), -1)
-                by_parent = dict(zip(factor.hidden, of_hidden[:, :, None]))
+                by_hidden_state = np.indices([layout.cardinalities[p] for p in factor.hidden]).reshape(
+                    len(factor.hidden), -1
+                )
+                by_parent = dict(zip(factor.hidden, by_hidden_state[:, :, None]))
                 digits = [by_parent[p] if p in by_parent else codes[p][at][None] for p in parents]
                 states = np.ravel_multi_index(np.broadcast_arrays(*digits), shape)
             everywhere = len(at) == len(rows)
@@ -260,8 +262,8 @@ class MixedNetwork(LatentModel):
 
     def steps(self, naturals: Sequence[np.ndarray], data: MixedData) -> list[Step]:
         """The emissions at natural parameters (n_cells,) or (n_cells, n_lanes) of each."""
-        of_emissions = zip(self.emissions, naturals, data.surveys)
-        return [emission.step(np.ascontiguousarray(of_it), survey) for emission, of_it, survey in of_emissions]
+        emissions_cells = zip(self.emissions, naturals, data.surveys)
+        return [emission.step(np.ascontiguousarray(of_it), survey) for emission, of_it, survey in emissions_cells]
 
     def e_step(self, natural: np.ndarray, data: MixedData | DataInParts, n_threads: int = 1) -> MixedEStep:
         """The E step at natural parameters (n_cells, n_lanes) as a value: sums of a part, and the outcome of all."""
@@ -302,32 +304,32 @@ class MixedNetwork(LatentModel):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Statistics (n_cells, n_lanes) and ln Z (n_lanes,); with a generator what is hidden is drawn."""
         n_lanes = natural.shape[1]
-        of_tables, *of_emissions = (np.ascontiguousarray(each) for each in self.prior.split(natural))
-        steps, contraction = self.steps(of_emissions, data), data.program.contraction
+        table_cells, *emissions_cells = (np.ascontiguousarray(each) for each in self.prior.split(natural))
+        steps, contraction = self.steps(emissions_cells, data), data.program.contraction
         workspace = Workspace(contraction, n_lanes)
-        workspace.given(of_tables)
+        workspace.given(table_cells)
         run = _Blocks(self, data, workspace, steps, factors, rng)
         worth = rng is None and data.program.work * n_lanes > _WORTH_THREADS
         blocks = range(contraction.n_blocks)
         sums = map_reduce(run, blocks, n_threads if worth else 1) if blocks else {}
         totals = [sums[k] if k in sums else step.zeros() for k, step in enumerate(steps)]
-        counts, log_z = np.empty(of_tables.shape), np.empty(n_lanes)
+        counts, log_z = np.empty(table_cells.shape), np.empty(n_lanes)
         workspace.collect(counts, log_z)
-        certain = [np.zeros(of_it.shape) for of_it in of_emissions]
+        certain = [np.zeros(of_it.shape) for of_it in emissions_cells]
         for known in data.known:
             k = known.emission
             if known.statistics is not None:
                 certain[k] += known.statistics[:, None]
-                log_z += known.log_base + times_log(known.statistics[:, None], of_emissions[k]).sum(axis=0)
+                log_z += known.log_base + times_log(known.statistics[:, None], emissions_cells[k]).sum(axis=0)
                 continue
-            total, of_known = self._of_known(known, steps[k], n_lanes, rng)
+            total, known_terms = self._of_known(known, steps[k], n_lanes, rng)
             totals[k] = added(totals[k], total)
-            log_z += of_known
-        of_emissions = [
-            step.statistics(total).reshape(-1, n_lanes) + of_known
-            for step, total, of_known in zip(steps, totals, certain)
+            log_z += known_terms
+        emissions_cells = [
+            step.statistics(total).reshape(-1, n_lanes) + known_terms
+            for step, total, known_terms in zip(steps, totals, certain)
         ]
-        return np.concatenate([counts, *of_emissions]), log_z
+        return np.concatenate([counts, *emissions_cells]), log_z
 
     def magnitude(self, data: MixedData | DataInParts) -> float:
         """Size of the terms whose sum is the log normalizer, nats: one for each node with a table and row, and more."""
@@ -335,9 +337,9 @@ class MixedNetwork(LatentModel):
 
     def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
         """Tangents of rotations of what emissions hide, in natural parameters, (n_cells, n_rotations)."""
-        of_tables, *of_emissions = self.prior.split(natural)
-        parts = [rotation_tangents(each, np.ascontiguousarray(x)) for each, x in zip(self.emissions, of_emissions)]
-        starts = np.cumsum([len(of_tables), *map(len, of_emissions)])
+        table_cells, *emissions_cells = self.prior.split(natural)
+        parts = [rotation_tangents(each, np.ascontiguousarray(x)) for each, x in zip(self.emissions, emissions_cells)]
+        starts = np.cumsum([len(table_cells), *map(len, emissions_cells)])
         return np.concatenate(
             [np.pad(part, ((first, len(natural) - first - len(part)), (0, 0))) for first, part in zip(starts, parts)],
             axis=1,
@@ -377,9 +379,9 @@ class _Blocks:
         size = self._block_rows(factors)
         for at in range(first, last, size):
             rows = slice(at - start, min(at + size, last) - start)
-            of_cells = [factor.cells(self._logs(factor, rows), rows) for factor in factors]
-            workspace.rows(block, rows.start + start, rows.stop + start, of_cells, None if rng is None else rng.streams)
-            for factor, counts in zip(factors, of_cells):
+            by_cell = [factor.cells(self._logs(factor, rows), rows) for factor in factors]
+            workspace.rows(block, rows.start + start, rows.stop + start, by_cell, None if rng is None else rng.streams)
+            for factor, counts in zip(factors, by_cell):
                 self._add(factor, rows, factor.spread(counts, rows).swapaxes(-1, -2), totals)
         return totals
 

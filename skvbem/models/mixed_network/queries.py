@@ -99,10 +99,8 @@ class Predictive:
 
         def states():
             for plan, factors in zip(data.program.plans, data.factors):
-                of_cells = [
-                    factor.cells(self._log_of_states(factor, slice(None)), slice(None))[0] for factor in factors
-                ]
-                yield plan, max_product(model.layout, plan, log_tables, columns, of_cells)
+                by_cell = [factor.cells(self._log_of_states(factor, slice(None)), slice(None))[0] for factor in factors]
+                yield plan, max_product(model.layout, plan, log_tables, columns, by_cell)
 
         positions = {node: model.position[node] for node in nodes}
         return of_tables.modes_of(states(), positions, columns, len(rows))
@@ -110,7 +108,7 @@ class Predictive:
     def completed(self, rows: MixedRows, names: Sequence, **limits) -> tuple[dict[Any, np.ndarray], list[np.ndarray]]:
         """Marginals (n_rows, n_states) of nodes with a table, and the columns of all emissions without gaps."""
         model, layout = self.model, self.model.layout
-        parents = [[layout.names[p] for p in of_node] for of_node in layout.parents[layout.n_tables :]]
+        parents = [[layout.names[p] for p in family] for family in layout.parents[layout.n_tables :]]
         groups = [*([name] for name in names), *parents]
         posteriors = self.all_posteriors(rows, groups, **limits)
         columns: dict[int, np.ndarray] = {}
@@ -138,7 +136,7 @@ class Predictive:
         parts = [drawn_at(self.model, self.posterior.sample(rng), size, rng) for size in sizes]
         order = rng.permutation(n_rows)
         codes = {node: np.concatenate([part[0][node] for part in parts])[order] for node in parts[0][0]}
-        columns = [np.concatenate(of_emission)[order] for of_emission in zip(*(part[1] for part in parts))]
+        columns = [np.concatenate(emission_cells)[order] for emission_cells in zip(*(part[1] for part in parts))]
         return codes, columns
 
     def _beliefs(self, data: MixedData) -> Iterator[tuple[Plan, slice, np.ndarray, np.ndarray]]:
@@ -199,14 +197,14 @@ class _Asked:
         hidden = tuple(p for p in self.positions if p in plan.hidden)
         if not hidden:
             return
-        of_hidden = of_clique(plan, of_cliques, hidden)
-        states = np.indices(of_hidden.shape[1:]).reshape(len(hidden), 1, -1)
+        by_hidden_state = of_clique(plan, of_cliques, hidden)
+        states = np.indices(by_hidden_state.shape[1:]).reshape(len(hidden), 1, -1)
         digits = [
-            states[hidden.index(p)] if p in hidden else of_node[at][:, None]
-            for p, of_node in zip(self.positions, self.codes)
+            states[hidden.index(p)] if p in hidden else node_codes[at][:, None]
+            for p, node_codes in zip(self.positions, self.codes)
         ]
         joint = np.ravel_multi_index(np.broadcast_arrays(*digits), self.sizes)
-        self.posterior[at[:, None], joint] = of_hidden.reshape(len(of_hidden), -1)[context]
+        self.posterior[at[:, None], joint] = by_hidden_state.reshape(len(by_hidden_state), -1)[context]
 
 
 def drawn_at(model: MixedNetwork, point: tuple, n_rows: int, rng: np.random.Generator) -> tuple[dict, list[np.ndarray]]:

@@ -28,8 +28,8 @@ class MixedNetworkSampler(GibbsSampler):
         points = np.stack([prior.natural(prior.sample(rng)) for _ in range(2)], axis=1)
         one, other = self.model.expect(points, data).statistics.T
         certain = np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, 0.0)
-        _, *of_emissions = prior.split(certain)
-        for emission, table, cells in zip(self.model.emissions, data.source.tables, of_emissions):
+        _, *emissions_cells = prior.split(certain)
+        for emission, table, cells in zip(self.model.emissions, data.source.tables, emissions_cells):
             if not emission.is_conjugate(table):
                 cells[:] = 0.0
         # what leaves hyperparameters to their prior must leave them all to it

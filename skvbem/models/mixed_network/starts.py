@@ -34,7 +34,7 @@ def random_starts(model: MixedNetwork, data: MixedData, n_starts: int, rng: np.r
     """
     layout, each = model.layout, rng.spawn(n_starts)
     uniform = Dirichlet(np.ones(layout.n_table_cells), layout.row_starts)
-    tables = np.log(np.stack([uniform.sample(of_start) for of_start in each], axis=1).clip(1e-300))
+    tables = np.log(np.stack([uniform.sample(start_rng) for start_rng in each], axis=1).clip(1e-300))
     groups: dict[tuple[int, ...], list[int]] = {}
     for k in range(len(model.emissions)):
         groups.setdefault(layout.parents[layout.n_tables + k], []).append(k)

@@ -45,8 +45,8 @@ def completed(
             step.add(block, drawn.swapaxes(-1, -2), total)
         else:  # rows count once
             step.add_drawn(block, drawn.argmax(axis=1), rng, total)
-    of_emission = step.statistics(total).reshape(-1, n_lanes)
-    return log_z, np.concatenate([model.weights.statistics(counts.T), of_emission])
+    emission_cells = step.statistics(total).reshape(-1, n_lanes)
+    return log_z, np.concatenate([model.weights.statistics(counts.T), emission_cells])
 
 
 def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
@@ -63,9 +63,9 @@ def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
     classes = exchangeability_classes(model.emission, model.n_components)
     alike = model.n_components > 1 and model.weights.exchangeable and are_alike(natural, classes)
     if n_symmetries(model.emission) > 1:
-        of_rows = np.stack([each[each >= model.first_emission_cell] for each in cells])
+        own_cells = np.stack([each[each >= model.first_emission_cell] for each in cells])
 
-        return signed_relabelings(model, of_rows, partial(_places, cells, model.n_cells), alike, limit)
+        return signed_relabelings(model, own_cells, partial(_places, cells, model.n_cells), alike, limit)
     exchangeable = np.flatnonzero(np.bincount(classes)[classes] > 1)
     if not (alike and len(exchangeable)):
         return ListedRelabelings(np.arange(len(component))[None])
@@ -107,7 +107,7 @@ def identifiable_dimension(model: Mixture, hidden: Sequence, data: Any = None) -
 def capabilities_of(model: Mixture) -> Capabilities:
     """The capabilities of a mixture: all."""
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
-    of_rows = Capabilities(
+    capabilities = Capabilities(
         points=gibbs,
         annealing=gibbs,
         batches=RowBatches(model),
@@ -120,4 +120,4 @@ def capabilities_of(model: Mixture) -> Capabilities:
         enumeration=partial(log_evidence_by_enumeration, model),
         dimension=None if model.emission.n_levels else partial(identifiable_dimension, model),
     )
-    return of_rows if model.prior.hyperprior is None else of_rows.with_hidden_hyperparameters()
+    return capabilities if model.prior.hyperprior is None else capabilities.with_hidden_hyperparameters()

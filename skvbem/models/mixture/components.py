@@ -35,10 +35,10 @@ class Components:
     @classmethod
     def of(cls, model: Mixture, statistics: np.ndarray) -> Self:
         """Statistics (n_cells, ...) of a mixture, by component."""
-        of_weights, of_emission = model.prior.split(statistics)
+        weight_cells, emission_cells = model.prior.split(statistics)
         component = model.emission.component_of_cell(model.n_components)
-        per_component = np.stack([of_emission[component == k] for k in range(model.n_components)])
-        return cls(model.weights.counts(of_weights), per_component, of_emission[component < 0])
+        per_component = np.stack([emission_cells[component == k] for k in range(model.n_components)])
+        return cls(model.weights.counts(weight_cells), per_component, emission_cells[component < 0])
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -64,11 +64,11 @@ class Components:
         ordered = self.in_order(model)
         counts, per_component = ordered.counts, ordered.per_component
         component = (model.emission if emission is None else emission).component_of_cell(len(self))
-        of_emission = np.empty((len(component), *self.counts.shape[1:]))
+        emission_cells = np.empty((len(component), *self.counts.shape[1:]))
         for k in range(len(self)):
-            of_emission[component == k] = per_component[k]
-        of_emission[component < 0] = self.shared
-        return np.concatenate([model.weights.statistics(counts), of_emission])
+            emission_cells[component == k] = per_component[k]
+        emission_cells[component < 0] = self.shared
+        return np.concatenate([model.weights.statistics(counts), emission_cells])
 
     def without(self, gone: np.ndarray) -> Self:
         """Statistics of all components but those that are dropped."""
@@ -91,13 +91,13 @@ class Components:
         What all components share is as before: it is a sum over rows, whatever their components.
         """
         counts, per_component = self.counts.copy(), self.per_component.copy()
-        for k, of_component in parts.items():
-            counts[k], per_component[k] = of_component.counts[0], of_component.per_component[0]
-        more = [of_component for _, of_component in sorted(parts.items())]
-        made_of = [self.origins[k] for k, of_component in sorted(parts.items()) for _ in of_component.counts[1:]]
+        for k, pieces in parts.items():
+            counts[k], per_component[k] = pieces.counts[0], pieces.per_component[0]
+        more = [pieces for _, pieces in sorted(parts.items())]
+        made_of = [self.origins[k] for k, pieces in sorted(parts.items()) for _ in pieces.counts[1:]]
         return type(self)(
-            np.concatenate([counts, *(of_component.counts[1:] for of_component in more)]),
-            np.concatenate([per_component, *(of_component.per_component[1:] for of_component in more)]),
+            np.concatenate([counts, *(pieces.counts[1:] for pieces in more)]),
+            np.concatenate([per_component, *(pieces.per_component[1:] for pieces in more)]),
             self.shared,
             (*self.origins, *made_of),
         )

@@ -52,9 +52,9 @@ def log_evidence_by_enumeration(model: Mixture, data: MixtureData, max_terms: in
             "cells that has no closed form. Take covariance_type='diag' or 'spherical', fill or leave out the rows, or "
             "take a score that approximates it, such as 'ais'."
         )
-    model, data, of_known, counts = _after_known_labels(model, data)
+    model, data, known_terms, counts = _after_known_labels(model, data)
     statistics, weight, log_base = _distinct_rows(model, data)
-    log_base += of_known
+    log_base += known_terms
     shared = (model.emission.component_of_cell(model.n_components) == -1).any()
     n, sizes = model.n_components, [w + 1 for w in weight.tolist()]
     if shared or n == 1:
@@ -109,12 +109,12 @@ def _by_subsets(model: Mixture, statistics: np.ndarray, weight: np.ndarray, stic
     n_rows = np.zeros(strides[-1])
     for w, stride in zip(weight, strides):
         n_rows += np.arange(strides[-1]) // stride % (w + 1)
-    of_sets = log_evidences_of_sets(model, statistics, weight, strides)
-    rest = of_sets[-1]
+    by_set = log_evidences_of_sets(model, statistics, weight, strides)
+    rest = by_set[-1]
     for k in reversed(range(model.n_components - 1)):
         a, b = sticks[k]
         mine, others, whole = (
-            of_sets[k] + log_rising(a, n_rows),
+            by_set[k] + log_rising(a, n_rows),
             rest + log_rising(b, n_rows),
             log_rising(a + b, n_rows),
         )

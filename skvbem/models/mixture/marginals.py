@@ -82,13 +82,13 @@ class MixtureMarginals:
         step = model.step(natural, data)
         place = np.full(model.n_cells, -1)
         place[block.cells] = np.arange(len(block.cells))
-        of_weights = model.weights.statistics(np.eye(model.n_components))
+        weight_cells = model.weights.statistics(np.eye(model.n_components))
         places_of_components = [place[cells] for cells in model.cells_of_components()]
         parts: list[list[np.ndarray]] = [[], [], []]
         for rows, q in responsibilities(model, natural, data):
             at = np.arange(rows.start, rows.stop)
-            cells = [(q @ of_weights.T, np.arange(len(of_weights)))]
-            if len(block.cells) > len(of_weights):
+            cells = [(q @ weight_cells.T, np.arange(len(weight_cells)))]
+            if len(block.cells) > len(weight_cells):
                 statistics = step.of_rows(data.table[rows])
                 cells += [
                     (q[:, [k]] * statistics[:, k, places >= 0], places[places >= 0])
@@ -126,7 +126,7 @@ def score_covariance(
     cells_of_components = model.cells_of_components()
     natural, jacobian = model.prior.natural(point), model.prior.jacobian(point)
     weights = np.arange(model.prior.blocks[0].n_free_parameters)
-    of_weights = model.weights.statistics(np.eye(model.n_components)).T @ jacobian[: model.weights.n_cells]
+    weight_cells = model.weights.statistics(np.eye(model.n_components)).T @ jacobian[: model.weights.n_cells]
     free = [np.flatnonzero(jacobian[cells].any(axis=0)) for cells in cells_of_components]
     derivatives = [jacobian[np.ix_(cells, of)] for cells, of in zip(cells_of_components, free)]
     d = jacobian.shape[1]
@@ -135,15 +135,15 @@ def score_covariance(
     for rows, q in responsibilities(model, natural, data):
         block, weight = data.table[rows], data.weight[rows]
         weighted = weight[:, None] * q
-        mean, statistics = q @ of_weights, step.of_rows(block)
-        second += of_weights.T @ (weighted.sum(axis=0)[:, None] * of_weights)
+        mean, statistics = q @ weight_cells, step.of_rows(block)
+        second += weight_cells.T @ (weighted.sum(axis=0)[:, None] * weight_cells)
         hidden = step.hidden_covariance(block, weighted)
         for k, (of, derivative) in enumerate(zip(free, derivatives)):
             score = statistics[:, k] @ derivative
             second[np.ix_(of, of)] += (score.T * weighted[:, k]) @ score
             if hidden is not None:
                 second[np.ix_(of, of)] += derivative.T @ hidden[k] @ derivative
-            crossed = np.outer(of_weights[k, weights], weighted[:, k] @ score)
+            crossed = np.outer(weight_cells[k, weights], weighted[:, k] @ score)
             second[np.ix_(weights, of)] += crossed
             second[np.ix_(of, weights)] += crossed.T
             mean[:, of] += q[:, [k]] * score

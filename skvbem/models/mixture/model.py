@@ -169,9 +169,9 @@ class Mixture(LabelModel):
 
     def log_joint(self, natural: np.ndarray, table: Any) -> np.ndarray:
         """ln of pi_k p(row | k) under natural parameters (n_cells,) of one lane, nats, (n_rows, n_components)."""
-        of_weights, of_emission = self.prior.split(natural)
-        log_likelihood = self.emission.expected_log_likelihood(table, of_emission)
-        return log_likelihood + self.weights.log_weights(of_weights[:, None])[:, 0]
+        weight_cells, emission_cells = self.prior.split(natural)
+        log_likelihood = self.emission.expected_log_likelihood(table, emission_cells)
+        return log_likelihood + self.weights.log_weights(weight_cells[:, None])[:, 0]
 
     def divergences(self, natural: np.ndarray, data: MixtureData | DataInParts) -> np.ndarray:
         """Divergences of components, (n_components, n_components), nats a row, 0 on the diagonal.
@@ -197,8 +197,8 @@ class Mixture(LabelModel):
         """
         whole = responsibilities if isinstance(responsibilities, np.ndarray) else None
         pieces = iter(responsibilities)
-        of_emission = start_natural(self.emission, self.prior.blocks[1])
-        step = self.emission.step(of_emission, data.table)
+        emission_cells = start_natural(self.emission, self.prior.blocks[1])
+        step = self.emission.step(emission_cells, data.table)
         total, counts, n_before = step.zeros(), np.zeros(self.n_components), 0
         size = self.emission.block_rows(self.n_components)
         for chunk in data.chunks():
@@ -256,9 +256,11 @@ class Mixture(LabelModel):
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""
-        of_weights, of_emission = self.prior.split(statistics)
+        weight_cells, emission_cells = self.prior.split(statistics)
         component = self.emission.component_of_cell(self.n_components)
-        return np.concatenate([self.weights.relabeled(of_weights, order), relabeled(of_emission, component, order)])
+        return np.concatenate(
+            [self.weights.relabeled(weight_cells, order), relabeled(emission_cells, component, order)]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,8 +336,8 @@ class MixtureEStep(EStep):
     def statistics(self, sums: tuple[Any, np.ndarray, np.ndarray]) -> np.ndarray:
         """Expected statistics (n_cells, n_lanes) from the sums of all parts."""
         total, log_z, counts = sums
-        of_emission = self.step.statistics(total).reshape(-1, len(log_z))
-        return np.concatenate([self.model.weights.statistics(counts.T), of_emission])
+        emission_cells = self.step.statistics(total).reshape(-1, len(log_z))
+        return np.concatenate([self.model.weights.statistics(counts.T), emission_cells])
 
     def __reduce__(self) -> tuple:
         return type(self), (self.model, self.natural, self.n_threads, self.table[:0])

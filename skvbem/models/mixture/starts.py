@@ -106,9 +106,9 @@ def _of_one(model: Mixture, data: MixtureData, rows: np.ndarray) -> np.ndarray:
 
 def _nearest(model: Mixture, data: MixtureData | DataInParts, seeds: np.ndarray) -> np.ndarray:
     """Statistics (n_cells, n_starts) of rows that belong to the nearest of seeds (n_starts, n_components, n_axes)."""
-    of_weights = np.repeat(model.weights.prior.expected_natural()[:, None], len(seeds), axis=1)
-    of_emission = np.repeat(start_natural(model.emission, model.prior.blocks[1])[:, None], len(seeds), axis=1)
-    step = model.e_step(np.concatenate([of_weights, of_emission]), data)
+    weight_cells = np.repeat(model.weights.prior.expected_natural()[:, None], len(seeds), axis=1)
+    emission_cells = np.repeat(start_natural(model.emission, model.prior.blocks[1])[:, None], len(seeds), axis=1)
+    step = model.e_step(np.concatenate([weight_cells, emission_cells]), data)
     return model.started(step.statistics(map_reduce(partial(_nearest_sums, step, seeds), data.parts)))
 
 

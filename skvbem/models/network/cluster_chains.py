@@ -114,7 +114,7 @@ class ClusterChains:
         data, n_lanes = path.data, log_point.shape[1]
         workspace, bounds = Workspace(data.contraction, n_lanes), data.contraction.arrays["block_context"].tolist()
         workspace.given(np.ascontiguousarray((1.0 - t) * path.natural[:, None] + t * log_point))
-        marginals, crossing, of_messages = [], np.zeros(log_point.shape), np.zeros(n_lanes)
+        marginals, crossing, by_message = [], np.zeros(log_point.shape), np.zeros(n_lanes)
         for number, group in enumerate(data.groups):
             rows = slice(0, len(group.weight))
             states = _nothing_known(group, n_lanes) if before is None else before.marginals[number]
@@ -124,7 +124,7 @@ class ClusterChains:
                     each += (1.0 - t) * fixed
                 in_blocks(workspace, bounds, group.parts[k].first, group.parts[k].first + rows.stop, factors, streams)
                 for each, fixed in zip(factors, path.messages[number][k]):
-                    of_messages[...] += np.einsum("lan,an->l", each, fixed)
+                    by_message[...] += np.einsum("lan,an->l", each, fixed)
 
             tables = [member.messengers(t * log_point) for member in group.members]
             states = list(states)
@@ -133,7 +133,7 @@ class ClusterChains:
             marginals.append(states)
         inner, _ = np.empty(log_point.shape), np.empty(n_lanes)
         workspace.collect(inner, _)
-        return _States(marginals, inner + crossing, path.natural @ inner + of_messages - path.log_z)
+        return _States(marginals, inner + crossing, path.natural @ inner + by_message - path.log_z)
 
 
 def _nothing_known(group: Group, n_lanes: int) -> list[Factors]:
@@ -145,9 +145,9 @@ def _nothing_known(group: Group, n_lanes: int) -> list[Factors]:
 def _add_crossing(group: Group, states: list[Factors], counts: np.ndarray) -> None:
     """Add counts of families that cross clusters, of rows of a group, to those of all parameters."""
     for member in group.members:
-        of_codes = np.zeros((counts.shape[1], prod(member.shape), len(member.cells) + 1))
-        add_counts(member.code, group.weight, group.member_marginals(member, states), of_codes)
-        counts[member.cells] += of_codes[..., :-1].transpose(2, 1, 0)
+        by_code = np.zeros((counts.shape[1], prod(member.shape), len(member.cells) + 1))
+        add_counts(member.code, group.weight, group.member_marginals(member, states), by_code)
+        counts[member.cells] += by_code[..., :-1].transpose(2, 1, 0)
 
 
 def _last_messages(data: StructuredProgram, natural: np.ndarray) -> tuple[list[list[Factors]], float]:
@@ -164,9 +164,9 @@ def _last_messages(data: StructuredProgram, natural: np.ndarray) -> tuple[list[l
             nonlocal log_z
             of_group.append([each[0].copy() for each in factors])
             part = group.parts[k]
-            of_rows, beliefs = np.empty(rows.stop), np.empty((rows.stop, part.plan.n_cells))
-            workspace.contexts(part.first, part.first + rows.stop, of_rows, beliefs, factors)
-            log_z += float(of_rows.sum())
+            by_row, beliefs = np.empty(rows.stop), np.empty((rows.stop, part.plan.n_cells))
+            workspace.contexts(part.first, part.first + rows.stop, by_row, beliefs, factors)
+            log_z += float(by_row.sum())
 
         tables = [member.messengers(natural[:, None]) for member in group.members]
         group.sweep(tables, rows, group.read(state, rows), 1, update)

@@ -43,9 +43,9 @@ class GroupContexts(Contexts):
             len(rows),
         )
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        of_rows = np.bincount(inverse, weights=None if weight is None else weight[rows]).astype(float)
-        order = np.argsort(of_rows, kind="stable")
-        self.weight, self._at, self.n = of_rows[order], rows[first[order]], len(order)
+        row_weight = np.bincount(inverse, weights=None if weight is None else weight[rows]).astype(float)
+        order = np.argsort(row_weight, kind="stable")
+        self.weight, self._at, self.n = row_weight[order], rows[first[order]], len(order)
         position = np.empty(self.n, dtype=np.int64)
         position[order] = np.arange(self.n)
         self.of_row, self.a_row = position[inverse], self._at
@@ -82,8 +82,8 @@ def divided(
     by_hidden: dict[tuple[int, ...], list[tuple]] = {}
     for component in components:
         by_hidden.setdefault(component[0], []).append(component)
-    for hidden, of_hidden in sorted(by_hidden.items()):
-        families = tuple(sorted({family for _, members in of_hidden for family in members}))
+    for hidden, members_of_hidden in sorted(by_hidden.items()):
+        families = tuple(sorted({family for _, members in members_of_hidden for family in members}))
         scopes = [{m for m in layout.strides[family] if m in hidden} for family in families]
         asked = [{m for m in group if m in hidden} for group in together]
         parts = partition.parts([*scopes, *asked], hidden)
@@ -92,7 +92,7 @@ def divided(
         cells = largest_clique(layout.cardinalities, scopes, hidden)
         if partition.exact_where_it_fits and cells <= compiler.max_table_cells:
             continue
-        pieces = [rows for component in of_hidden for rows in components.pop(component)]
+        pieces = [rows for component in members_of_hidden for rows in components.pop(component)]
         rows = np.sort(np.concatenate([np.arange(n_rows) if rows is None else rows for rows in pieces]))
         shared.append(_Shared(hidden, families, parts, rows, cells, partition.rows_alone))
     return shared

@@ -44,12 +44,12 @@ class Layout:
     def __post_init__(self):
         first, strides, total = [], [], 0
         for node, parents in enumerate(self.parents):
-            stride, of_node = 1, {}
+            stride, by_node = 1, {}
             for member in (node, *reversed(parents)):
-                of_node[member] = stride
+                by_node[member] = stride
                 stride *= self.cardinalities[member]
             first.append(total)
-            strides.append(of_node)
+            strides.append(by_node)
             total += stride if self.has_own_table(node) else 0
         for node, tie in enumerate(self.ties):
             if tie is not None:

@@ -54,11 +54,11 @@ def _in_cells(layout: Layout, group: Group, rows: slice, marginals: list, belief
         there = np.flatnonzero(member.code[rows] < len(member.cells))
         cells = member.cells[member.code[rows][there]]
         yield np.repeat(there, cells.shape[1]), cells.ravel(), joint[there].ravel()
-    for part, of_cliques in zip(group.parts, beliefs):
+    for part, by_clique in zip(group.parts, beliefs):
         at = 0
         for position, clique in enumerate(part.plan.tree.cliques):
             shape = part.plan.clique_shape(position)
-            table = of_cliques[:, at : at + prod(shape)]
+            table = by_clique[:, at : at + prod(shape)]
             at += prod(shape)
             for family, home in zip(part.plan.families, part.plan.tree.homes):
                 if home == position:

@@ -50,8 +50,8 @@ def modes_of_clusters(
     modes: dict[int, list[dict[int, np.ndarray]]] = {}
     for group, rows, _, _, beliefs in program.posteriors(log_point):
         states = {
-            node: of_clique(part.plan, of_part, (node,)).argmax(axis=1)
-            for part, of_part in zip(group.parts, beliefs)
+            node: of_clique(part.plan, by_part, (node,)).argmax(axis=1)
+            for part, by_part in zip(group.parts, beliefs)
             for node in part.plan.hidden
         }
         modes.setdefault(group.first_state, []).append(_ascended(layout, group, rows, log_point, columns, states))
@@ -108,9 +108,9 @@ def _codes(group: Group, member: Member, states: Mapping[int, np.ndarray]) -> li
 def _add(potentials: list[np.ndarray], plan: Plan, factor: int, logs: np.ndarray) -> None:
     """Add a factor (n_contexts, n_states) of a plan to the potential of the clique that is its home."""
     home = plan.tree.homes[len(plan.families) + factor]
-    nodes, of_factor = [plan.hidden[v] for v in plan.tree.cliques[home]], plan.factors[factor].hidden
-    sizes = {node: plan.cardinalities[plan.hidden.index(node)] for node in of_factor}
-    order = sorted(range(len(of_factor)), key=lambda axis: nodes.index(of_factor[axis]))
+    nodes, factor_nodes = [plan.hidden[v] for v in plan.tree.cliques[home]], plan.factors[factor].hidden
+    sizes = {node: plan.cardinalities[plan.hidden.index(node)] for node in factor_nodes}
+    order = sorted(range(len(factor_nodes)), key=lambda axis: nodes.index(factor_nodes[axis]))
     by_axis = logs.reshape(-1, *sizes.values()).transpose(0, *(1 + axis for axis in order))
     potentials[home] = potentials[home] + by_axis.reshape(-1, *(sizes.get(node, 1) for node in nodes))
 

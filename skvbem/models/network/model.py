@@ -164,8 +164,8 @@ class DiscreteDAG(LatentModel):
     def _expect_in_clusters(self, natural: np.ndarray, data: StructuredProgram) -> Expectation:
         exact = self.expect(natural, data.exact)
         statistics, log_normalizer = exact.statistics, exact.log_normalizer
-        for lane, of_lane in enumerate(np.ascontiguousarray(natural.T)):
-            counts, bound, _ = data.swept(of_lane[:, None], data.fixed_point(of_lane))
+        for lane, lane_natural in enumerate(np.ascontiguousarray(natural.T)):
+            counts, bound, _ = data.swept(lane_natural[:, None], data.fixed_point(lane_natural))
             statistics[:, lane] += counts[:, 0]
             log_normalizer[lane] += bound[0]
         return Expectation(statistics, log_normalizer, is_exact=False)

@@ -129,9 +129,9 @@ def modes_of(
     modes = {
         k: columns[k].astype(np.int64) if k in columns else np.zeros(n_rows, dtype=np.int64) for k in positions.values()
     }
-    for plan, of_hidden in states:
+    for plan, by_hidden_state in states:
         rows = slice(None) if plan.rows is None else plan.rows
-        for k, codes in zip(plan.hidden, of_hidden):
+        for k, codes in zip(plan.hidden, by_hidden_state):
             if k in modes:
                 modes[k][rows] = codes[plan.context_of_row]
     return {node: modes[k] for node, k in positions.items()}

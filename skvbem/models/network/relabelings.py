@@ -167,8 +167,8 @@ def _relabeled_cells(
         for first in dict.fromkeys(first_of.values())
     }
     which = np.indices([len(of) for of in states.values()]).reshape(len(states), -1)
-    of_first = {first: states[first][k] for first, k in zip(states, which)}
-    picked = {node: of_first[first] for node, first in first_of.items()}
+    chosen = {first: states[first][k] for first, k in zip(states, which)}
+    picked = {node: chosen[first] for node, first in first_of.items()}
     cells = np.tile(np.arange(layout.n_cells), (which.shape[1], 1))
     kept, filled = np.ones(len(cells), dtype=bool), set()
     for node in children:

@@ -191,12 +191,12 @@ def _with_weights(arrays: dict, weight: np.ndarray) -> tuple[Contraction, np.nda
         order = np.argsort(here, kind="stable")  # equal weights side by side: their logarithms are taken together
         order = order[np.count_nonzero(here == 0.0) :]
         n_slots = int(slots_at[plan + 1] - slots_at[plan])
-        of_plan = arrays["codes"][codes_at[plan] : codes_at[plan + 1]].reshape(last - first, n_slots)[order]
-        for slot, column in zip(range(slots_at[plan], slots_at[plan + 1]), of_plan.T):
+        plan_codes = arrays["codes"][codes_at[plan] : codes_at[plan + 1]].reshape(last - first, n_slots)[order]
+        for slot, column in zip(range(slots_at[plan], slots_at[plan + 1]), plan_codes.T):
             size = int(arrays["slot_codes"][slot])
             at = int(arrays["slot_mass"][slot])
             mass[at : at + size] = np.bincount(column, weights=here[order], minlength=size)
-        codes.append(of_plan.ravel())
+        codes.append(plan_codes.ravel())
         kept.append(here[order])
         work.append(int(arrays["plan_work"][plan]) // int(last - first) * len(order))
     sizes = np.array([len(each) for each in kept], dtype=np.int64)

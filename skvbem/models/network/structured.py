@@ -171,23 +171,23 @@ class Group:
         """The marginals that were kept (n_state, n_lanes), part by part; others are empty."""
         n, at, marginals = len(self.weight), self.first_state, []
         for part in self.parts:
-            of_part: Factors = []
+            by_part: Factors = []
             for size, kept in zip(part.sizes, part.kept):
                 if not kept:
-                    of_part.append(np.empty(0))
+                    by_part.append(np.empty(0))
                     continue
-                of_part.append(np.empty((state.shape[1], size, rows.stop - rows.start)))
+                by_part.append(np.empty((state.shape[1], size, rows.stop - rows.start)))
                 kept_share = state[at : at + size * n].reshape(size, n, -1)
-                read(kept_share, rows.start, self.weight[rows], _MIN_SHARE, of_part[-1])
+                read(kept_share, rows.start, self.weight[rows], _MIN_SHARE, by_part[-1])
                 at += size * n
-            marginals.append(of_part)
+            marginals.append(by_part)
         return marginals
 
     def write(self, state: np.ndarray, rows: slice, marginals: Sequence[Factors]) -> None:
         """Keep marginals, times the weights of their contexts."""
         n, at = len(self.weight), self.first_state
-        for part, of_part in zip(self.parts, marginals):
-            for size, kept, marginal in zip(part.sizes, part.kept, of_part):
+        for part, by_part in zip(self.parts, marginals):
+            for size, kept, marginal in zip(part.sizes, part.kept, by_part):
                 if kept:
                     target = state[at : at + size * n].reshape(size, n, -1)
                     write(marginal, self.weight[rows], rows.start, target)
@@ -336,7 +336,7 @@ class StructuredProgram:
         n_lanes, state = natural.shape[1], np.ascontiguousarray(state)
         workspace, bounds = Workspace(self.contraction, n_lanes), self.contraction.arrays["block_context"].tolist()
         workspace.given(np.ascontiguousarray(natural))
-        after, of_members, twice = np.empty_like(state), np.zeros(natural.shape), np.zeros(n_lanes)
+        after, by_member, twice = np.empty_like(state), np.zeros(natural.shape), np.zeros(n_lanes)
         for group in self.groups:
             tables = [member.messengers(natural) for member in group.members]
             counts_of = [np.zeros((n_lanes, prod(m.shape), len(m.cells) + 1)) for m in group.members]
@@ -351,14 +351,14 @@ class StructuredProgram:
                 marginals = group.read(state, rows)
                 twice += group.sweep(tables, rows, marginals, n_lanes, update).sum(axis=0) @ group.weight[rows]
                 group.write(after, rows, marginals)
-                for member, of_codes in zip(group.members, counts_of):
-                    of_places = group.member_marginals(member, marginals)
-                    add_counts(member.code[rows], group.weight[rows], of_places, of_codes)
-            for member, of_codes in zip(group.members, counts_of):
-                of_members[member.cells] += of_codes[..., :-1].transpose(2, 1, 0)
+                for member, by_code in zip(group.members, counts_of):
+                    by_place = group.member_marginals(member, marginals)
+                    add_counts(member.code[rows], group.weight[rows], by_place, by_code)
+            for member, by_code in zip(group.members, counts_of):
+                by_member[member.cells] += by_code[..., :-1].transpose(2, 1, 0)
         counts, log_z = np.empty(natural.shape), np.empty(n_lanes)
         workspace.collect(counts, log_z)
-        return counts + of_members, log_z - twice, after
+        return counts + by_member, log_z - twice, after
 
     def fixed_point(self, natural: np.ndarray) -> np.ndarray:
         """Marginals that further sweeps at natural parameters (n_cells,) leave as they are, (n_state, 1)."""
@@ -374,8 +374,8 @@ class StructuredProgram:
         """As of `Program`, at the q(x) that sweeps end in: clusters of a row add up to its bound."""
         yield from self.exact.beliefs(natural, chunk)
         for group, rows, _, log_z, beliefs in self.posteriors(natural, chunk):
-            for part, of_part, of_cliques in zip(group.parts, log_z, beliefs):
-                yield part.plan, rows, of_part, of_cliques
+            for part, by_part, by_clique in zip(group.parts, log_z, beliefs):
+                yield part.plan, rows, by_part, by_clique
 
     def posteriors(self, natural: np.ndarray, chunk: int = 2**20) -> Iterator[tuple]:
         """Contexts of all groups in chunks: group, contexts, marginals, then parts' shares of the bound and cliques."""

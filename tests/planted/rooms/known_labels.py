@@ -9,7 +9,7 @@ ERRORS = {
     ],
     "the exact evidence leaves out rows of known labels": [
         (
-            "    statistics, weight, log_base = _distinct_rows(model, data)\n    log_base += of_known\n",
+            "    statistics, weight, log_base = _distinct_rows(model, data)\n    log_base += known_terms\n",
             "    statistics, weight, log_base = _distinct_rows(model, data)\n",
         )
     ],

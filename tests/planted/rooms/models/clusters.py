@@ -9,7 +9,7 @@ TESTS = (
 
 ERRORS = {
     "the bound counts messages between clusters twice": [
-        ("return counts + of_members, log_z - twice, after", "return counts + of_members, log_z, after")
+        ("return counts + by_member, log_z - twice, after", "return counts + by_member, log_z, after")
     ],
     "the message to the last cluster of a family is taken off the bound": [
         ("senders[part][place == len(member.places) - 1].append", "senders[part][False].append"),
@@ -31,8 +31,8 @@ ERRORS = {
     ],
     "families that cross clusters forget the weights of rows": [
         (
-            "add_counts(member.code[rows], group.weight[rows], of_places, of_codes)",
-            "add_counts(member.code[rows], np.ones(rows.stop - rows.start), of_places, of_codes)",
+            "add_counts(member.code[rows], group.weight[rows], by_place, by_code)",
+            "add_counts(member.code[rows], np.ones(rows.stop - rows.start), by_place, by_code)",
         )
     ],
     "clusters are joined though they do not fit": [

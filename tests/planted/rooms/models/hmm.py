@@ -12,8 +12,8 @@ TESTS = (
 ERRORS = {
     "expected transitions are normalized before the E step": [
         (
-            "return of_initial.T, np.moveaxis(of_pairs, -1, 0)",
-            "return of_initial.T, np.moveaxis(of_pairs - np.logaddexp.reduce(of_pairs, axis=1)[:, None], -1, 0)",
+            "return initial_cells.T, np.moveaxis(pair_cells, -1, 0)",
+            "return initial_cells.T, np.moveaxis(pair_cells - np.logaddexp.reduce(pair_cells, axis=1)[:, None], -1, 0)",
         )
     ],
     "weights of sequences are forgotten in the bound": [
@@ -41,12 +41,12 @@ ERRORS = {
         )
     ],
     "Laplace's covariance forgets steps before a transition": [
-        ("crossed = self.crossed + of_pairs.T @", "crossed = self.crossed + 0.0 * of_pairs.T @")
+        ("crossed = self.crossed + pair_scores.T @", "crossed = self.crossed + 0.0 * pair_scores.T @")
     ],
     "Laplace's recursion loses states out of the range of doubles": [
         (
-            "                log_alpha = self.log_first + of_rows\n",
-            "                log_alpha = self.log_first + np.where(of_rows < of_rows.max() - 745, -np.inf, of_rows)\n",
+            "                log_alpha = self.log_first + by_row\n",
+            "                log_alpha = self.log_first + np.where(by_row < by_row.max() - 745, -np.inf, by_row)\n",
         )
     ],
     "the exact sum takes all sequences for one": [("begins[data.starts[:-1]] = True", "begins[0] = True")],

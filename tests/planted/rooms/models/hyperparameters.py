@@ -11,8 +11,8 @@ TESTS = (
 ERRORS = {
     "ln Z of hyperparameters is left out of the bound": [
         (
-            "log_normalizer = log_normalizer + of_hyperparameters",
-            "log_normalizer = log_normalizer + 0.0 * of_hyperparameters",
+            "log_normalizer = log_normalizer + hyperparameter_terms",
+            "log_normalizer = log_normalizer + 0.0 * hyperparameter_terms",
         )
     ],
     "the normalizer of the hyperprior is forgotten": [
@@ -71,14 +71,14 @@ ERRORS = {
     ],
     "paths forget the hyperparameters of where they begin": [
         (
-            "slope = slope + np.where(prior.leaves_hyperparameters(statistics), 0.0, of_hyperparameters)",
-            "slope = slope + 0.0 * of_hyperparameters",
+            "slope = slope + np.where(prior.leaves_hyperparameters(statistics), 0.0, hyperparameter_terms)",
+            "slope = slope + 0.0 * hyperparameter_terms",
         )
     ],
     "chains from the prior temper their hyperparameters": [
         (
-            "statistics + np.where(from_prior, 1.0, there) * of_prior",
-            "statistics + there * of_prior",
+            "statistics + np.where(from_prior, 1.0, there) * prior_terms",
+            "statistics + there * prior_terms",
         )
     ],
     "weights of chains forget hyperparameters": [

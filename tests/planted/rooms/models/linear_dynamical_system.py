@@ -35,8 +35,8 @@ ERRORS = {
         )
     ],
     "turns of states leave the rows of the dynamics where they are": [
-        ("of_blocks[0][rows[i]] += of_dynamics[rows[j]]", "of_blocks[0][rows[i]] += 0.0 * of_dynamics[rows[j]]"),
-        ("of_blocks[0][rows[j]] -= of_dynamics[rows[i]]", "of_blocks[0][rows[j]] -= 0.0 * of_dynamics[rows[i]]"),
+        ("by_block[0][rows[i]] += dynamics_cells[rows[j]]", "by_block[0][rows[i]] += 0.0 * dynamics_cells[rows[j]]"),
+        ("by_block[0][rows[j]] -= dynamics_cells[rows[i]]", "by_block[0][rows[j]] -= 0.0 * dynamics_cells[rows[i]]"),
     ],
     "the recursion is taken for settled too early": [("REPEATS = 1e-15", "REPEATS = 1e-3")],
     "the covariance of two successive states is turned around": [

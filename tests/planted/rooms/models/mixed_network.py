@@ -28,8 +28,8 @@ ERRORS = {
     ],
     "the entropy of a row counts separators twice": [
         (
-            "of_rows += xlogy(shared, shared).reshape(n, -1).sum(axis=1)",
-            "of_rows += 0.0 * xlogy(shared, shared).reshape(n, -1).sum(axis=1)",
+            "by_row += xlogy(shared, shared).reshape(n, -1).sum(axis=1)",
+            "by_row += 0.0 * xlogy(shared, shared).reshape(n, -1).sum(axis=1)",
         )
     ],
     "contexts redone in logarithms forget their own factors": [
@@ -52,7 +52,7 @@ ERRORS = {
     ],
     "the joint mode of a row forgets what emissions say": [
         (
-            "yield plan, max_product(model.layout, plan, log_tables, columns, of_cells)",
+            "yield plan, max_product(model.layout, plan, log_tables, columns, by_cell)",
             "yield plan, max_product(model.layout, plan, log_tables, columns)",
         )
     ],
@@ -64,8 +64,8 @@ ERRORS = {
     ],
     "missing cells take no information in mixed networks": [
         (
-            "total += self._of_missing_cells(k, table[rows], of_components)",
-            "total += 0.0 * self._of_missing_cells(k, table[rows], of_components)",
+            "total += self._of_missing_cells(k, table[rows], by_component)",
+            "total += 0.0 * self._of_missing_cells(k, table[rows], by_component)",
         )
     ],
     "a measurement does not show the states of its parents to the dimension": [
