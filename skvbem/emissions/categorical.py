@@ -21,8 +21,8 @@ from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row
 from skvbem.emissions.moments import ROWS_AT_ONCE
 from skvbem.emissions.parameters import distributions, named_arrays
-from skvbem.emissions.profiles import Numbers, Probabilities, of_levels
-from skvbem.emissions.specification import EmissionSpecification, Parameters, floats, positive
+from skvbem.emissions.profiles import of_levels
+from skvbem.emissions.specification import EmissionSpecification, Ends, Parameters, Profile, floats, positive
 from skvbem.families import Dirichlet
 
 
@@ -100,14 +100,10 @@ class Categorical(EmissionSpecification):
         return [parameters["probabilities"][:, j, : len(categories)] for j, categories in enumerate(levels)]
 
     def profiles(
-        self,
-        names: Sequence[str],
-        parameters: Parameters,
-        intervals: tuple[Parameters, Parameters] | None,
-        levels: Sequence[np.ndarray],
-    ) -> list[Numbers | Probabilities]:
+        self, names: Sequence[str], parameters: Parameters, intervals: Ends, levels: Sequence[np.ndarray]
+    ) -> list[Profile]:
         """Probabilities of each column's levels, with their intervals."""
-        profiles: list[Numbers | Probabilities] = []
+        profiles: list[Profile] = []
         for j, (name, categories) in enumerate(zip(names, levels)):
             ends = None if intervals is None else tuple(each["probabilities"][:, j] for each in intervals)
             profiles.append(of_levels(name, categories.tolist(), parameters["probabilities"][:, j], ends))

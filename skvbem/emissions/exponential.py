@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from skvbem.blocks import Blocks
-from skvbem.emissions.linear import LinearEmission, LinearTable
-from skvbem.emissions.moments import weighted_means
-from skvbem.emissions.rates import RatePriorEmission, RateSpecification
+from skvbem.emissions.linear import LinearTable
+from skvbem.emissions.rates import RateEmission, RateSpecification
 from skvbem.emissions.specification import Parameters
 from skvbem.families import Gamma
 
@@ -71,7 +70,7 @@ class Exponential(RateSpecification):
 
 
 @dataclass(frozen=True, eq=False)
-class ExponentialEmission(RatePriorEmission, LinearEmission):
+class ExponentialEmission(RateEmission):
     """Exponential waiting times, independent given the component.
 
     Parameters
@@ -79,19 +78,6 @@ class ExponentialEmission(RatePriorEmission, LinearEmission):
     unit : ndarray of shape (n_columns,)
         The unit of each column: the mean of all data.
     """
-
-    unit: np.ndarray
-
-    @classmethod
-    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> Self:
-        """The emission of times (n_rows, n_columns), all >= 0, with weights (n_rows,)."""
-        mean = weighted_means(values, weight)
-        return cls(np.where(mean > 0, mean, 1.0))
-
-    @property
-    def n_columns(self) -> int:
-        """Columns of a row."""
-        return len(self.unit)
 
     def measure(self, values: np.ndarray) -> np.ndarray:
         """Times in units, (n_columns, n_rows)."""
@@ -143,10 +129,6 @@ class ExponentialEmission(RatePriorEmission, LinearEmission):
         times, observed = block.columns
         return (observed * np.log(np.maximum(times, 1e-3))).T
 
-    def quantiles(self, posterior: Gamma, probability: float) -> dict[str, np.ndarray]:
-        """Quantiles of the rates."""
-        return self.parameters(posterior.quantiles(probability))
-
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Rates, in the time of the data, (n_components, n_columns)."""
         return {"rates": point / self.unit}
@@ -154,11 +136,6 @@ class ExponentialEmission(RatePriorEmission, LinearEmission):
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
         """The rates in units; see `parameters`."""
         return parameters["rates"] * self.unit
-
-    @property
-    def cells_per_component(self) -> int:
-        """Cells of natural parameters, and of statistics, of one component."""
-        return 2 * self.n_columns
 
     @property
     def _unit_of_rate(self) -> np.ndarray:

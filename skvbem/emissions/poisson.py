@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import pdtr
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.linear import LinearEmission, LinearTable, log_base_of_counts
-from skvbem.emissions.moments import weighted_means
-from skvbem.emissions.rates import RatePriorEmission, RateSpecification
+from skvbem.emissions.linear import LinearTable, log_base_of_counts
+from skvbem.emissions.rates import RateEmission, RateSpecification
 from skvbem.emissions.specification import CountCells, Parameters
 from skvbem.families import Gamma
 
@@ -69,7 +68,7 @@ class Poisson(CountCells, RateSpecification):
 
 
 @dataclass(frozen=True, eq=False)
-class PoissonEmission(RatePriorEmission, LinearEmission):
+class PoissonEmission(RateEmission):
     """Poisson counts, independent given the component.
 
     Parameters
@@ -77,19 +76,6 @@ class PoissonEmission(RatePriorEmission, LinearEmission):
     unit : ndarray of shape (n_columns,)
         The unit of each column's rate: the mean of all data.
     """
-
-    unit: np.ndarray
-
-    @classmethod
-    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> Self:
-        """The emission of counts (n_rows, n_columns) with weights (n_rows,)."""
-        mean = weighted_means(values, weight)
-        return cls(np.where(mean > 0, mean, 1.0))
-
-    @property
-    def n_columns(self) -> int:
-        """Columns of a row."""
-        return len(self.unit)
 
     def features(self, block: LinearTable) -> np.ndarray:
         """Counts, and 1: one for all columns where nothing is missing."""
@@ -134,10 +120,6 @@ class PoissonEmission(RatePriorEmission, LinearEmission):
         roots = 2 * (np.sqrt(np.asarray(block.values, dtype=float)) - np.sqrt(self.unit))
         return np.nan_to_num(roots, nan=0.0)
 
-    def quantiles(self, posterior: Gamma, probability: float) -> dict[str, np.ndarray]:
-        """Quantiles of the rates."""
-        return self.parameters(posterior.quantiles(probability))
-
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Rates, (n_components, n_columns)."""
         return {"rates": point * self.unit}
@@ -149,11 +131,6 @@ class PoissonEmission(RatePriorEmission, LinearEmission):
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
         """The rates in units; see `parameters`."""
         return parameters["rates"] / self.unit
-
-    @property
-    def cells_per_component(self) -> int:
-        """Cells of natural parameters, and of statistics, of one component."""
-        return 2 * self.n_columns
 
     @property
     def _unit_of_rate(self) -> np.ndarray:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from skvbem.emissions.base import Emission
+from skvbem.blocks import Blocks
+from skvbem.emissions.linear import LinearEmission
+from skvbem.emissions.moments import weighted_means
 from skvbem.emissions.parameters import check_positive, named_arrays
 from skvbem.emissions.specification import NumericSpecification, is_hierarchical
 from skvbem.families import Gamma
@@ -52,10 +55,37 @@ class RateSpecification(NumericSpecification):
 _SHAPE_OF_RATES, _FLOOR_OF_RATES = 0.5, 1e-6
 
 
-class RatePriorEmission(Emission):
-    """Columns of one rate each, measured in a `unit`."""
+@dataclass(frozen=True, eq=False)
+class RateEmission(LinearEmission):
+    """Columns of one rate each.
+
+    Parameters
+    ----------
+    unit : ndarray of shape (n_columns,)
+        The unit of each column: the mean of all data.
+    """
 
     unit: np.ndarray
+
+    @classmethod
+    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> Self:
+        """The emission of numbers (n_rows, n_columns), all >= 0, with weights (n_rows,)."""
+        mean = weighted_means(values, weight)
+        return cls(np.where(mean > 0, mean, 1.0))
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a row."""
+        return len(self.unit)
+
+    @property
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, of one component."""
+        return 2 * self.n_columns
+
+    def quantiles(self, posterior: Gamma, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of the rates."""
+        return self.parameters(posterior.quantiles(probability))
 
     def default_prior(self, n_components: int, *, shape=1.0, rate=None) -> Gamma | Hierarchical:
         """Gamma distributions of the rates, by default of shape 1 and with the rates of all data as their means.

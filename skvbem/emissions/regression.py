@@ -30,7 +30,7 @@ from skvbem.emissions.base import Step, by_cell
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions.moments import weighted_moments
 from skvbem.emissions.parameters import check_positive, check_shape, named_arrays
-from skvbem.emissions.specification import HIERARCHICAL, NormalSpecification, Parameters, is_hierarchical
+from skvbem.emissions.specification import HIERARCHICAL, Ends, NormalSpecification, Parameters, is_hierarchical
 from skvbem.families import Regression as RegressionFamily
 from skvbem.families import RegressionPoint
 from skvbem.families.hierarchical import Hierarchical, with_hidden_rates, with_learned_precisions
@@ -194,9 +194,7 @@ class Regression(NormalSpecification):
         packed = prior.split(prior.coordinates)[0][: emission.n_columns]
         return {"coefficient_precision_prior_": packed[:, diagonal_places(emission.n_regressors)]}
 
-    def further_rows(
-        self, names: Sequence[str], parameters: Parameters, ends: tuple[Parameters, Parameters] | None
-    ) -> list[tuple]:
+    def further_rows(self, names: Sequence[str], parameters: Parameters, ends: Ends) -> list[tuple]:
         """Coefficients: the gain of each column per unit of each regressor."""
         regressors = [*self.covariates, *(f"{name} {lag} before" for lag in range(1, self.lags + 1) for name in names)]
 

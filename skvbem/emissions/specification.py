@@ -28,6 +28,10 @@ from skvbem.emissions.profiles import Numbers, Probabilities
 
 #: Parameters by name, or ends of their intervals: arrays (n_components, ...), as `parameters_` has them.
 Parameters = Mapping[str, np.ndarray]
+#: Lower and upper ends of credible intervals, by parameter; None without a posterior.
+Ends = tuple[Parameters, Parameters] | None
+#: A column as displays draw it.
+Profile = Numbers | Probabilities
 
 
 class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
@@ -197,12 +201,8 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def profiles(
-        self,
-        names: Sequence[str],
-        parameters: Parameters,
-        intervals: tuple[Parameters, Parameters] | None,
-        levels: Sequence[np.ndarray],
-    ) -> list[Numbers | Probabilities]:
+        self, names: Sequence[str], parameters: Parameters, intervals: Ends, levels: Sequence[np.ndarray]
+    ) -> list[Profile]:
         """Columns as displays draw them.
 
         Parameters
@@ -225,9 +225,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         """
         raise ValueError("there is no conjugate prior for a family of that kind whose parameters depend on numbers")
 
-    def further_rows(
-        self, names: Sequence[str], parameters: Parameters, ends: tuple[Parameters, Parameters] | None
-    ) -> list[tuple]:
+    def further_rows(self, names: Sequence[str], parameters: Parameters, ends: Ends) -> list[tuple]:
         """Rows of reports beyond `profiles`: labels, values (n_components,), and ends of intervals or None."""
         return []
 
@@ -266,12 +264,8 @@ class NumericSpecification(EmissionSpecification):
         return list(self.means(parameters).T)
 
     def profiles(
-        self,
-        names: Sequence[str],
-        parameters: Parameters,
-        intervals: tuple[Parameters, Parameters] | None,
-        levels: Sequence[np.ndarray] = (),
-    ) -> list[Numbers | Probabilities]:
+        self, names: Sequence[str], parameters: Parameters, intervals: Ends, levels: Sequence[np.ndarray] = ()
+    ) -> list[Profile]:
         """Means and deviations, with the intervals that their parameters have."""
         means, deviations = self.means(parameters), self.deviations(parameters)
         ends = deviation_ends = None
@@ -320,14 +314,10 @@ class ProbabilitySpecification(EmissionSpecification):
         return list(parameters[self.parameter].T)
 
     def profiles(
-        self,
-        names: Sequence[str],
-        parameters: Parameters,
-        intervals: tuple[Parameters, Parameters] | None,
-        levels: Sequence[np.ndarray] = (),
-    ) -> list[Numbers | Probabilities]:
+        self, names: Sequence[str], parameters: Parameters, intervals: Ends, levels: Sequence[np.ndarray] = ()
+    ) -> list[Profile]:
         """One probability for each column, with its interval."""
-        profiles: list[Numbers | Probabilities] = []
+        profiles: list[Profile] = []
         for j, name in enumerate(names):
             low_high = None
             if intervals is not None:

@@ -20,7 +20,7 @@ back to it. So rows are completed for a start by the principal components of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral, Real
@@ -502,6 +502,15 @@ class FactorAnalyzer(Emission):
         covariances = loadings @ loadings.swapaxes(-1, -2) + noise[:, None] * np.eye(self.n_columns)
         means = self.origin + self.unit * coefficients[..., 0]
         return {"means": means, "loadings": loadings, "noise_variances": noise, "covariances": covariances}
+
+    def point_of(self, parameters: Mapping[str, np.ndarray]) -> RegressionPoint:
+        """The point that means, loadings and variances of noise in the units of the data stand for, by name."""
+        noise_of = self.layout(len(parameters["means"])).noise_of_row
+        first = (parameters["means"] - self.origin) / self.unit
+        coefficients = np.concatenate([first[..., None], parameters["loadings"] / self.unit[:, None]], axis=-1)
+        noise = (np.broadcast_to(parameters["noise_variances"], first.shape) / self.unit**2).ravel()
+        variance = np.bincount(noise_of, noise) / np.bincount(noise_of)
+        return RegressionPoint(coefficients.reshape(-1, coefficients.shape[-1]), 1 / variance)
 
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to; -1 where it belongs to all."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from skvbem._numerics import unpack_symmetric
@@ -48,13 +46,3 @@ def mean_noise(posterior: Regression) -> np.ndarray:
     """Expected variances of the noises, (n_noises,), infinite where there are none."""
     with np.errstate(divide="ignore"):
         return posterior.rate / np.maximum(posterior.shape - 1, 0.0)
-
-
-def point_of(emission: FactorAnalyzer, parameters: Mapping[str, np.ndarray]) -> RegressionPoint:
-    """The point that means, loadings and variances of noise in the units of the data stand for, by name."""
-    noise_of = emission.layout(len(parameters["means"])).noise_of_row
-    first = (parameters["means"] - emission.origin) / emission.unit
-    coefficients = np.concatenate([first[..., None], parameters["loadings"] / emission.unit[:, None]], axis=-1)
-    noise = (np.broadcast_to(parameters["noise_variances"], first.shape) / emission.unit**2).ravel()
-    variance = np.bincount(noise_of, noise) / np.bincount(noise_of)
-    return RegressionPoint(coefficients.reshape(-1, coefficients.shape[-1]), 1 / variance)

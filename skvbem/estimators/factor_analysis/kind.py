@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from skvbem._compat import warn
 from skvbem.emissions import FactorGaussian
-from skvbem.emissions.factor.analyzer import FactorAnalyzer
-from skvbem.emissions.factor.scores import point_of
 from skvbem.errors import DataWarning
 from skvbem.estimators.labels import LabelKind
 from skvbem.estimators.mixture.kind import MixtureKind
@@ -79,7 +77,7 @@ class FactorKind(MixtureKind):
 
     def start_from(self, last: Any, model: Mixture, data, reading: TableReading) -> np.ndarray:
         """Statistics under the loadings of the last solution."""
-        point = point_of(cast(FactorAnalyzer, model.emission), last.emission.parameters(last.point[-1]))
+        point = model.emission.point_of(last.emission.parameters(last.point[-1]))
         return statistics_at(model, model.prior.blocks[-1].natural(point)[:, None], data)[:, 0]
 
     def warn_of_fit(self, estimator, fitted: Any, data) -> None:
