@@ -2,7 +2,7 @@
 
 TESTS = (
     "estimators/**/test_robustness.py",
-    "estimators/**/test_encoding.py",
+    "reading/test_encoding.py",
     "estimators/labels/test_emission_objects.py",
     "estimators/hmm/test_vb_hmm.py",
     "models/**/test_hmm*.py",

@@ -1,6 +1,6 @@
 """Errors in what is known of labels, and in warnings of what columns may hold."""
 
-TESTS = ("estimators/labels/test_known_labels.py", "estimators/test_guesses.py")
+TESTS = ("estimators/labels/test_known_labels.py", "reading/test_guesses.py")
 
 ERRORS = {
     "a known label rules out nothing": [("    logs[..., known, :] = -np.inf\n", "")],
