@@ -1,8 +1,8 @@
 """What `house_figures.py` counts, on packages small enough to count by hand, and small files that ask for a reason."""
 
+import importlib
 from pathlib import Path
 
-import numpy as np
 from house_figures import constants, counts_by_room, equal_runs, own_classes, small_files, walk_of
 from test_floors import ROOT, reasons_for_length
 
@@ -49,10 +49,14 @@ def test_runs_of_six_equal_lines_are_pairs(tmp_path):
     assert equal_runs(package(tmp_path, files)) == 1
 
 
-def test_a_walk_ends_at_the_first_step():
+def test_a_walk_ends_at_the_first_step(tmp_path, monkeypatch):
     """Functions before it, which of them pass on, and how deep it is."""
-    values = np.array([[0.0], [3.0]])
-    walk = walk_of(lambda: Poisson().for_data(values), "skvbem", {"weighted_means"})
-    assert walk.figures() == {"functions": 2, "passing on": 1, "files": 1, "depth": 3}
-    assert walk_of(lambda: Poisson().for_data(values), "skvbem", {"no such step"}).depth is None
+    call = "def call():\n    return middle()\ndef middle():\n    x = 1\n    return (lambda: work(x))()\n"
+    files = {"walked/__init__.py": "", "walked/a.py": "from walked.b import work\n" + call}
+    files["walked/b.py"] = "def work(x):\n    y = x\n    return step(y)\ndef step(y):\n    return y\n"
+    monkeypatch.syspath_prepend(package(tmp_path, files))
+    walked = importlib.import_module("walked.a")
+    walk = walk_of(walked.call, "walked", {"step"})
+    assert walk.figures() == {"functions": 4, "passing on": 2, "files": 2, "depth": 5}
+    assert walk_of(walked.call, "walked", {"no such step"}).depth is None
     assert own_classes(Poisson()) == len([kind for kind in Poisson.__mro__ if kind.__module__.startswith("skvbem.")])
