@@ -238,19 +238,17 @@ def test_factors_of_rows(q, rng):
 
         drawn, noise = located.copy(), rng.normal(size=(n_members, q, n))
         _factors.scatter(pattern, np.ascontiguousarray(root[:, :, :n_patterns]), noise, drawn)
-        for member, i in itertools.product(range(n_members), range(n)):
-            lower = np.zeros((q, q))
-            lower[np.triu_indices(q)] = root[member, :, pattern[i]]
-            same(lower @ lower.T, whole[member, pattern[i]], rtol=1e-9, atol=1e-10)
-            same(drawn[member, 1:, i], located[member, 1:, i] + lower @ noise[member, :, i], rtol=1e-10, atol=1e-11)
+        upper = np.zeros((n_members, n, q, q))
+        upper[:, :, *np.triu_indices(q)] = root.swapaxes(1, 2)
+        same(upper @ upper.swapaxes(2, 3), inverse, rtol=1e-9, atol=1e-10)
+        moved = np.einsum("mnij,mjn->min", upper[:, pattern], noise)
+        same(drawn[:, 1:], located[:, 1:] + moved, rtol=1e-10, atol=1e-11)
 
         weight, total = rng.uniform(1, 2, (n_members, n)), np.zeros((n_members, all_packed, n_patterns))
         _factors.add(pattern, weight, located, some, total)
-        expected = np.zeros((n_members, n_patterns, 1 + q, 1 + q))
-        for member, i in itertools.product(range(n_members), range(n)):
-            moment = np.outer(located[member, :, i], located[member, :, i])
-            moment[1:, 1:] += whole[member, pattern[i]]
-            expected[member, pattern[i]] += weight[member, i] * moment
+        moments = np.einsum("man,mbn->mnab", located, located)
+        moments[:, :, 1:, 1:] += whole[:, pattern]
+        expected = np.einsum("mn,mnab,np->mpab", weight, moments, np.eye(n_patterns)[pattern])
         same(total.swapaxes(1, 2), pack_symmetric(expected), rtol=1e-9, atol=1e-10)
 
 

@@ -7,9 +7,15 @@ from skvbem.evidence import SCORES, metropolis
 from skvbem.testing import EXAMPLES, ModelCase, capabilities, check_score
 from skvbem.testing.scores import LAWS
 
+# Every model with every other sampler and every sampler with every other model; slow tests try the rest.
+SAMPLED = [
+    pytest.param(case, kind, marks=pytest.mark.slow if (i + j) % 2 else (), id=f"{case}-{kind}")
+    for i, case in enumerate(having("exact"))
+    for j, kind in enumerate(ModelCase.sampled)
+]
 
-@pytest.mark.parametrize("kind", ModelCase.sampled)
-@of(having("exact"))
+
+@pytest.mark.parametrize(("case", "kind"), SAMPLED)
 def test_sampled_evidences_are_right(case, kind, rng):
     capabilities.sampled_evidences_are_right(case, rng, [kind])
 

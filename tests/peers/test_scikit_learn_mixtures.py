@@ -74,6 +74,8 @@ for _module in ("test_mixture", "test_gaussian_mixture", "test_bayesian_mixture"
     for _name, _function in functions_of(_module).items():
         if _name not in NO_ESTIMATOR:
             globals()[f"{_module}__{_name.removeprefix('test_')}"] = _function
+            if "monotonic" in _name:  # hundreds of fits of one step each
+                _function.pytestmark = [*getattr(_function, "pytestmark", []), pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)
