@@ -46,7 +46,7 @@ def undoubted(name, score):
     return off[~doubted], error[~doubted]
 
 
-@pytest.mark.parametrize("score", study.SCORES)
+@pytest.mark.parametrize("score", [pytest.param(s, marks=pytest.mark.slow if s == "ais" else ()) for s in study.SCORES])
 def test_a_run_again(score):
     """But for rounding, by which a particle may be another one."""
     mine = {"run": "four steps", "score": score, "seed": 0}
