@@ -197,8 +197,8 @@ class ZeroInflatedPoisson(NumericSpecification):
 # %%
 # Does it keep the laws?
 # ----------------------
-# `check_emission` tries every law of emissions, also those of what is hidden: what is drawn has the mean and the
-# covariance that the step says, and of rows drawn at a point this point is the most likely one.
+# `check_emission` tries every law of emissions, also those of hidden variables. Drawn statistics have the mean and the
+# covariance that the step says. Of many rows drawn at a point, this point is the most likely one.
 from skvbem.testing import check_emission
 
 rng = np.random.default_rng(0)

@@ -1,5 +1,7 @@
 """Scores and models together: laws of `skvbem.testing`, on every family of models and on every score."""
 
+from dataclasses import replace
+
 import pytest
 from laws.models import having, hold, of
 
@@ -52,7 +54,9 @@ def test_enumeration_is_the_definition(any_model, rng):
 
 
 def test_every_score_knows_every_model(any_model, rng, monkeypatch):
-    monkeypatch.setattr(metropolis, "_STEPS_OF_PIECE", 1)  # any strength of proposals gives a number
+    monkeypatch.setattr(
+        metropolis, "TUNING", replace(metropolis.TUNING, metropolis_steps=1)
+    )  # any strength of proposals gives a number
     hold("every_score_knows_the_model", any_model, rng)
 
 
