@@ -68,7 +68,9 @@ def map_reduce(step: Callable[[Any], Any], parts: Iterable, n_threads: int = 1) 
     """
     if isinstance(parts, Blocks):
         return tree_sum(parts.results(step))
-    if n_threads > 1 and isinstance(parts, Sequence) and len(parts) > 1:
+    if isinstance(parts, Sequence) and len(parts) == 1:
+        return step(parts[0])
+    if n_threads > 1 and isinstance(parts, Sequence):
         with ThreadPoolExecutor(min(n_threads, len(parts))) as pool:
             return tree_sum(pool.map(step, parts))
     return tree_sum(map(step, parts))
