@@ -77,29 +77,42 @@ class ArrayWriter:
         return b"".join(self._pieces)
 
 
-def arrays_read(lines: Any, data: bytes) -> list[np.ndarray]:
-    """The arrays that lines describe, which must be all that the bytes hold.
+class ArrayReader:
+    """The arrays that lines describe, each made when it is first asked for.
 
     Raises
     ------
     ValueError
-        If they are not, before anything is allocated for them.
+        If they are not all that the bytes hold, before anything is allocated for them.
     """
-    if not isinstance(lines, list):
-        raise ValueError("its arrays are not described")
-    described, start = [], 0
-    for line in lines:
-        name, shape, order = line if isinstance(line, list) and len(line) == 3 else (None, None, None)
-        dtype = dtype_named(name)
-        sizes = shape if isinstance(shape, list) and len(shape) <= _MAX_DIMENSIONS else [-1]
-        if order not in ("C", "F") or not all(type(size) is int and size >= 0 for size in sizes):
-            raise ValueError(f"an array is said to have the shape {shape!r:.60}")
-        n_bytes = math.prod(sizes) * dtype.itemsize
-        if start + n_bytes > len(data):
-            raise ValueError(f"an array of shape {tuple(sizes)} is said to be longer than what there is")
-        described.append((start, n_bytes, dtype, tuple(sizes), order))
-        start += n_bytes
-    if start != len(data):
-        raise ValueError("there are more numbers than its arrays hold")
-    view = memoryview(data)
-    return [array_of(view[at : at + n], dtype, shape, order) for at, n, dtype, shape, order in described]
+
+    def __init__(self, lines: Any, data: bytes):
+        if not isinstance(lines, list):
+            raise ValueError("its arrays are not described")
+        self._view = memoryview(data)
+        self._described: list[tuple[int, int, list]] = []
+        self._made: dict[int, np.ndarray] = {}
+        start = 0
+        for line in lines:
+            name, shape, order = line if isinstance(line, list) and len(line) == 3 else (None, None, None)
+            dtype = dtype_named(name)
+            sizes = shape if isinstance(shape, list) and len(shape) <= _MAX_DIMENSIONS else [-1]
+            if order not in ("C", "F") or not all(type(size) is int and size >= 0 for size in sizes):
+                raise ValueError(f"an array is said to have the shape {shape!r:.60}")
+            n_bytes = math.prod(sizes) * dtype.itemsize
+            if start + n_bytes > len(data):
+                raise ValueError(f"an array of shape {tuple(sizes)} is said to be longer than what there is")
+            self._described.append((start, n_bytes, line))
+            start += n_bytes
+        if start != len(data):
+            raise ValueError("there are more numbers than its arrays hold")
+
+    def __len__(self) -> int:
+        return len(self._described)
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        if number not in self._made:
+            start, n_bytes, (name, shape, order) = self._described[number]
+            cells = self._view[start : start + n_bytes]
+            self._made[number] = array_of(cells, dtype_named(name), tuple(shape), order)
+        return self._made[number]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from skvbem.persistence.arrays import array_of, arrays_read, dtype_named
+from skvbem.persistence.arrays import ArrayReader, array_of, dtype_named
 from skvbem.persistence.registry import ARGUMENTS, CLASSES, FUNCTIONS, SavedClass, class_called, function_called
 from skvbem.persistence.soundness import conforms
 
@@ -43,7 +43,7 @@ class Decoder:
         if not isinstance(content, dict) or content.keys() != {"arrays", "objects", "fit"}:
             raise ValueError("its content must have arrays, objects and a fit")
         self._state = state
-        self._arrays = arrays_read(content["arrays"], data)
+        self._arrays = ArrayReader(content["arrays"], data)
         self._objects: list[Any] = []
         for line in _list(content["objects"]):
             self._objects.append(self._object_made(*_list(line, 2)))
@@ -180,7 +180,7 @@ def _list(value: Any, length: int | None = None) -> list:
     return value
 
 
-def _at(values: list, place: Any) -> Any:
+def _at(values: list | ArrayReader, place: Any) -> Any:
     if type(place) is not int or not 0 <= place < len(values):
         raise ValueError(f"{place!r:.20} is the place of nothing that came before")
     return values[place]
