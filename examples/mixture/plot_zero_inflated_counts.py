@@ -198,7 +198,7 @@ class ZeroInflatedPoisson(NumericSpecification):
 # Does it keep the laws?
 # ----------------------
 # `check_emission` tries every law of emissions, also those of hidden variables. Drawn statistics have the mean and the
-# covariance that the step says. Of many rows drawn at a point, this point is the most likely one.
+# covariance that the step says. The most likely point of many drawn rows is the one that drew them.
 from skvbem.testing import check_emission
 
 rng = np.random.default_rng(0)
