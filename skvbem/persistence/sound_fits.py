@@ -260,7 +260,6 @@ def _alike(one: Any, other: Any) -> bool:
 
 @checks(
     "DAG",
-    "FactorMove",
     "HMMMethod",
     "LDSMethod",
     "MixedNetworkMethod",

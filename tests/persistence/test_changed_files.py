@@ -16,7 +16,6 @@ from skvbem.persistence.soundness import conforms
 # Where nothing is to be checked: no numbers, or a constructor that checks all.
 WITHOUT_MEANING = {
     "DAG",
-    "FactorMove",
     "HMMMethod",
     "LDSMethod",
     "MixedNetworkMethod",
