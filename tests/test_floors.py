@@ -314,7 +314,8 @@ def test_a_breach_of_the_rules_on_files_is_seen(tmp_path):
     assert dict(kernel_function_lengths(kernel)) == {"f": 2, "g": 2}
     kernel = f"cdef class A:\n    cdef int f(self):\n        cdef int x = int(1)\n        return x\n\n{kernel}"
     assert list(kernel_function_lengths(kernel)) == [("f", 3), ("f", 2), ("g", 2)]
-    page = "Lengths\n-------\n\n- ``a/b.py::f``: one table\n- ``c.py``, ``e.py``: one idea\n\nB\n-\n\n- ``d.py``: no\n"
+    page = "Lengths\n-------\n\n- ``a/b.py::f``: one table\n- ``c.py``, ``e.py``: one idea\n"
+    page += "\nNext\n----\n\n- ``d.py``: no"
     assert reasons_for_length(page) == {"a/b.py::f": "one table", "c.py": "one idea", "e.py": "one idea"}
     shared, mixture = Path("models/labels/gibbs.py"), Path("models/mixture/model.py")
     assert [*breaches_within(shared, "skvbem.models.mixture.model")]

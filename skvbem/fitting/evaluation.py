@@ -64,7 +64,7 @@ def evaluation_of(estimator, X, sample_weight=None, random_state=None, **where) 
     fitted = estimator.fitted.known_from(reading)
     kind = kind_of(estimator)
     data = kind.compiled(estimator, fitted.model, reading, run.plan.n_starts)
-    return _assembled(estimator, fitted, run, kind.settled(data, run.fit), random_state)
+    return _assembled(estimator, fitted, run, kind.data_for_scores(data, run.fit), random_state)
 
 
 def run_of(estimator) -> FittedRun:
@@ -117,7 +117,7 @@ def simulated(estimator, X, sample_weight=None, random_state=None, **where) -> t
     plan = replace(run.plan, starts=kind.new_starts(run.plan, seed))
     fit = plan.run(fitted.model, data, fitted.form)
     fitted = replace(fitted, statistics=fit.statistics)
-    made = _assembled(estimator, fitted, FittedRun(fit, plan), kind.settled(data, fit), random_state)
+    made = _assembled(estimator, fitted, FittedRun(fit, plan), kind.data_for_scores(data, fit), random_state)
     return made, fitted.model.prior.natural(point)
 
 

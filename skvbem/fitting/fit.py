@@ -175,7 +175,7 @@ def solve(estimator, reading: Any, report: IterationReport, *, warns: bool = Fal
         note = "given the optimized prior"
     shown = kind.presentation(estimator, reading)
     fitted = kind.fitted(reading.columns, model, run.form, fit.statistics, plan.seed, **shown)
-    return Solved(fitted, kind.settled(data, fit), FittedRun(fit, plan, note), state)
+    return Solved(fitted, kind.data_for_scores(data, fit), FittedRun(fit, plan, note), state)
 
 
 def attributes_of(estimator, fitted: Any) -> dict[str, Any]:

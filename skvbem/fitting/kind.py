@@ -98,7 +98,7 @@ class Kind(ABC):
         """Limits of the size of a question about rows, by keyword."""
         return {}
 
-    def settled(self, data, fit: Fit) -> Any:
+    def data_for_scores(self, data, fit: Fit) -> Any:
         """The data of a fit as its scores take them."""
         return data
 

@@ -335,10 +335,10 @@ def classes_of_latent(estimator, latent) -> Classes:
             levels = fitted.levels[node].tolist()
             profiles.append(of_levels(str(node), levels, estimator.query([latent, node]).values / share[:, None], None))
             continue
-        parent_shares = _joint_with_parents(estimator, latent, node) / share[:, None]
+        weights_of_parents = _joint_with_parents(estimator, latent, node) / share[:, None]
         group = next(group for group in fitted.groups.groups if group.name == node)
         profiles += [
-            _averaged(each, parent_shares) for each in _profiles_of_group(group, estimator.parameters_[node], None)
+            _averaged(each, weights_of_parents) for each in _profiles_of_group(group, estimator.parameters_[node], None)
         ]
     return Classes(estimator.latent_states_[latent].mass, share, profiles, str(latent))
 

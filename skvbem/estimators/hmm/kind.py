@@ -23,7 +23,8 @@ from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.sequences import HMMData
-from skvbem.optima.labels import HMMMethod, LabelStarts
+from skvbem.optima.hmm import HMMMethod
+from skvbem.optima.labels import LabelStarts
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import labels_of_list, read_labels

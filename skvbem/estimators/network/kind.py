@@ -143,7 +143,7 @@ class NetworkKind(Kind):
         """Rows as the model takes them."""
         return model.compile(reading.rows, n_lanes=n_starts, release=True, **self.limits(estimator))
 
-    def settled(self, data, fit) -> Any:
+    def data_for_scores(self, data, fit) -> Any:
         """Data whose E steps go on from the q(x) of a fit."""
         return going_on(data, fit)
 

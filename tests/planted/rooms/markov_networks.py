@@ -8,7 +8,7 @@ ERRORS = {
     ],
     "undirected structures take priors whose margins differ": [("_TOLERANCE, atol=0.0):", "_TOLERANCE, atol=np.inf):")],
     "undirected structures learn priors": [
-        ("if self.learn_prior and is_undirected(self.structure):", "if self.learn_prior and False:")
+        ("if estimator.learn_prior and is_undirected(estimator.structure):", "if estimator.learn_prior and False:")
     ],
     "each separator of a clique tree counts once": [
         ("{separator: counts[separator] for separator in", "{separator: 1 for separator in")

@@ -28,8 +28,8 @@ ERRORS = {
     ],
     "columns by states of a latent take its states for those of the first parent": [
         (
-            "np.moveaxis(of_states, 1, 1 + parents.index(latent))",
-            "np.moveaxis(of_states, 1, 1)",
+            "np.moveaxis(by_state, 1, 1 + parents.index(latent))",
+            "np.moveaxis(by_state, 1, 1)",
         )
     ],
     "leaves may be parents of latents": [
