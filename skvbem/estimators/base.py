@@ -21,6 +21,7 @@ from skvbem._compat import (
     IterationReport,
     StrOptions,
     SuggestingMixin,
+    check_feature_names_in,
     fit_context,
     warn,
 )
@@ -231,6 +232,28 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
     def _check_memory(self, what: str, n_numbers: float, least: str) -> None:
         """Refuse an answer of more numbers than `max_memory` holds, before anything is allocated."""
         check_memory(what, n_numbers, least, self.max_memory, type(self).__name__)
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: the name of the class in lower case, then 0, 1, ...
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X, only compared with those that fit saw.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        check_feature_names_in(self, input_features, generate_names=False)
+        prefix = type(self).__name__.lower()
+        return np.asarray([f"{prefix}{k}" for k in range(self._n_features_out)], dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of columns that `transform` makes."""
+        return self._fitted_.model.n_components
 
     # The evidence -----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +27,7 @@ from skvbem.reading.inputs import InputReading, inputs_of_steps
 from skvbem.reading.output import filled
 
 
-class VBLinearDynamicalSystem(ClassNamePrefixFeaturesOutMixin, SequenceEstimator):
+class VBLinearDynamicalSystem(SequenceEstimator):
     r"""Bayesian linear dynamical system: sequences of measurements of hidden states that move linearly.
 
     A step has `n_components` normal states. They follow linearly from those of the step before and from inputs. Columns
