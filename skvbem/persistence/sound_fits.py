@@ -10,7 +10,7 @@ import numpy as np
 
 from skvbem._compat import validate_params
 from skvbem.emissions.base import parts_of
-from skvbem.fitting.fit import objective_name
+from skvbem.fitting.fit import is_of_data, objective_name
 from skvbem.fitting.kind import kind_of
 from skvbem.fitting.restarts import Restarts
 from skvbem.persistence.soundness import SOUND, check, checks, conforms, counts, floats, same
@@ -224,6 +224,8 @@ def _estimator(estimator: Any) -> None:
     of_inputs = vars(estimator).get("_input_names_", {})
     check(conforms(of_inputs, dict[str, list[str] | None]), "inputs without names")
     published = dict(kind_of(estimator).attributes(fitted))
+    if fitted.given is not None:  # parameters that were given have no attributes of data or priors
+        published = {name: each for name, each in published.items() if not is_of_data(name)}
     batches = "batch_lower_bound_" in vars(estimator)
     check(run is not None or batches or fitted.given is not None, "a fit without its record")
     if run is not None:  # of one fit, and not of batches

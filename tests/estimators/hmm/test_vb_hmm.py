@@ -509,7 +509,9 @@ def test_forecasts_average_over_draws_of_the_parameters(counted_chain):
     other = clone(fit).set_params(predictive="average", n_draws=20, n_init=1).fit(X)
     averaged = other.forecast([X[:9], X], n_steps=2)
     assert averaged.upper["x0"][1] == approx(other.forecast(X, n_steps=2).upper["x0"][0])
-    states = np.mean([one.forecast(X).state_probabilities for one in map(other._at, drawn_from(other).T)], axis=0)
+    states = np.mean(
+        [one.forecast(X).state_probabilities for one in (at_draw(other, each) for each in drawn_from(other).T)], axis=0
+    )
     assert other.forecast(X).state_probabilities == approx(states)
     assert plain.state_probabilities[0, 0] == approx(fit.filter(X)[-1] @ fit.transmat_)
     narrow = set_point(fit).forecast(X, n_steps=2)

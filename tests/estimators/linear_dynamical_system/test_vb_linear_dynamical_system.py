@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skvbem import StructureSearchCV, VBLinearDynamicalSystem
 from skvbem.errors import DataWarning, EvidenceWarning, TooLargeError
+from skvbem.estimators.sequences import steps_of_question
 from skvbem.vbem import posteriors
 
 approx = pytest.approx
@@ -278,7 +279,7 @@ def test_intervals_that_average_over_parameters_are_wider(nile):
 def test_variances_of_forecasts_hold_what_parameters_differ_by(nile):
     """The law of total variance over the draws, one forecast for each."""
     model = VBLinearDynamicalSystem(1, n_draws=20, random_state=0).fit(nile[:25])
-    fitted, _, data = model.asked(nile[:25])
+    fitted, _, data = steps_of_question(model, nile[:25])
     future, naturals = (np.zeros((1, 3, 0)),) * 2, list(fitted.draws_to_average("average", 20))
     each = [fitted.forecast(data, 3, future, 0.95, [natural]) for natural in naturals]
     means, variances = np.array([one.mean for one in each]), np.array([one.variance for one in each])
@@ -290,7 +291,7 @@ def test_variances_of_forecasts_hold_what_parameters_differ_by(nile):
 
 def test_the_ends_of_forecasts_are_quantiles_of_a_mixture_over_draws(nile):
     model = VBLinearDynamicalSystem(1, n_draws=20, random_state=0).fit(nile[:25])
-    fitted, _, data = model.asked(nile[:25])
+    fitted, _, data = steps_of_question(model, nile[:25])
     future, naturals = (np.zeros((1, 3, 0)),) * 2, list(fitted.draws_to_average("average", 20))
     ahead = model.forecast(nile[:25], 3, level=0.9)
     each = [fitted.forecast(data, 3, future, 0.9, [natural]) for natural in naturals]
