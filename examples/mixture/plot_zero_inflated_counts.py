@@ -11,8 +11,8 @@ A hidden variable says of each 0 whether its trap was shut; it comes on top of t
 file is all that such an emission needs, and :ref:`hidden_in_a_row` says why each method is there. The E step sums the
 hidden variable out. The trap of an observed 0 was shut with probability
 
-.. math:: r = e^{\operatorname{E} \ln \pi} \big/ \bigl(e^{\operatorname{E} \ln \pi}
-          + e^{\operatorname{E} \ln (1 - \pi) - \operatorname{E} \lambda}\bigr)
+.. math:: r = \frac{e^{\operatorname{E} \ln \pi}}
+          {e^{\operatorname{E} \ln \pi} + e^{\operatorname{E} \ln (1 - \pi) - \operatorname{E} \lambda}}
 
 and the logarithm of the denominator is what the cell adds to ln Z.
 """
