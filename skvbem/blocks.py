@@ -66,10 +66,10 @@ def map_reduce(step: Callable[[Any], Any], parts: Iterable, n_threads: int = 1) 
     n_threads : int, default=1
         Threads that share the parts of a sequence; the sum does not depend on it.
     """
+    if isinstance(parts, (tuple, list)) and len(parts) == 1:  # of rows in memory, in every step of a fit
+        return step(parts[0])
     if isinstance(parts, Blocks):
         return tree_sum(parts.results(step))
-    if isinstance(parts, Sequence) and len(parts) == 1:
-        return step(parts[0])
     if n_threads > 1 and isinstance(parts, Sequence):
         with ThreadPoolExecutor(min(n_threads, len(parts))) as pool:
             return tree_sum(pool.map(step, parts))

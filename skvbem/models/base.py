@@ -54,7 +54,7 @@ class Expectation:
         return Expectation(self.statistics + other.statistics, log_normalizer, self.is_exact and other.is_exact)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen, as one is made in every step
 class EStep:
     """The E step of a model at natural parameters as a value, which pickles: it goes to where rows are.
 

@@ -113,7 +113,8 @@ class Candidate:
     def continued(self, after: Candidate, is_move: bool = False) -> Candidate:
         """The result of continuing from here, with this candidate's history; its last move gets the new objective."""
         if is_move and self.moves:
-            after.moves = (*self.moves[:-1], replace(self.moves[-1], objective=after.objective))
+            last = self.moves[-1]
+            after.moves = (*self.moves[:-1], Move(last.kind, after.objective, last.n_components, last.n_factors))
         after.trace, after.n_iter = [*self.trace, *after.trace], self.n_iter + after.n_iter
         return after
 

@@ -363,7 +363,7 @@ class HMM(LabelModel):
         return self.emission.block_rows(self.n_components, n_lanes + _PER_STATE), of_emission
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen, as one is made in every step
 class HMMEStep(EStep):
     """The E step of a hidden Markov model at natural parameters, for parts of whole sequences.
 

@@ -444,7 +444,7 @@ def identifiable_dimension(
     return k * (k + 1) // 2 + p * k + p - m * (m + 1) // 2 + k * n_inputs + p * n_output_inputs + n_first
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen, as one is made in every step
 class LDSEStep(EStep):
     """The E step of a linear dynamical system; sums are statistics, moments of states, and ln Z."""
 

@@ -407,7 +407,7 @@ class _Blocks:
 _LANES_OF_DRAWS = 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen, as one is made in every step
 class MixedEStep(EStep):
     """The E step of a mixed network at natural parameters; sums are statistics and ln Z."""
 

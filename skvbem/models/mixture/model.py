@@ -263,7 +263,7 @@ class Mixture(LabelModel):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen, as one is made in every step
 class MixtureEStep(EStep):
     """The E step of a mixture at natural parameters; sums are those of the emission, of ln Z, and responsibilities.
 
