@@ -28,7 +28,7 @@ from skvbem.optima.factor_moves import FactorMoves
 from skvbem.optima.plan import Problem
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.numbers import are_observed
-from skvbem.reading.oddities import warn_of_oddities
+from skvbem.reading.rows import warn_of_oddities
 from skvbem.reading.tables import Table, listed, show
 from skvbem.vbem.fit import Move
 

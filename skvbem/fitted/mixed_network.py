@@ -15,7 +15,6 @@ from skvbem._arguments import is_real
 from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
 from skvbem.fitted.base import Fitted, Intervals, Parameters
-from skvbem.fitted.edges import information_beside_numbers
 from skvbem.fitted.labeled_tables import LabeledTables
 from skvbem.fitted.latent_states import LatentStates
 from skvbem.fitted.named_states import code_of
@@ -219,3 +218,57 @@ class FittedMixedNetwork(Fitted):
     def drawn_for(groups: ColumnGroups, model: MixedNetwork, point: tuple, n: int, rng: np.random.Generator) -> Any:
         """Rows drawn at a point: values of each group of columns."""
         return values_of(groups, *drawn_at(model, point, n, rng))
+
+
+def information_beside_numbers(fitted: Any, node, n_draws: int) -> dict:
+    """I(node; parent | other parents), nats per row, of each parent of a node with an emission, some of them numbers.
+
+    Of numbers as if they were normal where categories among the parents are known.
+    """
+    model, k = fitted.model, fitted.with_emission.index(node)
+    codes, columns = drawn_at(model, fitted.point, n_draws, np.random.default_rng(0))
+    values = values_of(fitted.groups, codes, columns)
+    rows = rows_of(fitted.groups, model, values)
+    log_density = model.emissions[k].expected_log_likelihood(
+        rows.tables[k], model.prior.blocks[1 + k].natural(fitted.point[1 + k])
+    )
+    with_table = [parent for parent in model.dag.parents(node) if parent in codes]
+    sizes = [len(fitted.levels[parent]) for parent in with_table]
+    states = np.array([codes[parent] for parent in with_table], dtype=np.int64).reshape(-1, n_draws)
+    joint = np.zeros(n_draws, dtype=np.int64)
+    if with_table:
+        joint = np.asarray(np.ravel_multi_index(tuple(states), sizes))
+    told = _of_numbers(fitted, k, columns, joint)
+    for axis, parent in enumerate(with_table):
+        others = [other for other in with_table if other != parent]
+        seen = tuple(np.full(n_draws, j in model.given[k]) for j in range(len(model.emissions)))
+        known = np.array([codes[other] for other in others], dtype=np.int64).reshape(-1, n_draws).T
+        asked = replace(rows, names=tuple(others), codes=known, observed=seen, row_hashes=None)
+        share = fitted.predictive.posteriors(asked, [parent])
+        moved = np.repeat(states[:, :, None], sizes[axis], axis=2)
+        moved[axis] = np.arange(sizes[axis])
+        of_states = np.take_along_axis(log_density, np.asarray(np.ravel_multi_index(tuple(moved), sizes)), axis=1)
+        given_others = logsumexp(of_states + np.log(share), axis=1)
+        given_all = log_density[np.arange(n_draws), joint]
+        told[parent] = max(float(np.mean(given_all - given_others)), 0.0)
+    return told
+
+
+def _of_numbers(fitted: Any, k: int, columns: list[np.ndarray], joint: np.ndarray) -> dict:
+    """Information of each parent that holds numbers, given all others, averaged over joint states of the others."""
+    model, parents = fitted.model, fitted.model.given[k]
+    parameters = model.emissions[k].parameters(fitted.point[1 + k])
+    ends = np.cumsum([columns[parent].shape[1] for parent in parents])
+    together, told = np.concatenate([columns[parent] for parent in parents], axis=1), {}
+    for parent, end in zip(parents, ends):
+        mine = np.arange(end - columns[parent].shape[1], end)
+        total = 0.0
+        for state in np.unique(joint):
+            here = together[joint == state]
+            rest = np.column_stack([np.ones(len(here)), np.delete(here, mine, axis=1)])
+            away = here[:, mine] - rest @ np.linalg.lstsq(rest, here[:, mine], rcond=None)[0]
+            slopes = parameters["coefficients"][state][:, mine] / np.sqrt(parameters["variances"][state])[:, None]
+            gain = np.eye(len(slopes)) + slopes @ (away.T @ away / len(here)) @ slopes.T
+            total += len(here) * 0.5 * float(np.linalg.slogdet(gain)[1])
+        told[model.layout.names[model.layout.n_tables + parent]] = total / len(joint)
+    return told

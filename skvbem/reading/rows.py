@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
+from skvbem._compat import warn
 from skvbem.blocks import Blocks, map_reduce
 from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
 from skvbem.emissions import Emission
+from skvbem.emissions.base import parts_of
 from skvbem.emissions.known_labels import PartlyLabeled
+from skvbem.errors import DataWarning
 from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.reading.base import Extent, Reading
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import RowLabels
 from skvbem.reading.numbers import are_complete, are_observed, count_missing
+from skvbem.reading.tables import named_columns
 from skvbem.reading.weighted_blocks import WeightedTables
 
 if TYPE_CHECKING:
@@ -337,3 +341,40 @@ class SequenceReading(Reading):
     def __getstate__(self):
         where = None if self.sequences is None else replace(self.sequences, rows=None, table=None)
         return {**super().__getstate__(), "sequences": where}
+
+
+def warn_of_oddities(
+    rows: TableReading, emission: Emission, n_components: int, n_rows: int, total_weight: float
+) -> None:
+    """Warn of components that must stay empty, and of columns of measurements that say nothing, or nothing new."""
+    groups = rows.groups
+    if n_components > total_weight:
+        warn(
+            f"'n_components' of {groups.owner} is {n_components} for rows of total weight {total_weight:g}: some "
+            "components must stay empty."
+        )
+    if n_rows == 1:
+        return
+    for k, (group, part) in enumerate(zip(groups.groups, parts_of(emission))):
+        if group.specification.needs_variation:
+            constant = _constant(rows, k)
+            if names := [group.names[j] for j in constant]:
+                what = "holds one value" if len(names) == 1 else "hold one value each"
+                warn(f"{named_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
+        names = [group.names[j] for j in group.specification.collinear(part, total_weight)]
+        if names:
+            warn(
+                f"{named_columns(names)} of X are linear functions of each other: only the prior, or the floor of "
+                "maximum likelihood, gives components any width there. Leave one of them out.",
+                DataWarning,
+            )
+
+
+def _constant(rows: TableReading, k: int) -> np.ndarray:
+    """The columns of a group that hold one value."""
+    low, high = np.inf, -np.inf
+    for values, _ in rows.blocks:
+        cells = rows.groups.groups[k].modeled(values[k])
+        low = np.fmin(low, np.fmin.reduce(cells, axis=0, initial=np.inf))
+        high = np.fmax(high, np.fmax.reduce(cells, axis=0, initial=-np.inf))
+    return np.flatnonzero(low == high)

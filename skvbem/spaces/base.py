@@ -115,7 +115,7 @@ class Space(ABC):
     def __bool__(self) -> bool:
         return True
 
-    #: Makes a product or union of what may stand for spaces; set by `skvbem.spaces.coercion`, which knows subclasses.
+    #: Makes a product or union of what may stand for spaces; set by `skvbem.spaces.grids`, which knows subclasses.
     _combined: ClassVar[Callable[..., Space]]
 
     def __mul__(self, other) -> Space:

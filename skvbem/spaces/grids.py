@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 
 from skvbem._arguments import is_collection, is_real
 from skvbem._names import shown
-from skvbem.spaces.base import DelegatingSpace
+from skvbem.graphs.dag import DAG
+from skvbem.spaces.base import DelegatingSpace, Space
 from skvbem.spaces.combinations import make_product, make_union
 from skvbem.spaces.lists import ListSpace
 from skvbem.spaces.settings import canonical
@@ -110,3 +111,52 @@ def _check_grid(grid) -> dict:
         if len(values) == 0:
             raise ValueError(f"The grid gives {name!r} no value. Give it at least one, or leave it out.")
     return dict(grid)
+
+
+def coerce_space(space) -> Space:
+    """The space that a grid, a list of settings or of structures, or a space itself stands for.
+
+    Parameters
+    ----------
+    space : Space, mapping or iterable
+        A mapping is a grid of parameters, and so is an iterable of mappings all of whose values are lists, tuples,
+        ranges or arrays (see `GridSpace`). Any other iterable holds settings or structures (see `ListSpace`).
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    ValueError
+        If it is empty.
+
+    Examples
+    --------
+    >>> from skvbem.spaces import coerce_space
+    >>> len(coerce_space({"n_components": range(1, 9)}))
+    8
+    >>> len(coerce_space([{"n_components": [2, 3]}, {"method": ["map"], "n_components": [2]}]))
+    3
+    >>> list(coerce_space(["[h][x|h]", "[h][x]"]))
+    [{'structure': DAG("[h][x|h]")}, {'structure': DAG("[h][x]")}]
+    """
+    if isinstance(space, Space):
+        return space
+    if isinstance(space, Mapping):
+        return GridSpace(space)
+    if isinstance(space, (str, bytes, DAG)) or not isinstance(space, Iterable):
+        raise TypeError(
+            "A space must be one of skvbem.spaces, a grid {'parameter': [values]}, or a list of settings or of "
+            f"structures. Got {shown(space)} instead."
+        )
+    items = list(space)
+    grids = items and all(isinstance(item, Mapping) and all(map(is_list_of_values, item.values())) for item in items)
+    return GridSpace(items) if grids else ListSpace(items)
+
+
+def _combined(how: str, *spaces) -> Space:
+    """The product or union of spaces as users describe them."""
+    make = {"product": make_product, "union": make_union}[how]
+    return make(*map(coerce_space, spaces))
+
+
+Space._combined = staticmethod(_combined)

@@ -13,7 +13,7 @@ from skvbem import DAG, VBClassifier, VBDiscreteDAG, VBNetwork
 from skvbem.datasets import load_zoo
 from skvbem.emissions import Gaussian
 from skvbem.errors import StructureError
-from skvbem.estimators.steps.augmented_trees import best_forest
+from skvbem.estimators.steps.vb_classifier import best_forest
 
 SIZES = (3, 2, 4)
 
