@@ -7,9 +7,9 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
-from skvbem._kernels._local_scores import fill_sums
 
 from skvbem import StructureSearchCV, VBDiscreteDAG
+from skvbem._kernels._local_scores import fill_sums
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, scorer
 from skvbem.families.dirichlet import EqualConcentration
