@@ -204,7 +204,8 @@ def hold_up(name, seed, n_files, folder):
     """Change and load so many files of a setting; counts of what became of them, and lines of what is wrong."""
     counts, wrong, at = Counter(), [], 0
     tests = str(Path(__file__).parents[1])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])}
+    paths = filter(None, [tests, os.environ.get("PYTHONPATH")])  # an empty one would be the folder of the checkout
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     while at < n_files:
         command = [sys.executable, "-P", __file__, name, str(seed), str(at), str(n_files), str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
