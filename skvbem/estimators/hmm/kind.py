@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -54,7 +55,7 @@ class HMMKind(LabelKind):
         """The reading of sequences, with the labels of their steps where some are known."""
         places = {name: value for name, value in where.items() if name != "labels"}
         sequences = self.located(estimator, X, **places)
-        learned = lambda table: self.learned_columns(estimator, table)  # noqa: E731
+        learned = partial(self.learned_columns, estimator)
         reading = read_steps(estimator, sequences, X, sample_weight, columns, learned)
         labels, owner = where.get("labels"), type(estimator).__name__
         if labels is None:
