@@ -26,6 +26,7 @@ from skvbem.fitting.kind import Kind
 from skvbem.models.labels.model import of_rows_alone
 from skvbem.optima.factor_moves import FactorMoves
 from skvbem.optima.plan import Problem
+from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.numbers import are_observed
 from skvbem.reading.rows import warn_of_oddities
@@ -152,7 +153,7 @@ class LabelKind(Kind):
     def warn_of_data(self, estimator, reading, model, data) -> None:
         """Warn of one row, of steps that take seconds, of columns that say nothing."""
         if len(data) == 1:
-            warn("X has one row: the fit is mostly prior.", DataWarning)
+            warn_of_one_row()
         self._warn_of_cost(model, n_starts_of(estimator))
         warn_of_oddities(reading.as_independent, model.emission, model.n_components, len(data), data.total_weight)
 

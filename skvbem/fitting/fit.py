@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -152,10 +152,11 @@ class Run:
     reading: Reading
     data: Any
     report: IterationReport
-    form: posteriors.Form = field(init=False)
 
-    def __post_init__(self):
-        object.__setattr__(self, "form", form_of(self.estimator))
+    @cached_property
+    def form(self) -> posteriors.Form:
+        """The form of q(theta)."""
+        return form_of(self.estimator)
 
     @cached_property
     def seed(self) -> tuple[int, ...]:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._compat import warn
 from skvbem.emissions.base import counts_factors
-from skvbem.errors import DataWarning, StructureError
+from skvbem.errors import StructureError
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import resolve_emission_prior
 from skvbem.estimators.network.parameters import (
@@ -25,7 +24,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.optima.network import MixedNetworkMethod, MixedStarts
-from skvbem.reading.base import weighted_rows
+from skvbem.reading.base import warn_of_one_row, weighted_rows
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of
 from skvbem.reading.names import check_names
@@ -135,7 +134,7 @@ class MixedNetworkKind(Kind):
     def warn_of_data(self, estimator, reading: MixedReading, model: MixedNetwork, data: MixedData) -> None:
         """Warn of one row."""
         if len(data) == 1:
-            warn("X has one row: the fit is mostly prior.", DataWarning)
+            warn_of_one_row()
 
     def warn_of_fit(self, estimator, fitted: FittedMixedNetwork, data: MixedData) -> None:
         """Warn of latents that nothing tells."""

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from skvbem._compat import IterationReport, check_parameters, warn
+from skvbem._compat import IterationReport, check_parameters
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
-from skvbem.errors import DataWarning
 from skvbem.estimators.network.inference import (
     check_exact,
     clusters_of_latents,
@@ -33,7 +32,7 @@ from skvbem.models.network import queries
 from skvbem.models.network.completed_rows import CompletedRows, complete_rows
 from skvbem.models.network.program import Program
 from skvbem.optima.network import NetworkMethod, TableStarts
-from skvbem.reading.base import weighted_rows
+from skvbem.reading.base import warn_of_one_row, weighted_rows
 from skvbem.reading.categories import CategoryEncoder
 from skvbem.reading.guesses import MIN_LEVELS, warn_of_names_of_rows
 from skvbem.reading.names import check_names
@@ -168,7 +167,7 @@ class NetworkKind(Kind):
     def warn_of_data(self, estimator, reading: NetworkReading, model: DiscreteDAG, data: Program) -> None:
         """Warn of one row."""
         if reading.n_rows == 1:
-            warn("X has one row: the fit is mostly prior.", DataWarning)
+            warn_of_one_row()
 
     def warn_of_fit(self, estimator, fitted: FittedNetwork, data: Program) -> None:
         """Warn of latents that nothing tells."""
