@@ -172,13 +172,13 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def _partial_fit(self, X, sample_weight, **where) -> Self:
+    def _partial_fit(self, X, y, sample_weight, **where) -> Self:
         """Take one more batch; the first one is fitted."""
         if "_fitted_" not in vars(self):
-            self._fit(X, None, sample_weight, **where)
+            self._fit(X, y, sample_weight, **where)
             self.batch_lower_bound_ = self.lower_bound_
             return self
-        state, report = state_of_batch(self, X, sample_weight, where)
+        state, report = state_of_batch(self, X, y, sample_weight, where)
         self.__dict__ = published(self, state)
         report.close(lambda: state)
         return self

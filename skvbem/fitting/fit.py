@@ -234,7 +234,7 @@ def state_of_fit(estimator, reading: Reading, solved: Solved) -> dict[str, Any]:
     }
 
 
-def state_of_batch(estimator, X, sample_weight, where: Mapping[str, Any]) -> tuple[dict[str, Any], IterationReport]:
+def state_of_batch(estimator, X, y, sample_weight, where: Mapping[str, Any]) -> tuple[dict[str, Any], IterationReport]:
     """Attributes after one more batch, whose prior is the posterior of the fit [Beal (2.114)]; and its report."""
     kind, before = kind_of(estimator), estimator.fitted
     before.check_was_found("partial_fit", type(estimator).__name__)
@@ -243,7 +243,7 @@ def state_of_batch(estimator, X, sample_weight, where: Mapping[str, Any]) -> tup
             f"partial_fit continues a fit by method='vb'; this {type(estimator).__name__} was fitted by "
             f"method={before.form.name!r}. Fit it again."
         )
-    reading = read(estimator, X, None, sample_weight, columns=before.columns, **where)
+    reading = read(estimator, X, y, sample_weight, columns=before.columns, **where)
     report = IterationReport(estimator, **reading.given)
     model = before.model.updated(before.statistics)
     data = kind.compiled(estimator, model, reading, 1)

@@ -5,7 +5,7 @@ hand-written tokenizer: nothing in a file becomes code, an attribute or a path, 
 are checked before memory is taken. The format carries neither counts nor which variables are hidden.
 
 States are words in BIF. Those of a variable that are numbers or booleans in Python are told by a property that other
-programs skip, ``property skvbem_states int;`` (or float, or bool), so that what is read equals what was written.
+programs skip, ``property skvbem_states int;`` (or float, bool, interval), so that what is read equals what was written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import DataWarning, StructureError, TooLargeError
 from skvbem.fitted.bayesian_network import Network
-from skvbem.formats.bif_grammar import MAX_ROUNDING, NUMBER, STATES_PROPERTY, WORD, Declarations
+from skvbem.formats.bif_grammar import MAX_ROUNDING, NUMBER, STATES_PROPERTY, WORD, Declarations, words_of_states
 from skvbem.formats.files import read_text, write_bytes
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.paths import describe_cycle, find_cycle
@@ -32,7 +32,14 @@ __all__ = ["read_bif", "write_bif"]
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def read_bif(source, *, max_bytes: int = 2**24, max_nodes: int = 10_000, max_cells: int = 10_000_000) -> Network:
+def read_bif(
+    source,
+    *,
+    tolerance: float = 0.0,
+    max_bytes: int = 2**24,
+    max_nodes: int = 10_000,
+    max_cells: int = 10_000_000,
+) -> Network:
     """The network that a BIF file or text describes.
 
     Parameters
@@ -40,7 +47,10 @@ def read_bif(source, *, max_bytes: int = 2**24, max_nodes: int = 10_000, max_cel
     source : path, str, bytes or file object
         A str with a brace or a line break in it, of nothing but blanks, or of more than 4096 characters is the text
         itself, any other a path; bytes are the text. A file object may be open for text or for bytes. Bytes are UTF-8,
-        with or without a byte order mark.
+        with or without a byte order mark, or compressed by gzip.
+    tolerance : float, default=0
+        By how much the probabilities of a row may miss one beyond their printed rounding, as those of a file with a
+        mistyped digit do. Such rows are divided by their sum, with a warning.
     max_bytes, max_nodes, max_cells : int
         Limits on the length of the text, the number of variables and the number of cells of all tables together.
         Reading takes up to about 100 bytes of memory for each byte of text, and time linear in their number.
@@ -53,7 +63,7 @@ def read_bif(source, *, max_bytes: int = 2**24, max_nodes: int = 10_000, max_cel
     Raises
     ------
     ValueError
-        If the text is no BIF; the message starts with line and column.
+        If the text is no BIF, the message starts with line and column; or `tolerance` is not from 0 to 1.
     StructureError
         A ValueError: if variables, states or arcs do not fit together or the arcs form a cycle.
     TooLargeError
@@ -64,22 +74,27 @@ def read_bif(source, *, max_bytes: int = 2**24, max_nodes: int = 10_000, max_cel
     Warns
     -----
     DataWarning
-        If rows of probabilities miss one by more than 1e-6, though by no more than their rounding explains.
+        If rows of probabilities miss one by more than 1e-6, though by no more than their rounding explains or
+        `tolerance` allows.
 
     Notes
     -----
     Tables are read by the names of parents and states, in any order. They come as rows ``(parent states) numbers;``,
-    maybe with a ``default`` row for parent states that are not listed. Or they come as one ``table``, in which the
+    maybe with a ``default`` row for parent states that are not listed, or whose row is of NaN alone (bnlearn writes it
+    for parents that it has not seen). Or they come as one ``table``, in which the
     variable runs slowest and the last parent fastest. Commas between items may be missing, and names may be quoted.
     Comments are ``//`` to the end of the line and ``/* */``. Properties are skipped.
 
     Rows are divided by their sum, which may miss one by 1e-6 without a word. Beyond that the printed digits must
-    explain it: it misses by less than half a unit of the last printed place for each number, and by no more than 0.01.
-    Then there is a warning with the line, otherwise an error.
+    explain it. Numbers may be rounded to equal decimal places or to equal significant digits; the sum then misses one
+    by less than half a unit of the last place of each number. It may never miss by more than 0.01. Such rows bring a
+    warning with the line, all others an error.
     """
+    if not (isinstance(tolerance, (int, float)) and 0 <= tolerance < 1):
+        raise ValueError(f"'tolerance' must be a number from 0 to 1, 1 excluded. Got {shown(tolerance)} instead.")
     declared = Declarations(*read_text(source, max_bytes))
     declared.read(max_nodes)
-    tables = Tables(declared)
+    tables = Tables(declared, tolerance)
     network = tables.network(max_cells)
     if tables.rounded:
         position, total = tables.rounded[0]
@@ -98,11 +113,11 @@ class Tables:
     Attributes
     ----------
     rounded : list of (position, sum)
-        Where in the text a row misses one by its printed rounding.
+        Where in the text a row misses one, by its printed rounding or within the tolerance.
     """
 
-    def __init__(self, declared: Declarations):
-        self.declared = declared
+    def __init__(self, declared: Declarations, tolerance: float = 0.0):
+        self.declared, self.tolerance = declared, tolerance
         self.rounded: list[tuple[int, float]] = []
 
     def network(self, max_cells: int) -> Network:
@@ -164,7 +179,7 @@ class Tables:
             size = math.prod(shape)
             self.check_count(row, size * len(states), f"{len(states)} states x {size} configurations of parents")
             columns = [self.normalized(row, row.numbers[start::size]) for start in range(size)]
-            return np.array(columns).reshape(*shape, len(states))
+            return self.complete(name, np.array(columns).reshape(*shape, len(states)), given)
         table = np.full((*shape, len(states)), np.nan)
         places = [{state: place for place, state in enumerate(names)} for names in given.values()]
         default = None
@@ -179,15 +194,19 @@ class Tables:
             if not np.isnan(table[at][0]):
                 raise self.declared.fault(row.start, "this configuration of the parents has a row already.")
             table[at] = self.normalized(row, row.numbers)
-        missing = np.isnan(table[..., 0])
         if default is not None:
-            table[missing] = default
-        elif missing.any():
+            table[np.isnan(table[..., 0])] = default
+        return self.complete(name, table, given)
+
+    def complete(self, name, table, given):
+        """The table; the error that says which row is missing if one is."""
+        missing = np.isnan(table[..., 0])
+        if missing.any():
             lacking = ", ".join(
                 names[place] for names, place in zip(given.values(), np.argwhere(missing)[0], strict=True)
             )
-            what = f"row for ({lacking}), and no default" if given else "probabilities"
-            raise self.declared.fault(name.start, f"the block of {shown(name.text)} has no {what}.")
+            problem = f"row for ({lacking}), and no default" if given else "probabilities"
+            raise self.declared.fault(name.start, f"the block of {shown(name.text)} has no {problem}.")
         return table
 
     def check_count(self, row, expected, meaning):
@@ -210,24 +229,41 @@ class Tables:
     def normalized(self, row, numbers):
         """The probabilities of a distribution, divided by their sum where its printed digits explain that."""
         values = [float(number) for number in numbers]
+        if all(map(math.isnan, values)):
+            return values
         total = math.fsum(values)
         miss = abs(total - 1)
         if miss <= SLACK:
             return values
-        if miss > _printed_rounding(numbers, values):
-            raise self.declared.fault(row.start, f"probabilities must sum to one. These sum to {total:.10g}.")
+        if not miss <= max(_printed_rounding(numbers, values), self.tolerance):
+            raise self.declared.fault(
+                row.start,
+                f"probabilities must sum to one. These sum to {total:.10g}. If that is near enough, "
+                f"read_bif(..., tolerance={_rounded_up(miss)}) divides such rows by their sum."
+                if miss <= MAX_ROUNDING
+                else f"probabilities must sum to one. These sum to {total:.10g}.",
+            )
         self.rounded.append((row.start, total))
         return [value / total for value in values]
 
 
 def _printed_rounding(numbers, values):
-    """By how much probabilities printed with so many digits may miss their sum."""
+    """By how much probabilities printed with equal decimal places, or equal significant digits, may miss their sum."""
     parts = [NUMBER.fullmatch(number) for number in numbers]
     digits = max(len(part[1] or part[2] or "") for part in parts)
     exponent = int(parts[values.index(max(values))][3] or 0)
-    halves = 0.5 * len(numbers) * 10.0 ** min(exponent - digits, 0)
+    places = len(numbers) * 10.0 ** min(exponent - digits, 0)
+    mantissas = [re.split("[eE]", number)[0].strip("+-").replace(".", "").lstrip("0") for number in numbers]
+    most = max(map(len, mantissas))
+    significant = sum(10.0 ** (int(f"{value:e}".partition("e")[2]) + 1 - most) for value in values if value)
     # Just below the first (two numbers, rounded alike, miss nothing), just above the second (0.33 three times).
-    return min(halves * (1 - 1e-9), MAX_ROUNDING * (1 + 1e-9))
+    return min(max(places, significant) / 2 * (1 - 1e-9), MAX_ROUNDING * (1 + 1e-9))
+
+
+def _rounded_up(miss: float) -> str:
+    """One digit of a number, rounded up."""
+    exponent = math.floor(math.log10(miss))
+    return f"{math.ceil(miss / 10.0**exponent * (1 - 1e-6)):d}e{exponent}"
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
@@ -243,7 +279,7 @@ def write_bif(network: Network, path=None) -> str:
     network : Network
         Its nodes must be named by str without double quotes, line breaks, other control characters and lone surrogates,
         which BIF has no way to write. The states of a node must be such str, or all int, all bool, or all finite
-        float; None is no state.
+        float, or all pandas.Interval of numbers; None is no state.
     path : path, optional
         Where to write the text too, in UTF-8. A file already there is replaced once the new one is complete.
 
@@ -288,11 +324,12 @@ def _written(name, what):
 
 def _written_states(node, states):
     """The type of the states of a node, and the words that BIF has for them."""
-    kind, *others = {str if isinstance(state, str) else type(state) for state in states}
-    if others or kind not in (str, bool, int, float) or (kind is float and not all(map(math.isfinite, states))):
+    kind_and_words = words_of_states(tuple(states))
+    if kind_and_words is None:
         raise ValueError(
-            f"The states of node {shown(node)} must be all str, all int, all bool or all finite float to be written as "
-            f"BIF. Got {shown(states)} instead."
+            f"The states of node {shown(node)} must be all str, all int, all bool, all finite float or all "
+            f"pandas.Interval of numbers to be written as BIF. Got {shown(states)} instead. X.astype(str) makes others "
+            "texts."
         )
-    words = states if kind is str else map(repr, states)
-    return kind.__name__, [_written(word, f"state (here of node {shown(node)})") for word in words]
+    kind, words = kind_and_words
+    return kind, [_written(word, f"state (here of node {shown(node)})") for word in words]

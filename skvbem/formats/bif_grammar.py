@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from skvbem._names import shown
 from skvbem.errors import StructureError, TooLargeError
@@ -107,7 +107,54 @@ _MAX_PARENTS = 63
 _PROPERTY = re.compile(r'[^;"]*+(?:"[^"]*+"[^;"]*+)*;')
 _COUNT = re.compile(r"[0-9]{1,9}")
 _NUMBERS = re.compile(r"([0-9eE.,+\-\s]++);")
-_KINDS = {"bool": {"False": False, "True": True}.__getitem__, "int": int, "float": float}
+_NAN = ("NaN", "nan", "NA")
+_INTERVAL = re.compile(r"([\[(])(\S+), (\S+)([\])])")
+
+
+def _interval(word: str):
+    """The pandas.Interval that a word stands for."""
+    import pandas as pd
+
+    if not (match := _INTERVAL.fullmatch(word)):
+        raise ValueError(word)
+    opening, left, right, closing = match.groups()
+    closed = {"()": "neither", "[)": "left", "(]": "right", "[]": "both"}[opening + closing]
+    ends = [float(end) if set(end) & set(".einf") else int(end) for end in (left, right)]
+    return pd.Interval(*ends, closed)
+
+
+_KINDS: dict[str, Any] = {
+    "bool": {"False": False, "True": True}.__getitem__,
+    "int": int,
+    "float": float,
+    "interval": _interval,
+}
+
+
+def words_of_states(states: tuple) -> tuple[str, tuple[str, ...]] | None:
+    """Name of the type that states have in common, and the words that stand for them; None if BIF has no words."""
+    kinds = {str if isinstance(state, str) else type(state) for state in states}
+    if kinds == {str}:
+        return "str", states
+    is_interval = all(kind.__name__ == "Interval" and kind.__module__.partition(".")[0] == "pandas" for kind in kinds)
+    name = "interval" if is_interval else next(iter(kinds)).__name__
+    words = tuple(map(_printer(name), states))
+    return (name, words) if len(kinds) == 1 and _states_of_words(name, words) == states else None
+
+
+def _printer(name: str):
+    return str if name == "interval" else repr
+
+
+def _states_of_words(name: str, words: tuple[str, ...]) -> tuple | None:
+    """The different states of a type that words stand for, as they are written; None if there are none."""
+    try:
+        states = tuple(map(_KINDS[name], words))
+    except (KeyError, ValueError):
+        return None
+    is_finite = name == "interval" or all(map(math.isfinite, states))
+    is_written_so = tuple(map(_printer(name), states)) == words
+    return states if is_finite and is_written_so and len(set(states)) == len(states) else None
 
 
 class Row(NamedTuple):
@@ -149,7 +196,8 @@ class Declarations(Tokens):
             unit = self.word()
             if unit == "network":
                 self.take("name")
-                self.take("name", "the name of the network")
+                if self.token.kind != "{":
+                    self.take("name", "the name of the network")
                 self.body({})
             elif unit == "variable":
                 self.variable(max_nodes)
@@ -210,11 +258,8 @@ class Declarations(Tokens):
             raise self.fault(
                 position, f"the property {STATES_PROPERTY} must stand once and be one of {', '.join(_KINDS)}."
             )
-        try:
-            states = tuple(map(_KINDS[kind[0]], words))
-        except (KeyError, ValueError):
-            states = ()
-        if tuple(map(repr, states)) != words or not all(map(math.isfinite, states)) or len(set(states)) < len(states):
+        states = _states_of_words(kind[0], words)
+        if states is None:
             raise self.fault(position, f"the states must be different and of type {kind[0]}, as Python writes it.")
         return states
 
@@ -285,11 +330,17 @@ class Declarations(Tokens):
             if all(map(is_probability, numbers)):
                 self.token = self.next(match.end())
                 return numbers
-        numbers = []
+        numbers: list[str] = []
+        unknown = None  # the first NaN of a row, which all of its numbers are then
         for number in self.names(";", "a number"):
-            if not is_probability(number.text):
+            if number.text in _NAN and (unknown or not numbers):
+                unknown = unknown or number
+                numbers.append("nan")
+            elif unknown or not is_probability(number.text):
+                number = unknown or number
                 raise self.fault(number.start, f"a probability is a number from 0 to 1. Found {shown(number.text)}.")
-            numbers.append(number.text)
+            else:
+                numbers.append(number.text)
         return numbers
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import zlib
 
 from skvbem._names import shown
 from skvbem.errors import TooLargeError
+
+_GZIP = b"\x1f\x8b"
 
 
 def read_text(source, max_bytes: int) -> tuple[str, str]:
@@ -28,6 +31,8 @@ def read_text(source, max_bytes: int) -> tuple[str, str]:
         data = type(pieces[0])().join(pieces) if pieces else ""
     else:
         raise TypeError(f"source must be a path, BIF text or a file object. Got {shown(source)} instead.")
+    if not isinstance(data, str) and bytes(data[:2]) == _GZIP:
+        data = _unpacked(bytes(data), max_bytes, origin)
     if len(data) > max_bytes:
         raise TooLargeError(f"{origin}: the text is longer than max_bytes={max_bytes}.")
     if not isinstance(data, str):
@@ -40,6 +45,18 @@ def read_text(source, max_bytes: int) -> tuple[str, str]:
                 f"{origin}, line {line}, column {column}: byte 0x{data[error.start]:02x} is not UTF-8; save it as such."
             ) from None
     return data.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), origin
+
+
+def _unpacked(data: bytes, max_bytes: int, origin: str) -> bytes:
+    """What gzip has compressed; of more than `max_bytes` one byte more than these."""
+    unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        unpacked = unpacker.decompress(data, max_bytes + 1)
+    except zlib.error as error:
+        raise ValueError(f"{origin} is no whole gzip file: {error}. Fetch or write it again.") from None
+    if len(unpacked) <= max_bytes and not unpacker.eof:
+        raise ValueError(f"{origin} is no whole gzip file: it ends too early. Fetch or write it again.")
+    return unpacked
 
 
 def read_bytes(path, max_bytes: int) -> bytes:

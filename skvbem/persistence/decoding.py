@@ -141,6 +141,15 @@ class Decoder:
 
         return pd.NA
 
+    def _interval(self, value: Any) -> Any:
+        import pandas as pd
+
+        *ends, closed = _list(value, 3)
+        left, right = map(self.made, ends)
+        if not all(isinstance(end, (int, float, np.integer, np.floating)) for end in (left, right)):
+            raise ValueError(f"{value!r:.60} is no interval of numbers")
+        return pd.Interval(left, right, closed)
+
     def _dtype(self, value: Any) -> np.dtype:
         return dtype_named(value)
 
@@ -153,6 +162,7 @@ _KINDS = {
     "function": Decoder._function,
     "object": Decoder._object,
     "objects": Decoder._objects_array,
+    "pandas.Interval": Decoder._interval,
     "pandas.NA": Decoder._missing,
     "random state": Decoder._random_state,
     "scalar": Decoder._scalar,

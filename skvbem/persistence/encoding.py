@@ -62,6 +62,9 @@ class Encoder:
             return {"random state": self.described(value.get_state(), where)}
         if type(value).__name__ == "NAType" and type(value).__module__.startswith("pandas."):
             return {"pandas.NA": None}
+        if type(value).__name__ == "Interval" and type(value).__module__.partition(".")[0] == "pandas":
+            ends = [self.described(end, where) for end in (value.left, value.right)]
+            return {"pandas.Interval": [*ends, value.closed]}
         return self._object(value, where)
 
     def _pairs(self, value: Mapping, where: str) -> list:

@@ -85,6 +85,7 @@ def test_lengths_in_the_place_of_y():
     """As in hmmlearn's methods, which have no y; any other y is ignored."""
     assert "fit(X, lengths=...)" in message(lambda: VBHMM().fit(X, [4, 8]))
     fit = VBHMM().fit(X, np.arange(12)).fit([X, X], [0, 1])
+    assert "fit(X, lengths=...)" in message(lambda: VBHMM().partial_fit(X, [4, 8]))
     assert "score(X, lengths=...)" in message(lambda: fit.score(X, [4, 8]))
     assert fit.score(X, IDS) == fit.score(X)
 

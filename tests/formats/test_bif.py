@@ -1,4 +1,5 @@
 import copy
+import gzip
 import io
 import os
 import pickle
@@ -9,6 +10,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -248,11 +250,126 @@ class TestRowSums:
             network = read_bif(one_variable(", ".join(numbers), ", ".join("abcdefgh"[:n_states])))
         np.testing.assert_allclose(network.tables["x"], probabilities, atol=0.011)
 
+    @pytest.mark.parametrize(
+        "numbers",
+        [
+            ["0.588359", "0.109311", "0.155316", "0.135314", "0.0117012", "0"],  # sums to 1.0000012
+            ["0.03784", "0.9622"],
+        ],
+    )
+    def test_significant_digits_explain_a_sum_too(self, numbers):
+        values = np.array(numbers, dtype=float)
+        with pytest.warns(DataWarning, match="were divided by their sum"):
+            network = read_bif(one_variable(", ".join(numbers), ", ".join("abcdefghijkl"[: len(numbers)])))
+        np.testing.assert_allclose(network.tables["x"], values / values.sum(), rtol=1e-14)
+
+    @laws
+    @given(st.integers(0, 2**32), st.integers(2, 8), st.integers(2, 9))
+    def test_any_distribution_may_be_rounded_to_significant_digits(self, seed, n_states, digits):
+        probabilities = np.random.default_rng(seed).dirichlet(np.full(n_states, 0.3))
+        numbers = [f"{p:.{digits}g}" for p in probabilities]
+        total = sum(map(float, numbers))
+        # Two numbers, rounded alike, miss nothing: one of them ends as the other does not.
+        assume(abs(total - 1) <= 0.01 and (n_states > 2 or probabilities.min() < 0.1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            network = read_bif(one_variable(", ".join(numbers), ", ".join("abcdefgh"[:n_states])))
+        np.testing.assert_allclose(network.tables["x"], np.array(numbers, float) / total, rtol=1e-12)
+
+    @pytest.mark.parametrize("numbers", [("0.576946", "0.423053"), ("0.158552", "0.533141", "0.308308")])
+    def test_a_millionth_in_print_is_a_millionth(self, numbers):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            network = read_bif(one_variable(", ".join(numbers), ", ".join("abc"[: len(numbers)])))
+        assert abs(network.tables["x"].sum() - 1) < 1e-15
+
+    def test_a_tolerance_lets_a_mistyped_digit_pass(self):
+        text = one_variable("0.5, 0.500035")
+        with pytest.raises(ValueError, match=r"sum to 1\.000035\. If .* read_bif\(\.\.\., tolerance=4e-5\) divides"):
+            read_bif(text)
+        with pytest.warns(DataWarning, match=r"sum to 1\.000035"):
+            network = read_bif(text, tolerance=4e-5)
+        np.testing.assert_allclose(network.tables["x"], np.array([0.5, 0.500035]) / 1.000035, rtol=1e-15)
+        with pytest.raises(ValueError, match="must sum to one"):
+            read_bif(text, tolerance=3e-5)
+
+    @pytest.mark.parametrize("tolerance", [-1e-9, 1, float("nan"), "much", None])
+    def test_a_tolerance_is_a_share(self, tolerance):
+        with pytest.raises(ValueError, match="'tolerance' must be a number from 0 to 1"):
+            read_bif(one_variable("0.5, 0.5"), tolerance=tolerance)
+
     def test_the_warning_counts_rows(self):
         text = one_variable("0.333, 0.333, 0.333", "a, b, c")
         text += text.replace("variable x", "variable y").replace("( x )", "( y )")
         with pytest.warns(DataWarning, match="in 2 rows in all"):
             read_bif(text)
+
+    @pytest.mark.parametrize("closed", ["left", "right", "both", "neither"])
+    @pytest.mark.parametrize("breaks", [[0, 1, 5], [-0.5, 1e-7, 1e22], [-np.inf, 0.1 + 0.2, np.inf]])
+    def test_intervals_are_written_and_come_back(self, breaks, closed):
+        states = tuple(pd.IntervalIndex.from_breaks(breaks, closed=closed))
+        network = Network(DAG(["x"], {}), {"x": states}, {"x": [0.25, 0.75]})
+        text = write_bif(network)
+        assert "property skvbem_states interval;" in text
+        assert read_bif(text).states["x"] == states
+        with pytest.raises(ValueError, match="must be different and of type interval"):
+            read_bif(text.replace(str(states[0]), "word"))
+
+    def test_intervals_of_dates_are_no_states_of_bif(self):
+        states = tuple(pd.interval_range(pd.Timestamp("2020-01-01"), periods=2))
+        network = Network(DAG(["x"], {}), {"x": states}, {"x": [0.25, 0.75]})
+        with pytest.raises(ValueError, match=r"all pandas\.Interval of numbers .* X\.astype\(str\)"):
+            write_bif(network)
+
+
+class TestFilesOfOthers:
+    """Rows of NaN as bnlearn writes them, networks without a name, compressed files."""
+
+    @staticmethod
+    def with_row(row):
+        text = (
+            "network {\n}\nvariable a { type discrete [ 2 ] { f, t }; }\nvariable b { type discrete [ 2 ] { f, t }; }\n"
+        )
+        return text + f"probability ( a ) {{ table 0.5, 0.5; }}\nprobability ( b | a ) {{ (f) 0.25, 0.75; {row} }}\n"
+
+    @pytest.mark.parametrize("nan", ["NaN, NaN", "nan nan", "NA, NA"])
+    def test_a_row_of_nan_is_the_default_row(self, nan):
+        table = read_bif(self.with_row(f"(t) {nan}; default 0.125, 0.875;")).tables["b"]
+        np.testing.assert_array_equal(table, [[0.25, 0.75], [0.125, 0.875]])
+
+    @pytest.mark.parametrize("row", ["(t) NaN, NaN;", "default NaN, NaN;"])
+    def test_a_row_of_nan_without_a_default_is_none(self, row):
+        with pytest.raises(ValueError, match=r"the block of 'b' has no row for \(t\), and no default"):
+            read_bif(self.with_row(row))
+
+    @pytest.mark.parametrize("row", ["(t) 0.5, NaN;", "(t) NaN, 0.5;"])
+    def test_numbers_beside_nan_are_refused(self, row):
+        with pytest.raises(ValueError, match=r"a probability is a number from 0 to 1\. Found 'NaN'"):
+            read_bif(self.with_row(row))
+
+    def test_a_table_of_nan_is_none(self):
+        with pytest.raises(ValueError, match="the block of 'x' has no probabilities"):
+            read_bif(one_variable("NaN, NaN"))
+
+    def test_a_compressed_file_is_read(self, tmp_path):
+        text = self.with_row("(t) 0.5, 0.5;").encode()
+        path = tmp_path / "net.bif.gz"
+        path.write_bytes(gzip.compress(text))
+        for source in (path, str(path), path.read_bytes(), io.BytesIO(path.read_bytes())):
+            np.testing.assert_array_equal(read_bif(source).tables["b"], [[0.25, 0.75], [0.5, 0.5]])
+
+    def test_a_compressed_file_is_no_bomb(self, tmp_path):
+        packed = gzip.compress(b" " * 10**7)
+        tracemalloc.start()
+        with pytest.raises(TooLargeError, match="longer than max_bytes=1000"):
+            read_bif(packed, max_bytes=1000)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 10**6
+        with pytest.raises(ValueError, match="no whole gzip file: it ends too early"):
+            read_bif(gzip.compress(self.with_row("(t) 0.5, 0.5;").encode())[:-20])
+        with pytest.raises(ValueError, match="no whole gzip file"):
+            read_bif(b"\x1f\x8b" + bytes(40))
 
 
 class TestRoundTrip:
@@ -328,7 +445,7 @@ class TestRoundTrip:
     @pytest.mark.parametrize("states", [(None,), (0, None), (0.5, np.nan), (0.0, np.inf), (1, 2.5), (b"a", b"b")])
     def test_states_for_which_there_is_no_property(self, states):
         network = Network(DAG(["x"], {}), {"x": states}, {"x": np.full(len(states), 1 / len(states))})
-        with pytest.raises(ValueError, match="The states of node 'x' must be all str, all int, all bool or all finite"):
+        with pytest.raises(ValueError, match="The states of node 'x' must be all str, all int, all bool, all finite"):
             write_bif(network)
 
 
@@ -394,7 +511,8 @@ SYNTAX = [
     ("{", "line 1, column 1: expected 'network', 'variable' or 'probability', found '{'."),
     ("hello {\n}", "line 1, column 1: expected 'network', 'variable' or 'probability', found 'hello'."),
     ('"variable" x {\n}', "line 1, column 1: expected 'network', 'variable' or 'probability', found 'variable'."),
-    ("network {\n}", "line 1, column 9: expected the name of the network, found '{'."),
+    ("network {\n}", "line 2, column 2: the text ends without a variable; a BIF file declares at least one."),
+    ("network ( x ) {\n}", "line 1, column 9: expected the name of the network, found '('."),
     ("network x {\n  author y;\n}", "line 2, column 3: expected 'property' or '}', found 'author'."),
     ("network x {\n  property a = 1\n}", "line 2, column 3: this property is not closed by ';'."),
     ('network x {\n  property a = "1 ;\n}', "line 2, column 3: this property is not closed by ';'."),

@@ -42,6 +42,7 @@ STATES = MIXED[["word", "truth", "kind", "code"]]
 POLARS = pl.DataFrame({"word": STATES["word"].fillna("w").tolist(), "truth": STATES["truth"].tolist()})
 KINDS = {"poisson": ["count"], "gaussian": ["size"], "categorical": ["word", "code"]}
 OPTIONS = {"random_state": 0, "n_init": 2, "max_iter": 100}
+INTERVALS = pd.DataFrame({"size": pd.cut(NUMBERS[:, 0], 3), "word": STATES["word"]})
 INPUTS = {"inputs": np.cos(np.arange(N))[:, None], "output_inputs": rng.normal(size=(N, 2))}
 THREE = {"x0": ["h"], "x1": ["h"], "x2": ["h"]}
 
@@ -79,6 +80,7 @@ def _special():
         "tied": (VBDiscreteDAG(THREE, **tied, **OPTIONS), CODES, {}),
         "learned prior": (VBDiscreteDAG(THREE, latents={"h": 2}, learn_prior=True, **OPTIONS), CODES, {}),
         "mean field": (VBDiscreteDAG(two, latents={"h": 2, "g": 2}, inference="mean_field", **OPTIONS), CODES, {}),
+        "intervals": (VBDiscreteDAG({"word": ["size"]}, **OPTIONS), INTERVALS, {}),
         "polars": (VBDiscreteDAG({"word": ["h"], "truth": ["h"]}, latents={"h": 2}, **OPTIONS), POLARS, {}),
         "sticks": (VBMixture(3, weight_concentration_prior_type="dirichlet_process", **OPTIONS), NUMBERS, {}),
         "diagonal": (VBMixture(2, covariance_type="diag", **OPTIONS), NUMBERS, {}),

@@ -367,7 +367,7 @@ class VBHMM(SequenceEstimator):
         self : VBHMM
             Fitted.
         """
-        return self._partial_fit(X, sample_weight, sequence_id=sequence_id, lengths=lengths)
+        return self._partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
 
     # Asking -----------------------------------------------------------------------------------------------------------
 

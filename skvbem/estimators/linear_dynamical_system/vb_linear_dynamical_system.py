@@ -267,7 +267,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         self : VBLinearDynamicalSystem
             Fitted.
         """
-        return self._partial_fit(X, sample_weight, **_where(sequence_id, lengths, inputs, output_inputs))
+        return self._partial_fit(X, y, sample_weight, **_where(sequence_id, lengths, inputs, output_inputs))
 
     @property
     def _n_features_out(self) -> int:

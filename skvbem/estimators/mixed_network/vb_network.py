@@ -226,7 +226,7 @@ class VBNetwork(LatentNodesEstimator):
         self : VBNetwork
             Fitted.
         """
-        return self._partial_fit(X, sample_weight)
+        return self._partial_fit(X, y, sample_weight)
 
     # Asking -----------------------------------------------------------------------------------------------------------
 

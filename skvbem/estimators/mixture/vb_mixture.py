@@ -312,7 +312,7 @@ class VBMixture(VBEstimator):
         """
         if isinstance(X, Blocks):
             raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
-        return self._partial_fit(X, sample_weight)
+        return self._partial_fit(X, y, sample_weight)
 
     # Asking -----------------------------------------------------------------------------------------------------------
 

@@ -289,7 +289,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         self : VBDiscreteDAG
             Fitted.
         """
-        return self._partial_fit(X, sample_weight)
+        return self._partial_fit(X, y, sample_weight)
 
     @property
     def network_(self) -> Network:
