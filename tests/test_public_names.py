@@ -2,7 +2,9 @@
 
 import ast
 import importlib
+import inspect
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,29 @@ def test_every_public_name_is_what_its_module_holds(package):
     for name, home in told.items():
         assert getattr(module, name) is getattr(importlib.import_module(home), name)
     assert {*module.__all__} <= {*dir(module)}
+
+
+def test_what_methods_of_estimators_return_has_a_public_name():
+    """A class of ours that a docstring says is returned is one that users can import and look up."""
+    public = {name for room in (*ON_DEMAND, "skvbem.evidence") for name in importlib.import_module(room).__all__}
+    classes = re.compile(r"^class ([A-Z]\w+)", re.MULTILINE)
+    ours = {name for path in ROOT.rglob("*.py") for name in classes.findall(path.read_text("utf-8"))}
+    estimators = [getattr(skvbem, name) for name in skvbem.__all__ if hasattr(getattr(skvbem, name), "_kind")]
+    docs = {
+        f"{estimator.__name__}.{name}": inspect.getdoc(getattr(estimator, name)) or ""
+        for estimator in estimators
+        for name in dir(estimator)
+        if not name.startswith("_")
+    }
+    returned = {
+        word: method
+        for method, doc in docs.items()
+        for line in re.findall(r"^Returns\n-+\n(.*)", doc, re.MULTILINE)
+        for word in re.findall(r"\w+", line)
+        if word in ours
+    }
+    assert {"GoodnessOfFit", "Summary", "PosteriorDraws"} <= returned.keys()
+    assert not returned.keys() - public, {word: returned[word] for word in returned.keys() - public}
 
 
 def test_everything_is_found_by_a_fresh_python():

@@ -17,7 +17,7 @@ from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.mixture_quantiles import mixture_quantile
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.sequences import FittedSequences
-from skvbem.fitted.under_fit import UnderFit, cells_of_sequences, entropy_r2
+from skvbem.fitted.under_fit import UnderFit, cells_of_sequences
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences import HMMData
 from skvbem.reading.column_groups import ColumnGroups, Group
@@ -118,9 +118,9 @@ class FittedHMM(FittedSequences, FittedEmissions):
             sizes = [table.shape[1] for table in tables]
             cells = cells_of_sequences(np.stack(codes, axis=1), sizes, reading.lengths)
         states = self.possible(self.model.smoothed(natural, data))
-        certainty = {"state": entropy_r2(states, of_rows)} if self.model.n_components > 1 else {}
+        posteriors = {"state": states} if self.model.n_components > 1 else {}
         scores = self.model.log_normalizers_of_sequences(natural, data)
-        return UnderFit(scores, weight, data.total_weight, certainty, cells)
+        return UnderFit(scores, weight, data.total_weight, posteriors, of_rows, cells)
 
     def ahead(self, filtered: np.ndarray, n_steps: int) -> np.ndarray:
         """Probabilities of states 1, 2, ... steps after those of (n_sequences, n_components), axis 1 the steps."""

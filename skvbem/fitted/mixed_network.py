@@ -20,7 +20,7 @@ from skvbem.fitted.latent_states import LatentStates
 from skvbem.fitted.named_states import code_of
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.profile_rows import rows_of_profiles
-from skvbem.fitted.under_fit import Cells, UnderFit, entropy_r2
+from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.mixed_network.queries import Predictive, drawn_at
@@ -196,7 +196,6 @@ class FittedMixedNetwork(Fitted):
         at_point, rows, latents = Predictive(self.model, None, self.point), self.rows(values), self.latents
         scores = at_point.log_densities(rows, **limits)
         posteriors = at_point.all_posteriors(rows, [[latent] for latent in latents], **limits) if latents else []
-        certainty = {latent: entropy_r2(each, weight) for latent, each in zip(latents, posteriors)}
         sizes, nothing = [len(self.levels[name]) for name in rows.names], rows.taken(np.array([0]), np.ones(1))
 
         def joint(i: int, j: int) -> np.ndarray | None:
@@ -207,7 +206,8 @@ class FittedMixedNetwork(Fitted):
                 return None
 
         cells = Cells(rows.codes, sizes, rows.names, joint, not self.with_emission) if rows.names else None
-        return UnderFit(scores, weight, float(len(scores) if weight is None else weight.sum()), certainty, cells)
+        total = float(len(scores) if weight is None else weight.sum())
+        return UnderFit(scores, weight, total, dict(zip(latents, posteriors)), weight, cells)
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[list[np.ndarray], dict]:
         """Rows drawn from the predictive distribution: values of each group, and states of all nodes with a table."""

@@ -13,7 +13,7 @@ from scipy.special import logsumexp, softmax
 from skvbem.fitted.base import Intervals, Parameters
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
-from skvbem.fitted.under_fit import Cells, UnderFit, entropy_r2
+from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixture.model import Mixture
 from skvbem.reading.rows import TableReading
 
@@ -150,8 +150,8 @@ class FittedMixture(FittedEmissions):
             cells = Cells(
                 np.stack(codes, axis=1), sizes, names, lambda i, j: (tables[i].T * weights) @ tables[j], are_all
             )
-        certainty = {"component": entropy_r2(posterior, weight)} if k > 1 else {}
-        return UnderFit(scores, weight, float(n if weight is None else weight.sum()), certainty, cells)
+        posteriors = {"component": posterior} if k > 1 else {}
+        return UnderFit(scores, weight, float(n if weight is None else weight.sum()), posteriors, weight, cells)
 
     def e_step(self, values: list[np.ndarray]) -> Iterator[np.ndarray]:
         """q(x) of blocks of rows, (n_rows, n_components): where a fit to these rows goes on from this one."""

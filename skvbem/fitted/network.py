@@ -19,7 +19,7 @@ from skvbem.fitted.bayesian_network import Network
 from skvbem.fitted.labeled_tables import LabeledTables, levels_of
 from skvbem.fitted.latent_states import MAX_VARIATION_OF_DUPLICATES, LatentStates
 from skvbem.fitted.parameter_tables import ParameterTable
-from skvbem.fitted.under_fit import Cells, UnderFit, entropy_r2
+from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.models import DiscreteDAG
 from skvbem.models.network import queries
@@ -212,6 +212,7 @@ def under_fit(model: DiscreteDAG, point: np.ndarray, data: Rows, latents, limits
         queries.log_likelihood(model, point, data, **limits),
         data.weight,
         data.total_weight,
-        {name: entropy_r2(posteriors[name], data.weight) for name in latents},
+        posteriors,
+        data.weight,
         Cells(data.codes, [model.layout.cardinalities[model.position[name]] for name in data.names], data.names, joint),
     )

@@ -1,13 +1,12 @@
-"""Likelihoods of rows under a fit, and tables of cells, for fit indices."""
+"""Likelihoods of rows under a fit, states of their latents, and tables of cells, for reports."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 
 # Different sequences of one length, beyond which to count them against each other says nothing.
 _MAX_LOG_CELLS = log(2**20)
@@ -38,7 +37,7 @@ class Cells(NamedTuple):
 
 
 class UnderFit(NamedTuple):
-    """Likelihoods and cells of rows, or of sequences, under a fit.
+    """Likelihoods, states and cells of rows, or of sequences, under a fit.
 
     Parameters
     ----------
@@ -47,22 +46,19 @@ class UnderFit(NamedTuple):
     weight : ndarray of shape (n_units,), or None
     total_weight : float
         The n of criteria.
-    entropy_r2 : mapping of latent to float
+    posteriors : mapping of latent to ndarray of shape (n_rows, n_states)
+        Probabilities of the states of a latent given a row or, of its step, a sequence.
+    weight_of_rows : ndarray of shape (n_rows,), or None
+        Of the rows of `posteriors`, which are the steps of sequences.
     cells : Cells or None
     """
 
     scores: np.ndarray
     weight: np.ndarray | None
     total_weight: float
-    entropy_r2: Mapping
+    posteriors: Mapping[Any, np.ndarray]
+    weight_of_rows: np.ndarray | None = None
     cells: Cells | None = None
-
-
-def entropy_r2(posterior: np.ndarray, weight: np.ndarray | None) -> float:
-    """Entropy R² of states given their rows, probabilities (n_rows, n_states): 1 where each is certain."""
-    entropies = -xlogy(posterior, posterior).sum(axis=1)
-    mean = float(np.average(entropies, weights=weight))
-    return 1.0 - mean / log(max(posterior.shape[1], 2))
 
 
 def cells_of_sequences(codes: np.ndarray, sizes: Sequence[int], lengths: np.ndarray) -> Cells | None:

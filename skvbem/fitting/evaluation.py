@@ -16,6 +16,7 @@ from skvbem.errors import EvidenceWarning
 from skvbem.evidence import Evidence, Score, score_of
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.base import Fitted, FittedRun
+from skvbem.fitted.under_fit import UnderFit
 from skvbem.fitting.fit import FIXED_BY_FIRST_BATCH, attributes_of, published, read, seed_of, solve
 from skvbem.fitting.kind import kind_of
 from skvbem.reading.base import Reading
@@ -142,6 +143,14 @@ def _assembled(estimator, fitted: Fitted, run: FittedRun, data, random_state) ->
         type(estimator).__name__,
         lambda fit: run.plan.run_optima(model, data, fit, n_threads),
     )
+
+
+def under_fit(estimator, X, sample_weight=None, *, caller: str, **where) -> UnderFit:
+    """Likelihoods, states of latents and cells of rows under the fit at hand: of its data, or of others, in memory."""
+    reading = read(estimator, X, None, sample_weight, columns=estimator.fitted.columns, **where)
+    if reading.are_in_blocks:
+        raise TypeError(f"{caller} needs rows in memory; X comes in blocks. Give it one block.")
+    return estimator.fitted.under_fit(reading, **kind_of(estimator).limits(estimator))
 
 
 def fit_at_hand(estimator, X, sample_weight=None, random_state=None, **where) -> FitAtHand:

@@ -7,11 +7,11 @@ from itertools import combinations
 from math import log, prod
 
 import numpy as np
+from scipy.special import xlogy
 
 from skvbem._tabular import named_values
 from skvbem.fitted.under_fit import Cells, UnderFit
-from skvbem.fitting.fit import read
-from skvbem.fitting.kind import kind_of
+from skvbem.fitting.evaluation import under_fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +91,8 @@ class GoodnessOfFit:
 
 def goodness_of_fit(estimator, X, sample_weight=None, **where) -> GoodnessOfFit:
     """Fit indices of a fitted estimator on some data; see its method of this name."""
-    fitted, kind = estimator.fitted, kind_of(estimator)
-    reading = read(estimator, X, None, sample_weight, columns=fitted.columns, **where)
-    if reading.are_in_blocks:
-        raise TypeError("goodness_of_fit needs rows in memory; X comes in blocks. Give it one block.")
-    return fit_indices(estimator.n_free_parameters_, fitted.under_fit(reading, **kind.limits(estimator)))
+    under = under_fit(estimator, X, sample_weight, caller="goodness_of_fit", **where)
+    return fit_indices(estimator.n_free_parameters_, under)
 
 
 def fit_indices(n_free_parameters: int, under: UnderFit) -> GoodnessOfFit:
@@ -122,9 +119,16 @@ def fit_indices(n_free_parameters: int, under: UnderFit) -> GoodnessOfFit:
         -2 * log_likelihood + d * log(n),
         -2 * log_likelihood + d * log((n + 2) / 24),
         -2 * log_likelihood + d * (log(n) + 1),
-        dict(under.entropy_r2),
+        {latent: entropy_r2(each, under.weight_of_rows) for latent, each in under.posteriors.items()},
         residuals,
     )
+
+
+def entropy_r2(posterior: np.ndarray, weight: np.ndarray | None) -> float:
+    """Entropy R² of states given their rows, probabilities (n_rows, n_states): 1 where each is certain."""
+    entropies = -xlogy(posterior, posterior).sum(axis=1)
+    mean = float(np.average(entropies, weights=weight))
+    return 1.0 - mean / log(max(posterior.shape[1], 2))
 
 
 def _against_saturated(codes, scores, weight) -> tuple[float, float]:
