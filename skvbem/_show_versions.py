@@ -22,8 +22,8 @@ def show_versions() -> None:
     print(f"    executable: {sys.executable}")
     print(f"    machine: {platform.platform()}")
     for title, packages in (
-        ("Packages", ("skvbem", "numpy", "scipy", "scikit-learn", "joblib")),
-        ("Optional", ("pandas", "polars", "networkx", "matplotlib", "threadpoolctl")),
+        ("Packages", ("skvbem", "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl")),
+        ("Optional", ("pandas", "polars", "networkx", "matplotlib")),
         ("Build", ("Cython", "meson", "meson-python")),
     ):
         print(title)

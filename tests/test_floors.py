@@ -27,6 +27,7 @@ FLOORS = {
     "_kernels": 0,
     "_lazy": 0,
     "_arguments": 0,
+    "_blas": 0,
     "_names": 0,
     "_version": 0,
     "_numerics": 0,
@@ -66,6 +67,7 @@ FLOORS = {
 SHARED = {
     "_absent",
     "_arguments",
+    "_blas",
     "_compat",
     "_lazy",
     "_names",
@@ -102,7 +104,7 @@ FLOORS_WITHIN = {
     },
     "search": {"strategies": 1, "structure_search_cv": 2},
 }
-OPTIONAL = {"matplotlib", "pandas", "polars", "networkx", "narwhals", "mpl_toolkits", "threadpoolctl"}
+OPTIONAL = {"matplotlib", "pandas", "polars", "networkx", "narwhals", "mpl_toolkits"}
 SOURCES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 KERNELS = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.p[yx][xd]"))  # none where it is installed
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._absent import absent
 from skvbem._arguments import check_level
+from skvbem._blas import OneBlasThreadMixin, one_blas_thread
 from skvbem._compat import (
     N_JOBS,
     CallbackSupportMixin,
@@ -84,7 +85,9 @@ def predicts(estimator) -> bool:
     return hasattr(estimator, "predict")
 
 
-class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator):
+class VBEstimator(
+    OneBlasThreadMixin, SuggestingMixin, CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator
+):
     """Common face of models fitted by VBEM, MAP-EM or ML-EM; a subclass has parameters, signatures and a `Kind`.
 
     The attributes of a fit end in an underscore. They are gathered first and published together: a fit that raises or
@@ -171,6 +174,7 @@ class VBEstimator(SuggestingMixin, CallbackSupportMixin, DensityMixin, Transform
         report.close(lambda: state)
         return self
 
+    @one_blas_thread
     @fit_context(prefer_skip_nested_validation=True)
     def _partial_fit(self, X, y, sample_weight, **where) -> Self:
         """Take one more batch; the first one is fitted."""

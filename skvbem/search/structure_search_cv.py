@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._absent import absent
+from skvbem._blas import OneBlasThreadMixin
 from skvbem._compat import (
     N_JOBS,
     CallbackSupportMixin,
@@ -54,7 +55,12 @@ _POSTERIOR = 1
 
 
 class StructureSearchCV(
-    BestEstimatorDelegation, SuggestingMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+    OneBlasThreadMixin,
+    BestEstimatorDelegation,
+    SuggestingMixin,
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     r"""Search over structures, numbers of states or any parameters, by the evidence of all rows or by rows held out.
 

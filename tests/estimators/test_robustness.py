@@ -416,7 +416,7 @@ def test_a_state_that_lacks_a_parameter_is_not_loaded(estimator):
 # --- threads of BLAS --------------------------------------------------------------------------------------------------
 
 
-def test_threads_of_blas_change_last_digits_at_most_and_none_of_networks():
+def test_threads_of_blas_change_no_bit():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 12)) + 3 * rng.integers(0, 2, 4000)[:, None]
     mixture, network = VBMixture(2, n_init=1, random_state=0), VBDiscreteDAG(n_init=1, random_state=0)
@@ -424,6 +424,4 @@ def test_threads_of_blas_change_last_digits_at_most_and_none_of_networks():
     for n_threads in (1, 2):
         with threadpool_limits(n_threads, user_api="blas"):
             bounds.append([each.fit(rows).lower_bound_ for each, rows in ((mixture, X), (network, CODES))])
-    (one, exact), (two, same) = bounds
-    assert two == pytest.approx(one, rel=1e-10)
-    assert same == exact
+    assert bounds[0] == bounds[1]
