@@ -63,7 +63,7 @@ class LabelMethod(FitMethod):
     def n_steps_per_start(self, ascent: EmissionAscent) -> int:
         """Few where rows are many and not sampled: a step is dear then, and optima are few."""
         is_large = len(ascent.data) > TUNING.many_rows
-        return TUNING.n_steps_where_many_rows if is_large else super().n_steps_per_start(ascent)
+        return TUNING.n_steps_where_many_rows if is_large else TUNING.n_steps_per_start
 
     def moves(
         self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
@@ -226,7 +226,7 @@ class MixtureMethod(LabelMethod):
 
     def ascent(self, model, data, form: Form, n_threads: int) -> MixtureAscent:
         """Full steps of a mixture on its data."""
-        return MixtureAscent(model, self.condensed(model, data), form, n_threads)
+        return MixtureAscent(model, model.condensed(data), form, n_threads)
 
     def condensed(self, model, data) -> Any:
         """Few rows in place of all of one component, where its bound is the same with them."""

@@ -161,18 +161,14 @@ class FitPlan:
     def run(self, model, data, form: Form, n_threads: int = 1, stop: Stop | None = None) -> Fit:
         """The best fit."""
         ascent = self.method.ascent(model, data, form, n_threads)
-        fit = self._best_of(ascent, self._statistics, self.n_starts, stop, self.inverse_temperatures)
+        fit = self._best_of(ascent, stop, self.inverse_temperatures)
         return replace(fit, restart_kinds=self.kinds)
 
     def refit(self, model, data, form: Form, fit: Any, n_threads: int = 1, stop: Stop | None = None) -> Fit:
         """The best fit of another form, from the starts of a fit and from where it ended, its `statistics`."""
         ascent = self.method.ascent(model, data, form, n_threads)
         last = self.method.statistics_to_start_from(self.method.resumed(fit))
-
-        def starts(stage: Ascent) -> np.ndarray:
-            return np.column_stack([last, self._statistics(stage)])
-
-        return self._best_of(ascent, starts, self.n_starts + 1, stop)
+        return self._best_of(ascent, stop, last=last[:, None])
 
     def run_optima(self, model, data, fit: Fit, n_threads: int = 1) -> np.ndarray:
         """Different optima of a VB fit run to their ends, the best first, for chains to start from.
@@ -193,12 +189,15 @@ class FitPlan:
         return np.stack([each.statistics for each in modes(optima, optima[0], TUNING.n_offered)], axis=1)
 
     def _best_of(
-        self, ascent: Ascent, starts: Callable, n_starts: int, stop: Stop | None, annealing: tuple[float, ...] = ()
+        self, ascent: Ascent, stop: Stop | None, annealing: tuple[float, ...] = (), last: np.ndarray | None = None
     ) -> Fit:
-        """The best fit from starts that are computed on an ascent: searched for, or each run to its end."""
+        """The best fit from the `last` one (n_cells, 1) and the starts: searched for, or each run to its end."""
+        stages = [*self.method.stages(ascent), ascent] if self.explore else [ascent]
+        starts = self.starts(stages[0]) if callable(self.starts) else self.starts
+        starts = self.method.warmed_up(stages[0], starts if last is None else np.concatenate([last, starts], axis=1))
         if not self.explore:
-            return self._best(ascent, self.method.warmed_up(ascent, starts(ascent)), stop, annealing)
-        fit = Runs(self.method, self.limits, self.seed, stop).fit(ascent, starts, n_starts)
+            return self._best(ascent, starts, stop, annealing)
+        fit = Runs(self.method, self.limits, self.seed, stop).fit(stages, starts)
         return self.method.finalize(ascent, fit, stop=stop, limits=self.limits)
 
     def learned_prior(
@@ -240,9 +239,6 @@ class FitPlan:
             if gain < max(self.limits["tol"], 1e-12 * abs(fit.objective)):
                 break
         return fit, learned
-
-    def _statistics(self, ascent: Ascent) -> np.ndarray:
-        return self.starts(ascent) if callable(self.starts) else self.starts
 
     def _best(self, ascent: Ascent, starts: np.ndarray, stop: Stop | None, annealing: tuple[float, ...] = ()) -> Fit:
         is_regular = self.method.regular(ascent)

@@ -16,7 +16,7 @@ The same loop goes on to models of other numbers of components and factors (see 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Protocol
@@ -202,32 +202,32 @@ class Runs:
     def __init__(self, method: Any, limits: Mapping[str, Any], seed: tuple[int, ...], stop: Callable | None):
         self.method, self.limits, self.stopped = method, limits, False
         self.seeds = np.random.default_rng([*seed, 1])
-        self._stop = None if stop is None else self._asked(stop)
 
-    def _asked(self, stop: Callable[..., bool]) -> Callable[..., bool]:
         def asked(*cycle: float) -> bool:
-            self.stopped = self.stopped or bool(stop(*cycle))
+            self.stopped = self.stopped or bool(stop(*cycle))  # type: ignore[misc]  # which is there, or nobody asks
             return self.stopped
 
-        return asked
+        self._stop = asked if stop else None
 
-    def fit(self, ascent: Ascent, starts: Callable[[Ascent], np.ndarray], n_starts: int) -> Fit:
-        """The best fit that starts (n_cells, n_starts), and moves after them, lead to."""
-        ends, optima = self.best(ascent, starts)
+    def fit(self, stages: Sequence[Ascent], starts: np.ndarray) -> Fit:
+        """The best fit that starts (n_cells, n_starts) on the first of the stages, and moves after them, lead to.
+
+        The last of the stages has all data.
+        """
+        ends, optima = self.best(stages, starts)
         best = optima[0]
         ends += [each for each in optima if not each.moves]  # which went on from there
         left = self.stopped and best.to_come >= self.limits["tol"]
-        return replace(fit_of(best, optima, ends, n_starts), converged=best.converged and not left)
+        return replace(fit_of(best, optima, ends, starts.shape[1]), converged=best.converged and not left)
 
-    def best(self, ascent: Ascent, starts: Callable[[Ascent], np.ndarray]) -> tuple[list[Candidate], list[Candidate]]:
+    def best(self, stages: Sequence[Ascent], starts: np.ndarray) -> tuple[list[Candidate], list[Candidate]]:
         """Ends of starts on all data, and the best optima of all, run to the end, the best first."""
-        stages = [*self.method.stages(ascent), ascent]
-        first = Stage(stages[0], self.method.warmed_up(stages[0], starts(stages[0])), self)
+        first = Stage(stages[0], starts, self)
         optima = searched(first, list(first.starts))
         for fewer, more in pairwise(stages):
             if fewer.is_sample:  # else it has all distinct rows, and optima of these are of all
                 optima = different(self.eliminated(more, _promising(optima, fewer), n_steps=self.limits["max_iter"]))
-        return [] if stages[0].is_sample else first.starts, self.finished(ascent, optima)
+        return [] if stages[0].is_sample else first.starts, self.finished(stages[-1], optima)
 
     def eliminated(
         self, ascent: Ascent, candidates: list[Candidate], n_steps: int, least: float = -np.inf

@@ -94,7 +94,7 @@ def test_an_objective_reached_before_stops_all():
 
 def test_moves_lead_on_until_none_is_better():
     hills = Hills((0.0, 0.0), (10.0, 1.0), (20.0, 2.0), (30.0, 1.5))
-    fit = Runs(Jumps(-9.0, 9.0), LIMITS, (0,), None).fit(hills, lambda ascent: np.array([[1.0]]), 1)
+    fit = Runs(Jumps(-9.0, 9.0), LIMITS, (0,), None).fit([hills], np.array([[1.0]]))
     assert fit.objective == approx(2.0)
     assert [move.kind for move in fit.moves] == ["by 9.0", "by 9.0"]
     assert fit.statistics == approx(20.0, abs=1e-3)
@@ -106,16 +106,16 @@ def test_moves_lead_on_until_none_is_better():
 def test_what_does_not_count_is_refused_while_there_is_another():
     hills = Hills((0.0, 0.0), (10.0, 5.0))
     for starts in ([[1.0, 9.0]], [[1.0]]):
-        method, n = Jumps(9.0, refuse=10.0), len(starts[0])
-        fit = Runs(method, LIMITS, (0,), None).fit(hills, lambda ascent, s=starts: np.array(s), n)
+        method = Jumps(9.0, refuse=10.0)
+        fit = Runs(method, LIMITS, (0,), None).fit([hills], np.array(starts))
         assert fit.objective == approx(0.0, abs=1e-6)
-    alone = Runs(Jumps(refuse=10.0), LIMITS, (0,), None).fit(hills, lambda ascent: np.array([[9.0]]), 1)
+    alone = Runs(Jumps(refuse=10.0), LIMITS, (0,), None).fit([hills], np.array([[9.0]]))
     assert alone.objective == approx(5.0, abs=1e-6)
 
 
 def test_a_run_that_is_stopped_moves_no_further():
     hills = Hills((0.0, 0.0), (10.0, 1.0))
-    fit = Runs(Jumps(9.0), LIMITS, (0,), lambda *_: True).fit(hills, lambda ascent: np.array([[1.0]]), 1)
+    fit = Runs(Jumps(9.0), LIMITS, (0,), lambda *_: True).fit([hills], np.array([[1.0]]))
     assert fit.moves == ()
     assert hills.n_steps == 2
 
@@ -123,7 +123,7 @@ def test_a_run_that_is_stopped_moves_no_further():
 def test_candidates_that_met_one_optimum_are_one():
     hills = Hills((0.0, 0.0), (10.0, 1.0))
     runs = Runs(FitMethod(), LIMITS, (0,), None)
-    ends, optima = runs.best(hills, lambda ascent: np.array([[0.5, 9.5, 10.5, 1.0, 9.0]]))
+    ends, optima = runs.best([hills], np.array([[0.5, 9.5, 10.5, 1.0, 9.0]]))
     assert len(ends) == 5
     assert [round(each.objective) for each in optima] == [1, 0]
 
@@ -250,17 +250,6 @@ def test_moves_cost_no_more_than_so_many_steps_for_each_start():
     assert hills.n_steps < 550
 
 
-class Sampled(Jumps):
-    """Starts grow up on a sample of other hills."""
-
-    def __init__(self, hills):
-        super().__init__()
-        self.hills = hills
-
-    def stages(self, ascent):
-        return [self.hills]
-
-
 class Few(list):
     """Rows of which there are ten times as many."""
 
@@ -273,7 +262,7 @@ def test_what_is_nearly_the_best_on_a_sample_may_be_the_best_of_all():
     sample.data, sample.is_sample = Few(range(10)), True
     hills = Hills((0.0, 0.0), (10.0, 1.0), (20.0, 2.0), (30.0, 3.0))
     starts = np.array([[0.5, 9.5, 19.5, 29.5]])
-    ends, optima = Runs(Sampled(sample), LIMITS, (0,), None).best(hills, lambda ascent: starts)
+    ends, optima = Runs(FitMethod(), LIMITS, (0,), None).best([sample, hills], starts)
     assert ends == []
     assert [round(each.objective) for each in optima] == [2, 1, 0]
 
