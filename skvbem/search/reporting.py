@@ -144,6 +144,16 @@ def warn_of_inference(inference: np.ndarray, scorers: Mapping) -> None:
         )
 
 
+def warn_of_unfinished(stopped_by: str, n_tried: int, n_settings: str) -> None:
+    """Warn that probabilities of a search that was stopped leave out all candidates that it did not reach."""
+    reason = "its 'time_limit' passed" if stopped_by == "time_limit" else "a callback stopped it"
+    warn(
+        f"The search ended after {n_tried} of {n_settings}, since {reason}. Its weights and probabilities are over "
+        "these alone: an edge that it did not reach has probability 0. Let it end before you read them.",
+        SearchWarning,
+    )
+
+
 class Progress:
     """Tells callbacks and, if asked to, the screen how far a search is.
 

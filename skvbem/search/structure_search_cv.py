@@ -40,7 +40,14 @@ from skvbem.search.families.sum_of_dags import GraphPosterior
 from skvbem.search.posterior import tables
 from skvbem.search.posterior.ranking import EVIDENCE, Ranker, Ranking
 from skvbem.search.posterior.tables import average_over
-from skvbem.search.reporting import Progress, results_table, warn_of_doubts, warn_of_failures, warn_of_inference
+from skvbem.search.reporting import (
+    Progress,
+    results_table,
+    warn_of_doubts,
+    warn_of_failures,
+    warn_of_inference,
+    warn_of_unfinished,
+)
 from skvbem.search.strategies import Problem, resolve_strategy
 from skvbem.search.strategies.exact import posterior_over_space
 from skvbem.search.tuning import TUNING
@@ -315,6 +322,8 @@ class StructureSearchCV(
             "timed_out_": runner.over == "time_limit",
             "n_splits_": _n_splits(job),
         }
+        if runner.over in ("time_limit", "stopped") and graphs is None and space.has_more_than(len(tried)):
+            warn_of_unfinished(runner.over, len(tried), space.n_settings_in_words())
         warn_of_doubts(state["cv_results_"], state["best_index_"])
         warn_of_inference(state["cv_results_"]["inference"], job.scorers)
         state |= self._structures(job, state, graphs)

@@ -119,7 +119,7 @@ def test_a_callback_stops_the_search_with_the_best_so_far(n_jobs):
 
     listener = Listener(stop_after=5)
     search = search_over(100, refit=True, n_jobs=n_jobs, seconds=0.01).set_callbacks(listener)
-    with joblib.parallel_config(backend="threading"):
+    with joblib.parallel_config(backend="threading"), pytest.warns(SearchWarning, match="a callback stopped it"):
         search.fit(DATA)
     assert search.stopped_by_ == "stopped"
     assert not search.timed_out_

@@ -15,7 +15,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from skvbem import DAG, BipartiteSpace, StructureSearchCV, VBDiscreteDAG
+from skvbem import DAG, BipartiteSpace, DAGSpace, StructureSearchCV, VBDiscreteDAG
 from skvbem.datasets import load_carcinoma
 from skvbem.errors import SearchWarning
 from skvbem.evidence import scorer
@@ -346,9 +346,32 @@ def test_limits(rows, space):
     assert len(few.cv_results_["params"]) == 5
     assert few.stopped_by_ == "max_candidates"
     assert not few.timed_out_
-    late = StructureSearchCV(MODEL, space, scoring="bic", time_limit=1e-9, refit=False, random_state=0).fit(rows)
+    late = StructureSearchCV(MODEL, space, scoring="bic", time_limit=1e-9, refit=False, random_state=0)
+    with pytest.warns(SearchWarning, match=r"ended after 1 of \d+ settings, since its 'time_limit' passed"):
+        late.fit(rows)
     assert len(late.cv_results_["params"]) == 1
     assert late.timed_out_
+
+
+@pytest.mark.parametrize("strategy", ["auto", "greedy", "exact"])
+def test_complete_rows_may_have_any_weights(strategy):
+    """Their evidence is a closed form: nothing is completed, so that no weight has to be whole."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 300)
+    X = pd.DataFrame({"a": a, "b": np.where(rng.random(300) < 0.8, a, 1 - a), "c": rng.integers(0, 3, 300)})
+    weight = rng.gamma(2, 0.5, 300)
+    estimator = VBDiscreteDAG(prior="bdeu")
+    search = StructureSearchCV(estimator, DAGSpace(list(X)), strategy=strategy, random_state=0).fit(
+        X, sample_weight=weight
+    )
+    log_evidence = {}
+    for setting, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
+        fit = clone(estimator).set_params(**setting).fit(X, sample_weight=weight)
+        np.testing.assert_allclose(score, fit.lower_bound_, rtol=1e-12)
+        for kind in ("collapsed", "collapsed_ascent", "exact", "auto"):
+            log_evidence[kind] = fit.log_evidence(X, kind=kind, sample_weight=weight).value
+        np.testing.assert_allclose([*log_evidence.values()], fit.lower_bound_, rtol=1e-12)
+    assert {("a", "b"), ("b", "a")} & set(search.best_structure_.edges)
 
 
 def test_a_search_that_raises_leaves_the_last_one(searched, rows):

@@ -138,7 +138,7 @@ class Compiler:
         contraction = assembly.finish(complete)
         total = float(n_rows if weight is None else weight.sum())
         whole = weight is None or bool(np.all(weight == np.round(weight)))
-        program = Program(layout, contraction, tuple(plans), total, sum(assembly.work), whole, latents)
+        program = Program(layout, contraction, tuple(plans), total, sum(assembly.work), whole or not plans, latents)
         if not shared:
             return program
         assert source is not None

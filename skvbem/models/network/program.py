@@ -98,7 +98,7 @@ class Program:
     work : int
         Multiplications of one pass over all contexts, one lane.
     has_whole_weights : bool
-        Whether every row counts a whole number of times.
+        Whether every row counts a whole number of times, or none has anything hidden to be completed.
     latents : tuple of int
         The nodes without a column of data.
     """

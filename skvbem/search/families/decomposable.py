@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from functools import cached_property
 from math import log
 from typing import Any
 
@@ -65,7 +64,8 @@ class DecomposableScores:
             every = {name: self._of_tables(estimator, key, name) for name in self._scorers}
         except NotDecomposable:
             return None
-        if self._may_be_refused or estimator.method == "map":  # whether there is a mode depends on the graph
+        has_options = any(scorer.options for scorer in self._scorers.values())  # a score may refuse them
+        if has_options or estimator.method == "map":  # whether there is a mode depends on the graph
             return None
         network = kind_of(estimator).network(estimator, self._reading)
         network.check_size()
@@ -77,14 +77,6 @@ class DecomposableScores:
             "errors": {name: 0.0 for name, scorer in self._scorers.items() if SCORES[scorer.kind].random},
             "n_free_parameters": network.n_free_parameters,
         }
-
-    @cached_property
-    def _may_be_refused(self) -> bool:
-        """True if a score has a say in what data and options it takes, though its value is known."""
-        return any(
-            scorer.options or not (SCORES[scorer.kind].sums_over_rows or self._reading.has_whole_weights)
-            for scorer in self._scorers.values()
-        )
 
     def _given(self, setting: Mapping) -> Any:
         """The estimator of a setting, to look at."""
