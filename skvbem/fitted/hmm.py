@@ -110,7 +110,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
 
     def under_fit(self, reading: SequenceReading, **limits: Any) -> UnderFit:
         """Likelihoods and cells of sequences under the chain, for fit indices."""
-        natural, data = self.model.prior.natural(self.point), reading.compiled(self.model)
+        natural, data = self.model.prior.natural(self.point), replace(reading, labels=None).compiled(self.model)
         weight, cells = reading.weight, None
         of_rows = None if weight is None else np.repeat(weight, reading.lengths)
         _, codes, tables, are_all = self.finite_columns(reading.values)

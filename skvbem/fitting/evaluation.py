@@ -20,6 +20,7 @@ from skvbem.fitted.under_fit import UnderFit
 from skvbem.fitting.fit import FIXED_BY_FIRST_BATCH, attributes_of, published, read, seed_of, solve
 from skvbem.fitting.kind import kind_of
 from skvbem.reading.base import Reading
+from skvbem.reading.tables import listed
 from skvbem.uncertainty.draws import FitAtHand
 from skvbem.vbem import posteriors
 
@@ -146,11 +147,22 @@ def _assembled(estimator, fitted: Fitted, run: FittedRun, data, random_state) ->
 
 
 def under_fit(estimator, X, sample_weight=None, *, caller: str, **where) -> UnderFit:
-    """Likelihoods, states of latents and cells of rows under the fit at hand: of its data, or of others, in memory."""
-    reading = read(estimator, X, None, sample_weight, columns=estimator.fitted.columns, **where)
+    """Likelihoods, states of latents and cells of rows under the fit at hand: of its data, or of others, in memory.
+
+    They are of the values of rows, whatever labels are known.
+    """
+    fitted = estimator.fitted
+    reading = read(estimator, X, None, sample_weight, columns=fitted.columns, **where)
+    names, known = getattr(getattr(reading, "labels", None), "names", ()), getattr(fitted, "names", ())
+    if not set(names) <= set(known):
+        given, those = listed(map(repr, names)), listed(map(repr, known)) if known else "none"
+        raise ValueError(
+            f"The 'labels' that {caller} of {type(estimator).__name__} was given are {given}; the fit knew {those}. "
+            "Leave 'labels' out, or fit with them."
+        )
     if reading.are_in_blocks:
         raise TypeError(f"{caller} needs rows in memory; X comes in blocks. Give it one block.")
-    return estimator.fitted.under_fit(reading, **kind_of(estimator).limits(estimator))
+    return fitted.under_fit(reading, **kind_of(estimator).limits(estimator))
 
 
 def fit_at_hand(estimator, X, sample_weight=None, random_state=None, **where) -> FitAtHand:

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture, VBNetwork, blocks_of
 from skvbem.datasets import load_carcinoma, load_earthquakes, load_faithful, load_nile
@@ -143,3 +144,17 @@ def test_rows_in_blocks_are_refused():
     model = VBMixture(2, random_state=0).fit(X)
     with pytest.raises(TypeError, match="goodness_of_fit needs rows in memory"):
         model.goodness_of_fit(blocks_of([X[:100], X[100:]]))
+
+
+@pytest.mark.parametrize("estimator", [VBMixture(2, n_init=1, random_state=0), VBHMM(2, n_init=1, random_state=0)])
+def test_labels_are_those_that_the_fit_knew(estimator):
+    """Fit indices are of the values of rows: known labels change nothing, others are refused."""
+    X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([0.0, 3.0], 20)[:, None]
+    labels = [name if k % 3 else None for k, name in enumerate(np.repeat(["a", "b"], 20).tolist())]
+    knowing = clone(estimator).fit(X, labels=labels)
+    expected = knowing.goodness_of_fit(X)
+    assert knowing.goodness_of_fit(X, labels=labels).bic == expected.bic
+    for others in (["c"] * 40, [0, 1] * 20):
+        for fit, known in ((knowing, "'a', 'b'"), (clone(estimator).fit(X), "none")):
+            with pytest.raises(ValueError, match=rf"'labels' that goodness_of_fit of VB\w+ was given .* knew {known}"):
+                fit.goodness_of_fit(X, labels=others)
