@@ -34,6 +34,9 @@ class Blocks:
         Functions of a block, one after another, whose result stands for it.
     """
 
+    #: One of them at a time is in memory.
+    are_in_blocks = True
+
     def __init__(self, iterate: Callable[[], Iterable], changes: tuple[Callable[[Any], Any], ...] = ()):
         self._iterate, self._changes = iterate, changes
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skvbem._compat import StrOptions, warn
-from skvbem.blocks import Blocks, is_dask
+from skvbem.blocks import is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
 from skvbem.emissions.base import counts_factors, from_outside, parts_of
 from skvbem.emissions.outside import check_cells, check_shapes
@@ -25,7 +24,6 @@ from skvbem.fitting.fit import OBJECTIVES, n_starts_of
 from skvbem.fitting.kind import Kind
 from skvbem.models.labels.model import of_rows_alone
 from skvbem.optima.factor_moves import FactorMoves
-from skvbem.optima.plan import Problem
 from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.numbers import are_observed
@@ -61,13 +59,10 @@ class LabelKind(Kind):
     def model_of(self, estimator, reading: Any, emission: Emission, n_components: int) -> Any:
         """The model of some number of components of an emission."""
 
-    def emission(self, estimator) -> Any:
-        """The emission of the columns as a user gives it: a name, an object, a mapping or a list."""
-        return estimator.emission
-
-    def reading_options(self, estimator) -> dict[str, Any]:
-        """Options under which columns are read."""
+    def column_options(self, estimator) -> dict[str, Any]:
+        """The emission of the columns as a user gives it, and options under which they are read."""
         return {
+            "emission": estimator.emission,
             "covariance_type": estimator.covariance_type,
             "categories": estimator.categories,
             "missing_values": estimator.missing_values,
@@ -76,15 +71,14 @@ class LabelKind(Kind):
 
     def learned_columns(self, estimator, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
-        owner, options = type(estimator).__name__, self.reading_options(estimator)
-        columns, values = ColumnGroups.learned(table, self.emission(estimator), owner, **options)
+        columns, values = ColumnGroups.learned(table, type(estimator).__name__, **self.column_options(estimator))
         if not are_observed(columns.modeled(values)).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         return columns, values
 
     def check_numbers_of_factors(self, estimator, X) -> None:
         """Refuse numbers of factors to be chosen where there is no bound to choose by, or no rows in memory."""
-        emission, owner = self.emission(estimator), type(estimator).__name__
+        emission, owner = self.column_options(estimator)["emission"], type(estimator).__name__
         groups = emission if isinstance(emission, (list, tuple)) else [("", emission, None)]
         specifications = [group[1] for group in groups if len(group) == 3]
         if not any(getattr(each, "n_factors", None) == "auto" for each in specifications):
@@ -106,8 +100,8 @@ class LabelKind(Kind):
             check_shapes(model.emission, first.table, model.prior.blocks[-1], model.n_components)
         return data
 
-    def problem(self, estimator, model, reading, run) -> Problem:
-        """The model to fit, and the moves that change its numbers of factors where these are to be chosen."""
+    def size_options(self, estimator, model, reading, run) -> dict[str, Any]:
+        """The models of other sizes, and the moves that change numbers of factors where these are to be chosen."""
 
         def tell(move: Move) -> None:
             n = move.n_components
@@ -115,12 +109,11 @@ class LabelKind(Kind):
             many = f"{n} {self.label}{'s' * (n > 1)}{factors}"
             print(f"[{type(estimator).__name__}] {move.kind}: {many}, lower_bound {move.lower_bound:.6f}")
 
-        return replace(
-            super().problem(estimator, model, reading, run),
-            model_of=partial(self.model_of, estimator, reading),
-            moves_of=FactorMoves if counts_factors(model.emission) else None,
-            tell=tell if estimator.verbose else lambda move: None,
-        )
+        return {
+            "model_of": partial(self.model_of, estimator, reading),
+            "moves_of": FactorMoves if counts_factors(model.emission) else None,
+            "tell": tell if estimator.verbose else lambda move: None,
+        }
 
     def presentation(self, estimator, reading) -> dict[str, Any]:
         """Names of the labels that were given."""
@@ -154,11 +147,7 @@ class LabelKind(Kind):
         """Warn of one row, of steps that take seconds, of columns that say nothing."""
         if len(data) == 1:
             warn_of_one_row()
-        self._warn_of_cost(model, n_starts_of(estimator))
-        warn_of_oddities(reading.as_independent, model.emission, model.n_components, len(data), data.total_weight)
-
-    def _warn_of_cost(self, model, n_starts: int) -> None:
-        parts = parts_of(model.emission)
+        n_starts, parts = n_starts_of(estimator), parts_of(model.emission)
         work = n_starts * sum(part.work_without_rows(model.n_components) for part in parts)
         if work > _MAX_WORK:
             widest = max(part.n_columns for part in parts if part.work_without_rows(1))
@@ -169,6 +158,7 @@ class LabelKind(Kind):
                 "'tied', or a smaller 'n_init'.",
                 DataWarning,
             )
+        warn_of_oddities(reading.as_independent, model.emission, model.n_components, len(data), data.total_weight)
 
     def warn_of_fit(self, estimator, fitted: FittedEmissions, data) -> None:
         """Warn of components without width, and of rounding that shows."""
@@ -221,7 +211,7 @@ class LabelKind(Kind):
 
 def come_in_blocks(X) -> bool:
     """True if rows come in blocks, read or not, so that they are never in memory together."""
-    return isinstance(X, Blocks) or is_dask(X) or getattr(X, "are_in_blocks", False)
+    return getattr(X, "are_in_blocks", False) is True or is_dask(X)
 
 
 def check_size(
@@ -274,22 +264,21 @@ def resolve_emission_prior(groups: ColumnGroups, emission: Emission, n_component
     for group, part, of_group in zip(groups.groups, parts, of_groups):
         if from_outside(part):
             check_cells(part, of_group, n_components)
-        _check_prior(of_group, group.specification)
+        if not np.all(of_group.is_valid):
+            raise _no_density(of_group, group.specification)
     return prior
 
 
-def _check_prior(prior: ConjugateFamily, specification: EmissionSpecification) -> None:
-    """Refuse parameters of a group of columns that make no density."""
-    if np.all(prior.is_valid):
-        return
+def _no_density(prior: ConjugateFamily, specification: EmissionSpecification) -> ValueError:
+    """The error of parameters of a group of columns that make no density."""
     names = specification.get_params(deep=False)
     owner, several = type(specification).__name__, len(names) > 1
     who = f"The parameter{'s' * several} {listed(map(repr, names))} of {owner}" if names else owner
     makes = f"{who} make{'s' * (not several)} no prior for this X"
     least = np.min(prior.coordinates)
     if np.isfinite(prior.coordinates).all() and not np.any(prior.signed) and least <= 0:
-        raise ValueError(f"{makes}: numbers of a {type(prior).__name__} prior must be > 0, and one is {least:g}.")
-    raise ValueError(
+        return ValueError(f"{makes}: numbers of a {type(prior).__name__} prior must be > 0, and one is {least:g}.")
+    return ValueError(
         f"{makes}: in the units of the data its numbers exceed the range of floats. Leave them at their defaults, or "
         "measure X in another unit."
     )

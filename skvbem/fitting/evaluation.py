@@ -18,7 +18,6 @@ from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.base import Fitted, FittedRun
 from skvbem.fitted.under_fit import UnderFit
 from skvbem.fitting.fit import FIXED_BY_FIRST_BATCH, attributes_of, published, read, seed_of, solve
-from skvbem.fitting.kind import kind_of
 from skvbem.reading.base import Reading
 from skvbem.reading.tables import listed
 from skvbem.uncertainty.draws import FitAtHand
@@ -36,7 +35,7 @@ def evaluate(estimator, reading: Reading, to_check: Iterable[str] | None = None)
         Names of parameters that may break constraints; by default all.
     """
     check_parameters(estimator, to_check)
-    kind_of(estimator).check(estimator, reading)
+    estimator._kind.check(estimator, reading)
     solved = solve(estimator, read(estimator, reading), IterationReport(None, None))
     return _assembled(estimator, solved.fitted, solved.run, solved.data, None)
 
@@ -64,7 +63,7 @@ def evaluation_of(estimator, X, sample_weight=None, random_state=None, **where) 
     """
     reading, run = read_again(estimator, X, sample_weight, **where), run_of(estimator)
     fitted = estimator.fitted.known_from(reading)
-    kind = kind_of(estimator)
+    kind = estimator._kind
     data = kind.compiled(estimator, fitted.model, reading, run.plan.n_starts)
     return _assembled(estimator, fitted, run, kind.data_for_scores(data, run.fit), random_state)
 
@@ -104,7 +103,7 @@ def read_again(estimator, X, sample_weight=None, **where) -> Reading:
 
 def simulated(estimator, X, sample_weight=None, random_state=None, **where) -> tuple[Evaluation, np.ndarray]:
     """A VB fit to data simulated like X from parameters drawn from the prior, and ln of these, (n_cells,)."""
-    kind, fitted, run = kind_of(estimator), replace(estimator.fitted, form=posteriors.VB), run_of(estimator)
+    kind, fitted, run = estimator._kind, replace(estimator.fitted, form=posteriors.VB), run_of(estimator)
     like = read(estimator, X, None, sample_weight, columns=fitted.columns, **where)
     if like.are_in_blocks:
         raise TypeError("Data can be simulated only like rows in memory; X comes in blocks. Give one block.")
@@ -136,7 +135,7 @@ def _assembled(estimator, fitted: Fitted, run: FittedRun, data, random_state) ->
         run.fit,
         "map_probability" if form == posteriors.MAP_IN_PROBABILITIES else form.name,
         data.total_weight,
-        kind_of(estimator).hidden(fitted),
+        estimator._kind.hidden(fitted),
         run.plan.seed if random_state is None else seed_of(estimator, random_state),
         n_threads,
         run.note,
@@ -162,7 +161,7 @@ def under_fit(estimator, X, sample_weight=None, *, caller: str, **where) -> Unde
         )
     if reading.are_in_blocks:
         raise TypeError(f"{caller} needs rows in memory; X comes in blocks. Give it one block.")
-    return fitted.under_fit(reading, **kind_of(estimator).limits(estimator))
+    return fitted.under_fit(reading, **estimator._kind.limits(estimator))
 
 
 def fit_at_hand(estimator, X, sample_weight=None, random_state=None, **where) -> FitAtHand:
@@ -184,7 +183,7 @@ def at_draw(estimator, natural: np.ndarray) -> Any:
 
 def score_options(estimator, options: Mapping) -> dict[str, Any]:
     """Options of a score, tables of nodes among them as the points (n_cells,) that scores know."""
-    kind, fitted, owner = kind_of(estimator), estimator.fitted, type(estimator).__name__
+    kind, fitted, owner = estimator._kind, estimator.fitted, type(estimator).__name__
     return {
         name: np.exp(kind.log_point(fitted, value, owner)) if isinstance(value, Mapping) else value
         for name, value in options.items()

@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -21,7 +20,6 @@ from sklearn.utils import check_random_state
 from skvbem._arguments import is_option
 from skvbem._compat import IterationReport, warn
 from skvbem.fitted.base import FittedRun, Solved
-from skvbem.fitting.kind import kind_of
 from skvbem.fitting.restarts import Restarts
 from skvbem.optima.plan import FitPlan, PriorStart
 from skvbem.reading.base import Reading
@@ -116,12 +114,13 @@ def read(estimator, X, y=None, sample_weight=None, *, columns=None, **where) -> 
     """
     if isinstance(X, Reading):
         return X.kept()
-    kind = kind_of(estimator)
+    kind = estimator._kind
     unknown = sorted(where.keys() - set(kind.located_by))
     if unknown:
         raise TypeError(f"{type(estimator).__name__} takes no {unknown[0]!r} beside X.")
     reading = kind.read(estimator, X, sample_weight, columns, where)
-    kind.check_y(y, reading)
+    if y is not None:
+        kind.check_y(y, reading)
     return reading
 
 
@@ -135,7 +134,13 @@ def limits_of(estimator) -> dict[str, Any]:
     return {"tol": estimator.tol, "max_iter": estimator.max_iter, "accelerate": estimator.acceleration}
 
 
-@dataclass(frozen=True, eq=False)
+def run_options(estimator, report: IterationReport) -> dict[str, Any]:
+    """Keywords of a run: what it calls after every cycle, and its number of threads."""
+    objective, stop = OBJECTIVES[estimator.method][:-1], lambda *cycle: report()
+    stop = CycleLine(type(estimator).__name__, objective, report) if estimator.verbose else stop
+    return {"stop": stop, "n_threads": effective_n_jobs(estimator.n_jobs)}
+
+
 class Run:
     """A fit under way: plans of models of one reading, and how their runs are watched.
 
@@ -148,34 +153,15 @@ class Run:
     report : IterationReport
     """
 
-    estimator: Any
-    reading: Reading
-    data: Any
-    report: IterationReport
-
-    @cached_property
-    def form(self) -> posteriors.Form:
-        """The form of q(theta)."""
-        return form_of(self.estimator)
-
-    @cached_property
-    def seed(self) -> tuple[int, ...]:
-        """Seed of the fit, drawn once."""
-        return seed_of(self.estimator, self.estimator.random_state)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Keywords of a run: what it calls after every cycle, and its number of threads."""
-        estimator, report = self.estimator, self.report
-        objective = OBJECTIVES[estimator.method][:-1]
-        name = type(estimator).__name__
-        stop = CycleLine(name, objective, report) if estimator.verbose else lambda *cycle: report()
-        return {"stop": stop, "n_threads": effective_n_jobs(estimator.n_jobs)}
+    def __init__(self, estimator, reading: Reading, data: Any, report: IterationReport):
+        self.estimator, self.reading, self.data, self.report = estimator, reading, data, report
+        self.form, self.seed = form_of(estimator), seed_of(estimator, estimator.random_state)
+        self.options = run_options(estimator, report)
 
     def plan(self, model) -> FitPlan:
         """Starts and limits of a model's fit; with `warm_start` from the last solution, if it is of such a model."""
         estimator, reading, data = self.estimator, self.reading, self.data
-        kind, limits = kind_of(estimator), limits_of(estimator)
+        kind, limits = estimator._kind, limits_of(estimator)
         last = vars(estimator).get("_fitted_") if estimator.warm_start else None
         if last is not None and last.continues(reading.columns, model):
             start = kind.start_from(last, model.with_known_hyperparameters(), data, reading)
@@ -194,7 +180,7 @@ class Run:
 
 def solve(estimator, reading: Any, report: IterationReport, *, warns: bool = False) -> Solved:
     """The best fit to a reading, nothing published; warnings of its data only where asked for."""
-    kind = kind_of(estimator)
+    kind = estimator._kind
     model = kind.model(estimator, reading)
     data = kind.compiled(estimator, model, reading, n_starts_of(estimator))
     if warns:
@@ -212,12 +198,12 @@ def solve(estimator, reading: Any, report: IterationReport, *, warns: bool = Fal
 
 def attributes_of(estimator, fitted: Any) -> dict[str, Any]:
     """The fit as the estimator keeps it, and the published attributes of its model."""
-    return {"_fitted_": fitted.for_new_rows(), **kind_of(estimator).attributes(fitted)}
+    return {"_fitted_": fitted.for_new_rows(), **estimator._kind.attributes(fitted)}
 
 
 def state_of_fit(estimator, reading: Reading, solved: Solved) -> dict[str, Any]:
     """All attributes that a fit publishes."""
-    kind, fit, fitted, data = kind_of(estimator), solved.run.fit, solved.fitted, solved.data
+    kind, fit, fitted, data = estimator._kind, solved.run.fit, solved.fitted, solved.data
     prior = kind.prior_in_words(estimator, reading.columns)
     return {
         **reading.names,
@@ -236,7 +222,7 @@ def state_of_fit(estimator, reading: Reading, solved: Solved) -> dict[str, Any]:
 
 def state_of_batch(estimator, X, y, sample_weight, where: Mapping[str, Any]) -> tuple[dict[str, Any], IterationReport]:
     """Attributes after one more batch, whose prior is the posterior of the fit [Beal (2.114)]; and its report."""
-    kind, before = kind_of(estimator), estimator.fitted
+    kind, before = estimator._kind, estimator.fitted
     before.check_was_found("partial_fit", type(estimator).__name__)
     if not before.form.density:
         raise ValueError(
@@ -248,7 +234,7 @@ def state_of_batch(estimator, X, y, sample_weight, where: Mapping[str, Any]) -> 
     model = before.model.updated(before.statistics)
     data = kind.compiled(estimator, model, reading, 1)
     plan = FitPlan(kind.method, (), PriorStart(), limits_of(estimator))
-    fit = plan.run(model, data, before.form, **Run(estimator, reading, data, report).options)
+    fit = plan.run(model, data, before.form, **run_options(estimator, report))
     warn_unless_converged(estimator, fit, report)
     fitted = replace(before, statistics=before.statistics + fit.statistics)
     earlier = vars(estimator)

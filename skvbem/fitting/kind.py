@@ -79,12 +79,14 @@ class Kind(ABC):
 
     def best_fit(self, estimator, model, data, reading: Any, run: Any) -> tuple[Any, FitPlan, Fit, dict]:
         """The model, the plan of its fit, the best fit, and published attributes about the search; `run` is a `Run`."""
-        model, plan, fit, moves = best_fit(self.problem(estimator, model, reading, run))
+        options = {"plan_of": run.plan, **run.options, **self.size_options(estimator, model, reading, run)}
+        problem = Problem(model, data, run.form, stopped=lambda: run.report.stopped, **options)
+        model, plan, fit, moves = best_fit(problem)
         return model, plan, fit, {} if moves is None else {"moves_": moves}
 
-    def problem(self, estimator, model, reading: Any, run: Any) -> Problem:
-        """The model to fit to the data of a run, and how it is watched."""
-        return Problem(model, run.data, run.form, run.plan, stopped=lambda: run.report.stopped, **run.options)
+    def size_options(self, estimator, model, reading: Any, run: Any) -> dict[str, Any]:
+        """Fields of the `Problem` by which numbers of components and factors are chosen; none by default."""
+        return {}
 
     def learns_prior(self, estimator) -> bool:
         """True if strengths of the prior are learned."""

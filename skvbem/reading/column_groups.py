@@ -113,9 +113,9 @@ class ColumnGroups:
     def learned(
         cls,
         table: Table,
-        emission,
         owner: str,
         *,
+        emission="auto",
         covariance_type=DEFAULT_COVARIANCE_TYPE,
         categories="auto",
         missing_values=np.nan,
@@ -173,9 +173,9 @@ class ColumnGroups:
     def learned_from_blocks(
         cls,
         tables: Blocks,
-        emission,
         owner: str,
         *,
+        emission="auto",
         covariance_type=DEFAULT_COVARIANCE_TYPE,
         categories="auto",
         missing_values=np.nan,

@@ -23,7 +23,6 @@ from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import RowLabels
 from skvbem.reading.numbers import are_complete, are_observed, count_missing
 from skvbem.reading.tables import named_columns
-from skvbem.reading.weighted_blocks import WeightedTables
 
 if TYPE_CHECKING:
     from skvbem.models.hmm.model import HMM
@@ -43,28 +42,15 @@ class TableReading(Reading):
         Which rows of a table in memory have a weight > 0; None for all.
     labels : RowLabels or None
         What is known of the components of rows in memory.
+    are_in_blocks : bool
+        One block of rows at a time is in memory.
     """
 
     columns: ColumnGroups
     blocks: Iterable[tuple[list[np.ndarray], np.ndarray | None]]
     is_weighted: np.ndarray | None = None
     labels: RowLabels | None = None
-
-    @classmethod
-    def of_blocks(cls, columns: ColumnGroups, tables: WeightedTables, **options) -> TableReading:
-        """Rows in blocks whose values were checked before."""
-        blocks = tables.blocks.map(lambda block: (columns.values(block[0], is_known=True), block[1]))
-        return cls(columns, blocks, **options)
-
-    @property
-    def are_in_blocks(self) -> bool:  # type: ignore[override]
-        """Whether one block of rows at a time is in memory."""
-        return isinstance(self.blocks, Blocks)
-
-    @property
-    def groups(self) -> ColumnGroups:
-        """How columns are read."""
-        return self.columns
+    are_in_blocks: bool = False
 
     @property
     def as_independent(self) -> TableReading:
@@ -82,8 +68,8 @@ class TableReading(Reading):
 
     def emission(self) -> Emission:
         """The emission of the values."""
-        if isinstance(self.blocks, Blocks):
-            by_group = [self.blocks.map(partial(_of_group, k)) for k in range(len(self.columns.groups))]
+        if self.are_in_blocks:
+            by_group = [cast(Blocks, self.blocks).map(partial(_of_group, k)) for k in range(len(self.columns.groups))]
             return self.columns.emission(by_group, None)
         ((values, weight),) = self.blocks
         emission = self.columns.emission(values, weight)
@@ -179,7 +165,8 @@ def _compiled(
     values, weight, table, order = _arranged(columns, labels, model, survey, block)
     labels = labels if labels is None or order is None else labels[order]
     observed = _observed(columns.modeled(values), labels)
-    return model.compile(_labeled(model, table, labels), weight, observed, _hashes(values, labels))
+    table = table if labels is None else PartlyLabeled(table, labels.codes)
+    return model.compile(table, weight, observed, partial(row_hashes, _with_labels(values, labels)))
 
 
 def _survey(columns: ColumnGroups, emission: Emission, block: tuple) -> tuple[Any, int, int, float]:
@@ -191,20 +178,9 @@ def _survey(columns: ColumnGroups, emission: Emission, block: tuple) -> tuple[An
     return survey, n_rows, int(np.count_nonzero(weight != np.floor(weight))), float(weight.sum())
 
 
-def _labeled(model: Mixture | HMM, table: Any, labels: RowLabels | None) -> Any:
-    """A table as a model takes it, with labels if it knows of these."""
-    knows = model.emission.n_levels > 0
-    assert knows == (labels is not None), "a model knows labels if its rows have them"
-    return table if labels is None else PartlyLabeled(table, labels.codes)
-
-
 def _with_labels(values: list[np.ndarray], labels: RowLabels | None) -> list[np.ndarray]:
     """Values of groups, and labels as one more column."""
     return values if labels is None else [*values, labels.codes[:, None]]
-
-
-def _hashes(values: list[np.ndarray], labels: RowLabels | None) -> partial:
-    return partial(row_hashes, _with_labels(values, labels))
 
 
 def _observed(modeled: list[np.ndarray], labels: RowLabels | None) -> np.ndarray | None:
@@ -284,7 +260,8 @@ class SequenceReading(Reading):
         """The rows as a hidden Markov model takes them."""
         table = model.emission.prepare(self.columns.as_emission_takes(self.values))
         observed = _observed(self.columns.modeled(self.values), self.labels)
-        table, hashes = _labeled(model, table, self.labels), _hashes(self.values, self.labels)
+        table = table if self.labels is None else PartlyLabeled(table, self.labels.codes)
+        hashes = partial(row_hashes, _with_labels(self.values, self.labels))
         return model.compile(table, self.lengths, self.weight, observed, hashes)
 
     @cached_property
@@ -347,7 +324,7 @@ def warn_of_oddities(
     rows: TableReading, emission: Emission, n_components: int, n_rows: int, total_weight: float
 ) -> None:
     """Warn of components that must stay empty, and of columns of measurements that say nothing, or nothing new."""
-    groups = rows.groups
+    groups = rows.columns
     if n_components > total_weight:
         warn(
             f"'n_components' of {groups.owner} is {n_components} for rows of total weight {total_weight:g}: some "
@@ -374,7 +351,7 @@ def _constant(rows: TableReading, k: int) -> np.ndarray:
     """The columns of a group that hold one value."""
     low, high = np.inf, -np.inf
     for values, _ in rows.blocks:
-        cells = rows.groups.groups[k].modeled(values[k])
+        cells = rows.columns.groups[k].modeled(values[k])
         low = np.fmin(low, np.fmin.reduce(cells, axis=0, initial=np.inf))
         high = np.fmax(high, np.fmax.reduce(cells, axis=0, initial=-np.inf))
     return np.flatnonzero(low == high)

@@ -38,13 +38,10 @@ class FactorKind(MixtureKind):
     # Linear response takes rotations of the factors, which no row tells apart, for small steps.
     intervals_without_draws = "vb"
 
-    def emission(self, estimator) -> FactorGaussian:
-        """The emission of all columns."""
-        return FactorGaussian(**{name: getattr(estimator, name) for name in EMISSION_PARAMETERS})
-
-    def reading_options(self, estimator) -> dict[str, Any]:
-        """Options under which columns are read."""
-        return {"missing_values": estimator.missing_values}
+    def column_options(self, estimator) -> dict[str, Any]:
+        """The emission of all columns, and what is missing."""
+        emission = FactorGaussian(**{name: getattr(estimator, name) for name in EMISSION_PARAMETERS})
+        return {"emission": emission, "missing_values": estimator.missing_values}
 
     def check(self, estimator, X) -> None:
         """Refuse a number of factors to be chosen without a bound; warn of moments in the place of rows."""

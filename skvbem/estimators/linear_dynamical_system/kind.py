@@ -56,7 +56,7 @@ class LDSKind(Kind):
 
         def learned(table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
             owner, options = type(estimator).__name__, {"missing_values": estimator.missing_values}
-            return ColumnGroups.learned(table, "gaussian", owner, covariance_type="diag", **options)
+            return ColumnGroups.learned(table, owner, emission="gaussian", covariance_type="diag", **options)
 
         sequences = self.located(estimator, X, **where)
         if columns is not None:

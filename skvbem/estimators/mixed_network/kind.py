@@ -54,7 +54,7 @@ class MixedNetworkKind(Kind):
         options = {name: getattr(estimator, name) for name in ("categories", "missing_values", "handle_unknown")}
         refuse_lags(owner, estimator.emission)
         groups, values = columns_of_nodes(
-            *ColumnGroups.learned(table, estimator.emission, owner, **options), estimator.emission
+            *ColumnGroups.learned(table, owner, emission=estimator.emission, **options), estimator.emission
         )
         if not are_observed(values).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skvbem._arguments import check_count, is_option
-from skvbem.blocks import Blocks, blocks_of, is_dask
+from skvbem.blocks import Blocks, blocks_of
 from skvbem.emissions import Emission
 from skvbem.emissions.specification import positive
 from skvbem.errors import check_memory
@@ -23,7 +22,7 @@ from skvbem.models.mixture.starts import starts_of
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.optima.component_moves import ComponentMoves
 from skvbem.optima.labels import LabelStarts, MixtureMethod
-from skvbem.optima.plan import FitPlan, Problem
+from skvbem.optima.plan import FitPlan
 from skvbem.reading.base import weighted_rows
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import read_labels
@@ -48,38 +47,38 @@ class MixtureKind(LabelKind):
 
     def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
         """The reading of a table, or of blocks of one, with the labels of its rows where some are known."""
-        reading, labels = self._table(estimator, X, sample_weight, columns), where.get("labels")
-        if labels is None:
-            return reading
-        owner = type(estimator).__name__
-        if reading.are_in_blocks:
-            raise ValueError(f"'labels' of {owner} need rows in memory; X comes in blocks.")
-        n_rows = len(reading.unit_hashes) if reading.is_weighted is None else len(reading.is_weighted)
-        rows = None if reading.is_weighted is None else np.flatnonzero(reading.is_weighted)
-        metadata = {**reading.given["metadata"], "labels": labels}
-        known = read_labels(labels, n_rows, rows, owner)
-        return replace(reading, labels=known, given={**reading.given, "metadata": metadata})
-
-    def _table(self, estimator, X, sample_weight, columns: ColumnGroups | None) -> TableReading:
-        owner = type(estimator).__name__
-        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
-        if not isinstance(X, np.ndarray) and is_dask(X):
-            X = blocks_of(X)
-        if isinstance(X, Blocks):
-            tables, names = WeightedTables(X, sample_weight, owner), {}
-            if columns is None:
-                options = self.reading_options(estimator)
-                columns = ColumnGroups.learned_from_blocks(tables.tables, self.emission(estimator), owner, **options)
-                names = next(iter(tables.tables)).names_of_fit()
-            return TableReading.of_blocks(columns, tables, names=names, given=given)
+        owner, labels = type(estimator).__name__, where.get("labels")
+        metadata = {"sample_weight": sample_weight} | ({} if labels is None else {"labels": labels})
+        given = {"X": X, "metadata": metadata}
+        if come_in_blocks(X):
+            if labels is not None:
+                raise ValueError(f"'labels' of {owner} need rows in memory; X comes in blocks.")
+            return self._read_blocks(estimator, blocks_of(X), sample_weight, columns, given)
         table = read_table(X, owner)
         if columns is not None:
             check_names(table, estimator)
         table, weight, is_weighted = weighted_rows(table, sample_weight)
-        if columns is not None:
-            return TableReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
-        columns, values = self.learned_columns(estimator, table)
-        return TableReading(columns, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
+        names = {}
+        if columns is None:
+            columns, values = self.learned_columns(estimator, table)
+            names = table.names_of_fit()
+        else:
+            values = columns.values(table)
+        if labels is not None:
+            n_rows = table.n_samples if is_weighted is None else len(is_weighted)
+            rows = None if is_weighted is None else np.flatnonzero(is_weighted)
+            labels = read_labels(labels, n_rows, rows, owner)
+        return TableReading(columns, [(values, weight)], is_weighted, labels, names=names, given=given)
+
+    def _read_blocks(self, estimator, X: Blocks, sample_weight, columns: ColumnGroups | None, given) -> TableReading:
+        """The reading of the blocks of a table, whose values are checked once."""
+        owner = type(estimator).__name__
+        tables, names = WeightedTables(X, sample_weight, owner), {}
+        if columns is None:
+            columns = ColumnGroups.learned_from_blocks(tables.tables, owner, **self.column_options(estimator))
+            names = next(iter(tables.tables)).names_of_fit()
+        blocks = tables.blocks.map(lambda block: (columns.values(block[0], is_known=True), block[1]))
+        return TableReading(columns, blocks, are_in_blocks=True, names=names, given=given)
 
     def check(self, estimator, X) -> None:
         """Refuse parameters that contradict each other, or rows that are not in memory."""
@@ -120,24 +119,42 @@ class MixtureKind(LabelKind):
         return self.model_of(estimator, reading, reading.emission(), n_components)
 
     def weights(self, estimator, n_components: int) -> Weights:
-        """The prior of the weights."""
-        kind, concentration = estimator.weight_concentration_prior_type, estimator.weight_concentration_prior
-        return resolve_weights(kind, concentration, n_components, owner=type(estimator).__name__)
+        """The prior of the weights that the parameters of the estimator stand for."""
+        name, owner, concentration = (
+            "weight_concentration_prior",
+            type(estimator).__name__,
+            estimator.weight_concentration_prior,
+        )
+        base = concentration is None or is_option(concentration, OPTIMIZED)
+        given = positive(owner, name, 1.0 if base else concentration)
+        if estimator.weight_concentration_prior_type == "dirichlet_process":
+            if given.ndim:
+                raise ValueError(
+                    f"The {name!r} parameter of {owner} must be a number for sticks broken in turn. Got "
+                    f"{show(concentration)} instead."
+                )
+            return StickBreaking(n_components, float(given))
+        if given.ndim and given.shape != (n_components,):
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be a number or have one for each of the {n_components} "
+                f"components. Got an array of shape {given.shape}."
+            )
+        return FiniteWeights(np.broadcast_to(given, n_components).copy())
 
     def model_of(self, estimator, reading: TableReading, emission: Emission, n_components: int) -> Mixture:
         """The mixture of some number of components of an emission."""
         check_size(emission, n_components, n_starts_of(estimator), estimator.max_memory, type(estimator).__name__)
         weights = self.weights(estimator, n_components)
-        return Mixture(emission, weights, resolve_emission_prior(reading.groups, emission, n_components))
+        return Mixture(emission, weights, resolve_emission_prior(reading.columns, emission, n_components))
 
-    def problem(self, estimator, model, reading, run) -> Problem:
-        """The model to fit, and the moves that change its number of components where it is to be chosen."""
-        problem = super().problem(estimator, model, reading, run)
+    def size_options(self, estimator, model, reading, run) -> dict[str, Any]:
+        """The models of other sizes, and the moves that change the number of components where it is to be chosen."""
+        options = super().size_options(estimator, model, reading, run)
         if getattr(estimator, "n_components", 1) != "auto":
-            return problem
+            return options
         starts = LabelStarts(estimator.init, estimator.n_init, run.seed, starts_of)
         plan = FitPlan(self.method, run.seed, starts, limits_of(estimator), explore=True)
-        return replace(problem, plan_of=lambda other: plan, moves_of=ComponentMoves)
+        return {**options, "plan_of": lambda other: plan, "moves_of": ComponentMoves}
 
     def learns_prior(self, estimator) -> bool:
         """True if the concentration of the weights is learned."""
@@ -177,7 +194,7 @@ class MixtureKind(LabelKind):
     def drawn_like(self, like: TableReading, model: Mixture, point, rng: np.random.Generator):
         """Rows with the covariates of a reading."""
         ((values, _),) = like.blocks
-        given = like.groups.as_emission_takes(values)
+        given = like.columns.as_emission_takes(values)
         return self.fitted.drawn_at(model, point, len(values[0]), rng, given)[0]
 
 
@@ -215,23 +232,3 @@ def sample_rows(estimator, n_samples, random_state, given=None) -> tuple[Any, np
     )
     drawn, components = fitted.sample(int(n_samples), generator_of(estimator, random_state), given)
     return as_fit_saw(estimator, fitted.groups.columns_of(fitted.groups.as_list(drawn))), components
-
-
-def resolve_weights(kind: str, concentration, n_components: int, owner: str) -> Weights:
-    """The prior of the weights that `weight_concentration_prior_type` and `weight_concentration_prior` stand for."""
-    name = "weight_concentration_prior"
-    base = concentration is None or is_option(concentration, OPTIMIZED)
-    given = positive(owner, name, 1.0 if base else concentration)
-    if kind == "dirichlet_process":
-        if given.ndim:
-            raise ValueError(
-                f"The {name!r} parameter of {owner} must be a number for sticks broken in turn. Got "
-                f"{show(concentration)} instead."
-            )
-        return StickBreaking(n_components, float(given))
-    if given.ndim and given.shape != (n_components,):
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be a number or have one for each of the {n_components} "
-            f"components. Got an array of shape {given.shape}."
-        )
-    return FiniteWeights(np.broadcast_to(given, n_components).copy())
