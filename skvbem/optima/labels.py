@@ -213,8 +213,9 @@ def crossed(
             child[:] = one
             child[which] = taken
         total = child.sum(axis=0)
-        child *= rows.weight / np.where(total > 0, total, 1.0)
-        child[:, total <= 0] = rows.weight[total <= 0] / n_components
+        nobodys = total <= TUNING.least_share * rows.weight
+        child *= rows.weight / np.where(nobodys, 1.0, total)
+        child[:, nobodys] = rows.weight[nobodys] / n_components
     return children
 
 

@@ -46,6 +46,7 @@ class Tuning:
     n_of_kind: int = 4  # proposals of any other kind, changes in turn of a search among partitions; record
     n_cheap: int = 8  # proposals of kinds that find most: draws, rows around one by ML, states of networks; record
     n_seldom: int = 3  # proposals of kinds that find little: draws of other optima, rooms, drops; record
+    least_share: float = 1e-300  # share of a row below which no component of a crossing has it; rounding
     n_crossed: int = 2  # crossings of each pair of optima, joins that leave a room empty, draws of simple ones; record
     n_joins: int = 6  # pairs of components that are joined to have one less; record
     smoothing: float = 1e-3  # share of all counts in each count of a proposal, where no prior has one; record

@@ -47,6 +47,15 @@ def test_rows_of_other_components_stay():
         assert shared[changed].sum(axis=0) == approx(ONE[changed].sum(axis=0))
 
 
+def test_a_row_that_is_hardly_left_to_anyone_is_shared_out_whole():
+    """What is left of a row after components 50 standard deviations away took their part may be subnormal."""
+    one, other = ONE.copy(), OTHER.copy()
+    one[:, 0], other[:, 0] = ROWS.weight[0] * np.eye(5)[0], 1e-310
+    for child in crossed(ROWS, one, other, 40, np.random.default_rng(0)):
+        assert child.min() >= 0
+        assert child.sum(axis=0) == approx(ROWS.weight)
+
+
 def test_what_one_fit_found_here_and_another_there_is_found_together():
     """Four groups of rows; each fit tells one half of them apart, and has an empty component."""
     group = np.repeat(np.arange(4), 10)

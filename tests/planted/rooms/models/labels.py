@@ -49,6 +49,9 @@ ERRORS = {
     "a crossing keeps what the other fit has already": [
         ("left = one * np.maximum(1.0 - taken.sum(axis=0) / rows.weight, 0.0)", "left = one * 1.0")
     ],
+    "a row that is hardly left to anyone overflows": [
+        ("nobodys = total <= TUNING.least_share * rows.weight", "nobodys = total <= 0.0")
+    ],
     "a row is weighed against its own component with itself in it": [
         ("lanes[self.cells[out_of].T, at] -= of_rows[at, out_of].T", "lanes[self.cells[out_of].T, at] -= 0.0")
     ],
