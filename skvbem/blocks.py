@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from skvbem._arguments import is_collection
-from skvbem._blas import one_blas_thread
+from skvbem._arithmetic import arithmetic
 
 # Children of a node of the tree, and sections of a table in memory that threads share: their sums are added one after
 # another. The number decides bits, not how well threads are used, as long as it is no less than that of cores.
@@ -76,7 +76,7 @@ def map_reduce(step: Callable[[Any], Any], parts: Iterable, n_threads: int = 1) 
         return tree_sum(parts.results(step))
     if n_threads > 1 and isinstance(parts, Sequence):
         with ThreadPoolExecutor(min(n_threads, len(parts))) as pool:
-            return tree_sum(pool.map(one_blas_thread(step), parts))
+            return tree_sum(pool.map(arithmetic(step), parts))
     return tree_sum(map(step, parts))
 
 

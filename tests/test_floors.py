@@ -27,7 +27,7 @@ FLOORS = {
     "_kernels": 0,
     "_lazy": 0,
     "_arguments": 0,
-    "_blas": 0,
+    "_arithmetic": 0,
     "_names": 0,
     "_version": 0,
     "_numerics": 0,
@@ -67,7 +67,7 @@ FLOORS = {
 SHARED = {
     "_absent",
     "_arguments",
-    "_blas",
+    "_arithmetic",
     "_compat",
     "_lazy",
     "_names",

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._absent import absent
 from skvbem._arguments import check_level
-from skvbem._blas import OneBlasThreadMixin, one_blas_thread
+from skvbem._arithmetic import ArithmeticMixin, arithmetic
 from skvbem._compat import (
     N_JOBS,
     CallbackSupportMixin,
@@ -86,7 +86,7 @@ def predicts(estimator) -> bool:
 
 
 class VBEstimator(
-    OneBlasThreadMixin, SuggestingMixin, CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator
+    ArithmeticMixin, SuggestingMixin, CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator
 ):
     """Common face of models fitted by VBEM, MAP-EM or ML-EM; a subclass has parameters, signatures and a `Kind`.
 
@@ -174,7 +174,7 @@ class VBEstimator(
         report.close(lambda: state)
         return self
 
-    @one_blas_thread
+    @arithmetic
     @fit_context(prefer_skip_nested_validation=True)
     def _partial_fit(self, X, y, sample_weight, **where) -> Self:
         """Take one more batch; the first one is fitted."""

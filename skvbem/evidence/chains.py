@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem._arguments import is_real, is_whole
-from skvbem._blas import one_blas_thread
+from skvbem._arithmetic import arithmetic
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.tuning import TUNING
@@ -193,7 +193,7 @@ def run_tasks(
         return collected(map(one, range(len(tasks))))
     pool = ThreadPoolExecutor(min(n_threads, len(tasks)))
     try:
-        return collected(pool.map(one_blas_thread(one), range(len(tasks))))
+        return collected(pool.map(arithmetic(one), range(len(tasks))))
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_count
-from skvbem._blas import one_blas_thread
+from skvbem._arithmetic import arithmetic
 from skvbem._names import shown
 from skvbem._tabular import named_values
 from skvbem.fitted.base import Fitted
@@ -125,7 +125,7 @@ class _Replication:
     large: _Side
     drawn: Callable
 
-    @one_blas_thread
+    @arithmetic
     def ratios(self, seeds: Sequence[tuple[int, ...]]) -> list[tuple[float, bool, bool]]:
         """Statistic, whether both fits converged, and whether any has a spike, for each seed."""
         return [self._ratio(seed) for seed in seeds]

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._absent import absent
-from skvbem._blas import OneBlasThreadMixin
+from skvbem._arithmetic import ArithmeticMixin
 from skvbem._compat import (
     N_JOBS,
     CallbackSupportMixin,
@@ -62,7 +62,7 @@ _POSTERIOR = 1
 
 
 class StructureSearchCV(
-    OneBlasThreadMixin,
+    ArithmeticMixin,
     BestEstimatorDelegation,
     SuggestingMixin,
     CallbackSupportMixin,

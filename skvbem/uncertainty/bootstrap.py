@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from skvbem._arguments import check_count
-from skvbem._blas import one_blas_thread
+from skvbem._arithmetic import arithmetic
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Fitted, Parameters
@@ -103,7 +103,7 @@ class Replication:
     compiled: Callable
     drawn: Callable | None
 
-    @one_blas_thread
+    @arithmetic
     def estimates(self, seeds: Sequence[tuple[int, ...]]) -> list[tuple[np.ndarray, bool, bool]]:
         """Natural parameters, whether the fit converged, and whether it has spikes, for each seed."""
         return [self._estimate(np.random.default_rng(seed)) for seed in seeds]

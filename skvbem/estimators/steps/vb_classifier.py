@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skvbem._arguments import is_option
-from skvbem._blas import OneBlasThreadMixin
+from skvbem._arithmetic import ArithmeticMixin
 from skvbem._compat import Interval, StrOptions, fit_context, keep_parameters
 from skvbem._names import did_you_mean
 from skvbem._numerics import log_rising
@@ -24,7 +24,7 @@ from skvbem.reading.names import check_names
 from skvbem.reading.tables import Column, Table, read_table
 
 
-class VBClassifier(OneBlasThreadMixin, ClassifierMixin, BaseEstimator):
+class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
     """Class probabilities from a Bayesian network of features and class, gaps in the features included.
 
     The joint density of class and features is that of a `VBNetwork`, averaged over q(theta). The class probabilities of

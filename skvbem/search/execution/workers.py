@@ -24,7 +24,7 @@ import numpy as np
 from joblib import effective_n_jobs, parallel_config
 from sklearn.utils.parallel import Parallel, delayed
 
-from skvbem._blas import one_blas_thread
+from skvbem._arithmetic import arithmetic
 from skvbem._compat import has_shared_memory, hold_workers, in_store, pickled, returns_one_by_one, worker_deaths
 from skvbem.emissions.registry import know_emissions, registered_emissions
 from skvbem.search.execution.deadlines import Deadline, end_with
@@ -50,7 +50,7 @@ class Batch(NamedTuple):
     error: Exception | None
 
 
-@one_blas_thread
+@arithmetic
 def attempt(job: Job, name: str, setting: Mapping, keep: Keep | None) -> Outcome:
     """The outcome of a candidate tried in this process, kept at once; errors are those that a job lets through."""
     with parallel_config(backend="threading", n_jobs=1):  # one worker each, unless the estimator has its own `n_jobs`

@@ -95,7 +95,7 @@ ERRORS = {
         ("self._note({graph.after(k): float(values[k]) for k in top.tolist()})", "pass")
     ],
     "scores of families stand for those of a fit that may be refused": [
-        ("if self._may_be_refused or estimator.method", "if estimator.method")
+        ("if has_options or estimator.method", "if estimator.method")
     ],
     "a space without end is begun": [("if not problem.runner.is_limited and", "if False and")],
     "a sink may have parents above it only": [("rest = layer[inside] ^ (1 << sink)", "rest = layer[inside]")],

@@ -12,7 +12,7 @@ TESTS = (
 
 ERRORS = {
     "sums of threads are added from the last one on": [
-        ("tree_sum(pool.map(one_blas_thread(step), parts))", "tree_sum([*pool.map(step, parts)][::-1])")
+        ("tree_sum(pool.map(arithmetic(step), parts))", "tree_sum([*pool.map(step, parts)][::-1])")
     ],
     "each eighth part counts twice": [
         (

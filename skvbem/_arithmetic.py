@@ -1,8 +1,9 @@
-"""One thread of BLAS while small products loop.
+"""Settings of arithmetic while the library computes: one thread of BLAS, and 0 for what is too small for a double.
 
 A BLAS library shares each product among its threads. The products of a pass are so small that threads then wait for
 each other, and for a core, longer than they compute: a fit takes up to forty times the CPU. Rows are shared among
-threads instead (`n_jobs`), and sums are added in an order that does not depend on the setting: the same bits.
+threads instead (`n_jobs`), and sums are added in an order that does not depend on the setting: the same bits. Weights
+of far components underflow, which NumPy may have been set to raise as an error.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from contextlib import ContextDecorator
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 
@@ -53,8 +55,25 @@ class _SettingOfThread(threading.local, _Setting):
     """The setting of one thread, in libraries where each thread has a number of its own."""
 
 
-class _OneBlasThread(ContextDecorator):
-    """A context, and a decorator, within which each BLAS library of the process has one thread.
+class _UnderflowsOfThread(threading.local):
+    """NumPy's settings of what underflows, as a thread has entered them."""
+
+    def __init__(self) -> None:
+        self.entered: list[np.errstate] = []
+
+    def enter(self) -> None:
+        """Take 0 for what is too small, whatever NumPy has been set to do about it."""
+        setting = np.errstate(under="ignore")
+        setting.__enter__()
+        self.entered.append(setting)
+
+    def leave(self) -> None:
+        """Restore the setting before the last entry."""
+        self.entered.pop().__exit__()
+
+
+class _Arithmetic(ContextDecorator):
+    """A context, and a decorator, within which each BLAS library of the process has one thread and underflow is 0.
 
     It may be nested, and entered by several threads: the last to leave restores what the first has found. An entry
     costs some 15 microseconds, within another one a microsecond.
@@ -62,6 +81,7 @@ class _OneBlasThread(ContextDecorator):
 
     def __init__(self) -> None:
         self._lock, self._of_process, self._of_thread = threading.Lock(), _Setting(), _SettingOfThread()
+        self._underflows = _UnderflowsOfThread()
         self._n_modules, self._libraries = 0, ([], [])  # type: int, tuple[list, list]
 
     def __enter__(self) -> None:
@@ -69,8 +89,10 @@ class _OneBlasThread(ContextDecorator):
             shared, by_thread = self._found()
             self._of_process.enter(shared)
         self._of_thread.enter(by_thread)
+        self._underflows.enter()
 
     def __exit__(self, *error: object) -> None:
+        self._underflows.leave()
         self._of_thread.leave()
         with self._lock:
             self._of_process.leave()
@@ -93,19 +115,19 @@ class _OneBlasThread(ContextDecorator):
         self._lock, self._of_process.n_within = threading.Lock(), 0
 
     def __reduce__(self) -> str:
-        return "one_blas_thread"  # the one of the process, not a copy of its lock
+        return "arithmetic"  # the one of the process, not a copy of its lock
 
 
-one_blas_thread = _OneBlasThread()
+arithmetic = _Arithmetic()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=one_blas_thread.go_on_in_child)
+    os.register_at_fork(after_in_child=arithmetic.go_on_in_child)
 
 
-class OneBlasThreadMixin:
-    """Of classes whose public methods each run with one thread of BLAS."""
+class ArithmeticMixin:
+    """Of classes whose public methods each run in the `arithmetic` of the library."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name, method in list(vars(cls).items()):
             if isinstance(method, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, one_blas_thread(method))
+                setattr(cls, name, arithmetic(method))

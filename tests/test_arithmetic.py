@@ -1,4 +1,4 @@
-"""One thread of BLAS: counts and restoration, whoever enters and leaves when."""
+"""Settings of arithmetic: counts and restoration, whoever enters and leaves when."""
 
 import os
 import subprocess
@@ -9,10 +9,11 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skvbem import StructureSearchCV, VBClassifier, VBMixture
-from skvbem._blas import OneBlasThreadMixin, _OneBlasThread, one_blas_thread
+from skvbem import VBHMM, StructureSearchCV, VBClassifier, VBMixture
+from skvbem._arithmetic import ArithmeticMixin, _Arithmetic, arithmetic
 from skvbem._compat import pickled
 from skvbem.emissions.gaussian.dense_step import DenseStep
 from skvbem.search.execution.workers import attempt
@@ -33,15 +34,15 @@ def two_threads():
 
 
 def test_within_there_is_one_thread_also_nested_and_after_an_error():
-    with one_blas_thread:
-        with one_blas_thread:
+    with arithmetic:
+        with arithmetic:
             assert n_threads() == {1}
         assert n_threads() == {1}
     assert n_threads() == {2}
-    with pytest.raises(KeyError), one_blas_thread, one_blas_thread:
+    with pytest.raises(KeyError), arithmetic, arithmetic:
         raise KeyError
     assert n_threads() == {2}
-    assert one_blas_thread(n_threads)() == {1}
+    assert arithmetic(n_threads)() == {1}
 
 
 @pytest.mark.parametrize("first_leaves_first", [True, False])
@@ -49,7 +50,7 @@ def test_of_overlapping_threads_the_first_saves_and_the_last_restores(first_leav
     entered, leave = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]
 
     def work(k):
-        with one_blas_thread:
+        with arithmetic:
             entered[k].set()
             leave[k].wait(30)
 
@@ -97,9 +98,9 @@ def test_every_public_method_of_estimators_has_one_thread(monkeypatch):
         seen.clear()
         ask()
         assert {*map(frozenset, seen)} <= {frozenset({1})}, "some product has more threads"
-    assert issubclass(VBClassifier, OneBlasThreadMixin)
+    assert issubclass(VBClassifier, ArithmeticMixin)
 
-    class Mine(OneBlasThreadMixin):
+    class Mine(ArithmeticMixin):
         def asked(self):
             """Of a class of one's own."""
             return n_threads()
@@ -123,11 +124,11 @@ def test_an_entry_costs_less_than_a_tenth_of_a_millisecond():
     def seconds():
         began = time.process_time()
         for _ in range(100):
-            with one_blas_thread:
+            with arithmetic:
                 pass
         return (time.process_time() - began) / 100
 
-    with one_blas_thread:  # looks for libraries, if modules were imported since
+    with arithmetic:  # looks for libraries, if modules were imported since
         pass
     assert min(seconds() for _ in range(5)) < 1e-4
 
@@ -137,12 +138,12 @@ def test_a_library_that_is_loaded_later_is_seen():
         import sys
         from threadpoolctl import threadpool_info
         import numpy
-        from skvbem._blas import one_blas_thread
+        from skvbem._arithmetic import arithmetic
         blas = lambda: [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
-        with one_blas_thread:
+        with arithmetic:
             before = blas()
         import scipy.linalg
-        with one_blas_thread:
+        with arithmetic:
             after = blas()
         print(set(before), set(after), len(after) >= len(before))
     """
@@ -160,8 +161,8 @@ def test_libraries_are_looked_for_only_once_modules_came(monkeypatch):
             looked.append(what)
             return self
 
-    monkeypatch.setattr("skvbem._blas.ThreadpoolController", Controller)
-    one = _OneBlasThread()
+    monkeypatch.setattr("skvbem._arithmetic.ThreadpoolController", Controller)
+    one = _Arithmetic()
     for _ in range(3):
         with one:
             pass
@@ -179,20 +180,20 @@ def test_a_child_forked_in_the_middle_of_a_fit_of_another_thread_can_enter_and_h
     entered, leave = threading.Event(), threading.Event()
 
     def work():
-        with one_blas_thread:
+        with arithmetic:
             if held:
-                one_blas_thread._lock.acquire()
+                arithmetic._lock.acquire()
             entered.set()
             leave.wait(30)
             if held:
-                one_blas_thread._lock.release()
+                arithmetic._lock.release()
 
     thread = threading.Thread(target=work)
     thread.start()
     assert entered.wait(30)
     child = os.fork()
     if not child:
-        with one_blas_thread:
+        with arithmetic:
             within = n_threads()
         os._exit(int((within, n_threads()) != ({1}, {2})))
     ended, began = (0, 0), time.monotonic()
@@ -208,8 +209,26 @@ def test_a_child_forked_in_the_middle_of_a_fit_of_another_thread_can_enter_and_h
 
 
 def test_classes_of_scripts_can_be_sent_to_workers():
-    class Mine(OneBlasThreadMixin):
+    class Mine(ArithmeticMixin):
         def asked(self):
             """Of a class that is pickled by value."""
 
-    assert b"one_blas_thread" in pickled(Mine, lambda buffer: True)
+    assert b"arithmetic" in pickled(Mine, lambda buffer: True)
+
+
+@pytest.mark.parametrize("method", ["vb", "ml"])
+def test_what_underflows_is_zero_whatever_numpy_has_been_set_to_do(method):
+    X = np.random.default_rng(0).normal(size=(80, 2)) + np.repeat([0.0, 60.0], 40)[:, None]
+    mixture, chain = (of(2, method=method, n_init=2, random_state=0) for of in (VBMixture, VBHMM))
+    for estimator in (mixture, chain):
+        usual = clone(estimator).fit(X).score_samples(X)
+        with np.errstate(all="raise"):
+            np.testing.assert_array_equal(estimator.fit(X).score_samples(X), usual)
+            for name in ("predict_proba", "fit_predict", "transform", "bic", "goodness_of_fit"):
+                getattr(estimator, name)(X)
+            estimator.log_evidence(X, kind="importance", n_draws=64)
+            if method == "vb":
+                estimator.sample_posterior(X, n_draws=8, random_state=0)
+                estimator.partial_fit(X)
+            with pytest.raises(FloatingPointError):  # the setting is the caller's again
+                np.exp(-800.0)

@@ -1,6 +1,6 @@
 """Errors in the threads of BLAS."""
 
-TESTS = ("test_blas.py",)
+TESTS = ("test_arithmetic.py",)
 
 ERRORS = {
     "the first to leave restores the threads of BLAS": [
