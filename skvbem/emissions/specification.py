@@ -52,6 +52,12 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     if_larger: ClassVar[str] = ""
     #: True if a column that holds one value wherever it is observed tells no component from another.
     needs_variation: ClassVar[bool] = False
+    #: Parameters of families that have them: columns that explain these, how many earlier rows do, columns in groups
+    #: of their own, and the type of covariance matrices.
+    covariates: Any = ()
+    lags: Any = 0
+    groups: Any = None
+    covariance_type: Any = None
     #: True if `covariances` gives those of columns, over which ellipses can be drawn.
     has_covariances: ClassVar[bool] = False
 

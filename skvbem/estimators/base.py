@@ -42,7 +42,7 @@ from skvbem.fitting.fit import (
     warn_unless_converged,
 )
 from skvbem.fitting.kind import Kind
-from skvbem.reading.base import checked_weights
+from skvbem.reading.tables import checked_weights
 from skvbem.reports.goodness_of_fit import goodness_of_fit
 from skvbem.reports.summary import summary
 from skvbem.uncertainty.bootstrap import bootstrap

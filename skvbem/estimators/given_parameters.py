@@ -19,8 +19,7 @@ from skvbem._names import did_you_mean
 from skvbem.emissions import Emission
 from skvbem.fitting.fit import attributes_of, is_of_data, published
 from skvbem.fitting.kind import kind_of
-from skvbem.reading.column_groups import ColumnGroups, Group
-from skvbem.reading.emission_groups import EmissionReader, is_list_of_emissions
+from skvbem.reading.column_groups import ColumnGroups, EmissionReader, Group, is_list_of_emissions
 from skvbem.reading.rows import TableReading
 from skvbem.reading.tables import Column, Table, listed, show
 from skvbem.tables import as_distributions
@@ -76,7 +75,7 @@ def given_emission(estimator, parameters, columns, n_components: int) -> GivenEm
     names = _names(estimator, parameters, columns)
     table = Table(names, 1, lambda j: Column(np.zeros(1)))
     reader = EmissionReader(owner, table.names, None, estimator.covariance_type)
-    groups = reader.groups(emission, list)
+    groups = reader.groups(emission)
     by_group = _by_group([group.name for group in groups], parameters, owner)
     checked = [group.specification.checked_parameters(of) for group, of in zip(groups, by_group)]
     for group, of_group in zip(groups, checked):
@@ -148,8 +147,8 @@ def _names(estimator, parameters: Mapping, columns) -> Sequence:
                 f"from_parameters of {owner} needs 'columns', all of them by name, or how many there are, where "
                 "'emission' shares them out."
             )
-        (group,) = EmissionReader(owner, [], None, estimator.covariance_type).as_given(emission, list)
-        if len(getattr(group.specification, "covariates", ())):
+        (group,) = EmissionReader(owner, [], None, estimator.covariance_type).as_given(emission)
+        if len(group.specification.covariates):
             raise ValueError(f"from_parameters of {owner} needs 'columns', with the covariates among them.")
         (of_group,) = _by_group([group.name], parameters, owner)
         first = next(iter(group.specification.checked_parameters(of_group).values()))

@@ -26,9 +26,8 @@ from skvbem.models.labels.model import of_rows_alone
 from skvbem.optima.factor_moves import FactorMoves
 from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.column_groups import ColumnGroups
-from skvbem.reading.numbers import are_observed
 from skvbem.reading.rows import warn_of_oddities
-from skvbem.reading.tables import Table, listed, show
+from skvbem.reading.tables import Table, are_observed, listed, show
 from skvbem.vbem.fit import Move
 
 # Multiplications of a step that are taken without a warning: about a second.

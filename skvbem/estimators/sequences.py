@@ -13,12 +13,11 @@ from skvbem._compat import output_of
 from skvbem.estimators.base import VBEstimator
 from skvbem.fitting.fit import read
 from skvbem.fitting.kind import kind_of
-from skvbem.reading.base import checked_weights
 from skvbem.reading.names import check_names
 from skvbem.reading.output import as_fit_saw
 from skvbem.reading.rows import SequenceReading
 from skvbem.reading.sequences import Sequences, refuse_lengths_as_y, sequence_weights
-from skvbem.reading.tables import Table, show
+from skvbem.reading.tables import Table, checked_weights, show
 
 
 def read_steps(

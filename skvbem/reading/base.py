@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skvbem._compat import check_sample_weight, warn
+from skvbem._compat import warn
 from skvbem.data import resampled
 from skvbem.errors import DataWarning
 
@@ -130,20 +130,3 @@ class Reading(ABC):
 def warn_of_one_row() -> None:
     """Warn of data that say next to nothing."""
     warn("X has one row: the fit is mostly prior.", DataWarning)
-
-
-def checked_weights(sample_weight, n_samples: int) -> np.ndarray | None:
-    """Checked weights (n_samples,), or None where every row counts once."""
-    if sample_weight is None:
-        return None
-    weights = check_sample_weight(sample_weight, np.empty((n_samples, 1)))
-    return None if (weights == 1.0).all() else weights
-
-
-def weighted_rows(table, sample_weight) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
-    """The rows of a table of weight > 0, their weights, and which rows these are (None for all)."""
-    weights = checked_weights(sample_weight, table.n_samples)
-    if weights is None or weights.all():
-        return table, weights, None
-    is_weighted = weights > 0
-    return table.rows(is_weighted), weights[is_weighted], is_weighted

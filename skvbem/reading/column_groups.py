@@ -1,31 +1,63 @@
 """A user's table as groups of columns, each of one kind: measurements, counts, categories.
 
-Which column is what is said by the `emission` parameter, or read from data types: numbers are measurements, which form
-one Gaussian group, everything else is a category. That whole numbers are counts nobody can tell from a table: counts
-are named, and where numbers look like them, or like categories, a warning says so.
+Which column is what is said by the `emission` parameter: "auto", a name, an object, a mapping of names to columns, or a
+list of (name, emission, columns), whose columns are said as scikit-learn's ColumnTransformer has them. "auto" reads it
+from data types: numbers are measurements, which form one Gaussian group, everything else is a category. That whole
+numbers are counts nobody can tell from a table: counts are named, and where numbers look like them, or like categories,
+a warning says so.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from skvbem._arguments import is_option
+from skvbem._names import did_you_mean
 from skvbem.blocks import Blocks
-from skvbem.emissions import Emission, EmissionSpecification
+from skvbem.emissions import EMISSIONS, Emission, EmissionSpecification
 from skvbem.emissions.independent import Independent
-from skvbem.emissions.registry import FOR_NUMBERS, family_of
+from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.emissions.regression import lagged, steps_of
 from skvbem.reading.categories import CategoryEncoder
-from skvbem.reading.emission_groups import DEFAULT_COVARIANCE_TYPE, EmissionGroup, EmissionReader
 from skvbem.reading.guesses import MIN_LEVELS, warn_of_names_of_rows, warn_of_numbers
-from skvbem.reading.numbers import check_blocks, hold_whole_numbers, is_missing, read_numbers
-from skvbem.reading.tables import Column, Table, is_missing_value, listed, missing_markers, show
+from skvbem.reading.names import ColumnSelection
+from skvbem.reading.tables import (
+    Column,
+    Table,
+    check_blocks,
+    is_missing,
+    is_missing_value,
+    listed,
+    missing_markers,
+    read_numbers,
+    show,
+)
+
+#: `covariance_type` of estimators where nobody says it.
+DEFAULT_COVARIANCE_TYPE = "full"
+# What may be meant by a name that is not known.
+_FROM_OUTSIDE = (
+    " One from outside is given as an object, which needs no name, or registered in this process by register_emission."
+)
+# Where posterior draws and `credible_intervals` have what belongs to no group: of hidden Markov models and of mixtures.
+_OF_NO_GROUP = ("chain", "mixture")
+
+
+class EmissionGroup(NamedTuple):
+    """A group of columns: its name, a specification of its own, and positions of its columns and of those given."""
+
+    name: str
+    specification: EmissionSpecification
+    columns: list[int]
+    given: list[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +88,7 @@ class Group:
     @property
     def n_lags(self) -> int:
         """How many earlier values of the group's own columns its values hold after what is given."""
-        return getattr(self.specification, "lags", 0)
+        return self.specification.lags
 
     def modeled(self, values: np.ndarray) -> np.ndarray:
         """The group's own columns; those of a row without something that explains them are missing."""
@@ -104,11 +136,6 @@ class ColumnGroups:
     missing_values: Any
     owner: str
 
-    @property
-    def markers(self) -> set[tuple]:
-        """What means "missing" besides NaN, None and NA, as (kind, value)."""
-        return missing_markers(self.missing_values, self.owner)
-
     @classmethod
     def learned(
         cls,
@@ -128,24 +155,26 @@ class ColumnGroups:
         ValueError, TypeError
             If the parameter, or a cell, is not what it should be.
         """
+        is_auto = is_option(emission, "auto")
+        hold_numbers = [_holds_numbers(table.column(j)) for j in range(table.n_columns)] if is_auto else []
         reader = EmissionReader(owner, table.names, table.source, covariance_type)
-        emission_groups = reader.groups(emission, lambda: list(map(_holds_numbers, table.each_column())))
+        emission_groups = reader.groups(emission, hold_numbers)
         groups = cls._unread(table, emission_groups, owner, categories, missing_values, handle_unknown)
         values = []
         for group in groups.groups:
-            part = table.columns(group.columns)
             if group.encoder is None:
                 values.append(groups._numbers(table, group, is_fit=True))
             else:
-                values.append(group.encoder.fit_encode(part))
-        if is_option(emission, "auto"):
+                values.append(group.encoder.fit_encode(table.columns(group.columns)))
+        if is_auto:
             groups._warn_of_guesses(values, table.has_own_names, categories)
         return groups, values
 
     def _warn_of_guesses(self, values: Sequence[np.ndarray], by_name: bool, categories) -> None:
         """Warn where columns may hold what their data types do not say."""
         of_groups = {group.name: (group.columns, of_group) for group, of_group in zip(self.groups, values)}
-        if any(group.encoder is None and hold_whole_numbers(each) for group, each in zip(self.groups, values)):
+        columns = [cells for group, each in zip(self.groups, values) if group.encoder is None for cells in each.T]
+        if any(((cells == np.trunc(cells)) | np.isnan(cells)).all() for cells in columns):
             warn_of_numbers(self.names, of_groups, by_name, self.owner)
         for group, codes in zip(self.groups, values):
             if group.encoder is not None and group.encoder.n_categories_.max() > MIN_LEVELS:
@@ -190,12 +219,13 @@ class ColumnGroups:
         """
         first = next(iter(tables))
         reader = EmissionReader(owner, first.names, first.source, covariance_type)
-        emission_groups = reader.groups(emission, lambda: _hold_numbers(first.names, tables))
+        hold_numbers = _hold_numbers(first.names, tables) if is_option(emission, "auto") else []
+        emission_groups = reader.groups(emission, hold_numbers)
         groups = cls._unread(first, emission_groups, owner, categories, missing_values, handle_unknown)
         for group in groups.groups:
-            of_group = tables.map(partial(_columns_of, group))
+            of_group = tables.map(partial(Table.columns, positions=[*group.columns, *group.given]))
             if group.encoder is None:
-                check_blocks(of_group, group.specification, groups.markers)
+                check_blocks(of_group, group.specification, missing_markers(missing_values, owner))
                 for table in tables if group.given else ():
                     groups._numbers(table, group)
             else:
@@ -252,8 +282,8 @@ class ColumnGroups:
 
     def _numbers(self, table: Table, group: Group, *, is_fit: bool = False, is_known: bool = False) -> np.ndarray:
         """The values of a group of numbers, and of what is given for it."""
-        part = _columns_of(group, table)
-        values = read_numbers(part, group.specification, self.markers, is_fit=is_fit, is_known=is_known)
+        part, markers = table.columns([*group.columns, *group.given]), missing_markers(self.missing_values, self.owner)
+        values = read_numbers(part, group.specification, markers, is_fit=is_fit, is_known=is_known)
         if group.given and not is_known:
             group.check_given(values, self.names)
         return values
@@ -385,17 +415,14 @@ def _holds_numbers(column: Column) -> bool:
     return bool(held) and all(issubclass(each, Number) and not issubclass(each, (bool, np.bool_)) for each in held)
 
 
-def _columns_of(group: Group, table: Table) -> Table:
-    return table.columns([*group.columns, *group.given])
-
-
 def _hold_numbers(names: Sequence[str], tables: Blocks) -> list[bool]:
     """Whether columns hold numbers, by the blocks in which a cell is observed."""
     verdicts_of_columns: list[set[bool]] = [set() for _ in names]
     of_none: list[bool] = []
     for table in tables:
-        of_none = of_none or list(map(_holds_numbers, table.each_column()))
-        for verdicts, column in zip(verdicts_of_columns, table.each_column()):
+        columns = [table.column(j) for j in range(table.n_columns)]
+        of_none = of_none or list(map(_holds_numbers, columns))
+        for verdicts, column in zip(verdicts_of_columns, columns):
             cells = column.values
             empty = column.levels is None and (
                 np.isnan(cells).all() if cells.dtype.kind == "f" else cells.dtype.kind == "O" and _all_missing(cells)
@@ -422,3 +449,171 @@ def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[s
             columns = listed(map(show, names))
             what = "which holds no categories" if name in names else f"which is not a column of X: {columns}"
             raise ValueError(f"The 'categories' parameter of {owner} names {show(name)}, {what}.")
+
+
+# The `emission` parameter ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EmissionReader:
+    """Reads the `emission` parameter of an estimator.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the estimator's class, for messages.
+    names : sequence of str
+        Of all columns.
+    source : array-like or DataFrame
+        X as the user has it, which functions that select columns are given.
+    covariance_type : str
+        Of emissions given by name.
+    """
+
+    owner: str
+    names: Sequence[str]
+    source: Any
+    covariance_type: str
+
+    @property
+    def _whose(self) -> str:
+        return f"The 'emission' parameter of {self.owner}"
+
+    def groups(self, emission, hold_numbers: Sequence[bool] = ()) -> list[EmissionGroup]:
+        """The groups, which share out all columns that are not given; "auto" asks which columns hold numbers.
+
+        Raises
+        ------
+        ValueError
+            If the parameter is none of the forms it may have, names no emission or column that there is, or leaves
+            columns out.
+        """
+        groups = [
+            self._with_covariates(group) if len(group.specification.covariates) else group
+            for group in self.as_given(emission, hold_numbers)
+        ]
+        if isinstance(emission, Mapping) or is_list_of_emissions(emission):
+            of_groups, given = [group.columns for group in groups], {at for group in groups for at in group.given}
+            among = [at for at in range(len(self.names)) if at not in given or any(at in each for each in of_groups)]
+            self._selection.check_partition(of_groups, among)
+        return [group if group.specification.groups is None else self._with_places(group) for group in groups]
+
+    def as_given(self, emission, hold_numbers: Sequence[bool] = ()) -> list[EmissionGroup]:
+        """The groups as they are said, before columns that explain others are told apart, and all are shared out."""
+        if is_option(emission, "auto"):
+            kinds: dict[str, list[int]] = {}
+            for j, is_number in enumerate(hold_numbers):
+                kinds.setdefault(FOR_NUMBERS if is_number else FOR_CATEGORIES, []).append(j)
+            return [EmissionGroup(name, self._specification(name), columns, []) for name, columns in kinds.items()]
+        is_name = is_option(emission, *EMISSIONS)
+        if is_name or isinstance(emission, EmissionSpecification):
+            name, everything = emission if is_name else family_of(emission), list(range(len(self.names)))
+            return [EmissionGroup(name, self._specification(emission), everything, [])]
+        if isinstance(emission, Mapping):
+            unknown = [family for family in emission if not is_option(family, *EMISSIONS)]
+            if unknown:
+                raise self._no_family(unknown[0])
+            items = [(family, family, columns) for family, columns in emission.items()]
+        elif is_list_of_emissions(emission):
+            items = list(emission)
+            self._check_names([name for name, _, _ in items])
+        elif isinstance(emission, type):
+            raise self._no_family(emission)
+        else:
+            hint = did_you_mean(emission, EMISSIONS) + _FROM_OUTSIDE if isinstance(emission, str) else ""
+            raise ValueError(f"{self._whose} must be {self._forms()}. Got {show(emission)} instead.{hint}")
+        select = self._selection.positions
+        return [EmissionGroup(name, self._specification(of), select(name, at), []) for name, of, at in items]
+
+    def _forms(self) -> str:
+        return (
+            f"'auto', one of {listed(map(repr, sorted(EMISSIONS)))}, an emission such as Gaussian(), a mapping of "
+            "names to columns, or a list of (name, emission, columns)"
+        )
+
+    # Emissions --------------------------------------------------------------------------------------------------------
+
+    def _specification(self, emission) -> EmissionSpecification:
+        """An emission given by name or as an object, for this fit alone; its parameters are checked."""
+        if isinstance(emission, EmissionSpecification):
+            specification: Any = clone(emission)
+            self._check_covariance_type(specification)
+        else:
+            if not is_option(emission, *EMISSIONS):
+                raise self._no_family(emission)
+            specification = EMISSIONS[emission]()
+            if specification.covariance_type is not None:
+                specification.covariance_type = self.covariance_type
+        specification.check_parameters()
+        return specification
+
+    def _no_family(self, family) -> ValueError:
+        """The error of what is the name of no family."""
+        if isinstance(family, type) and issubclass(family, EmissionSpecification):
+            return ValueError(
+                f"{self._whose} holds the class {family.__name__}. Give an object of it: {family.__name__}()."
+            )
+        return ValueError(
+            f"{self._whose} names the family {show(family)}.{did_you_mean(family, EMISSIONS)} Families are "
+            f"{listed(map(repr, sorted(EMISSIONS)))}.{_FROM_OUTSIDE}"
+        )
+
+    def _check_covariance_type(self, emission: EmissionSpecification) -> None:
+        of_emission = emission.covariance_type
+        if of_emission is not None and self.covariance_type not in (DEFAULT_COVARIANCE_TYPE, of_emission):
+            kind = type(emission).__name__
+            raise ValueError(
+                f"covariance_type={self.covariance_type!r} of {self.owner} is for emissions given by name, and its "
+                f"'emission' parameter holds {kind}(covariance_type={of_emission!r}). Set it once: leave it "
+                f"out of {self.owner}, or search over 'emission__covariance_type'."
+            )
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        for name in names:
+            if not isinstance(name, str) or name in ("", *_OF_NO_GROUP) or "__" in name:
+                taken = " and ".join(map(repr, _OF_NO_GROUP))
+                raise ValueError(
+                    f"{self._whose} is a list of (name, emission, columns), whose names must be strings without two "
+                    f"underscores in a row, other than {taken}. Got the name {show(name)}."
+                )
+        twice = [name for name, times in Counter(names).items() if times > 1]
+        if twice:
+            raise ValueError(f"{self._whose} has two groups named {twice[0]!r}. Names must differ.")
+
+    @cached_property
+    def _selection(self) -> ColumnSelection:
+        return ColumnSelection(self._whose, "family", self.names, self.source)
+
+    def _with_covariates(self, group: EmissionGroup) -> EmissionGroup:
+        """A group without the columns that its specification takes as given, which it has by their names."""
+        whose = f"The 'covariates' parameter of {type(group.specification).__name__}"
+        given = ColumnSelection(whose, "covariate", self.names, self.source).positions(
+            group.name, group.specification.covariates
+        )
+        if len(set(given)) < len(given):
+            raise ValueError(f"{whose} names a column twice. Name each once.")
+        columns = [position for position in group.columns if position not in given]
+        if not columns:
+            raise ValueError(f"{whose} names all columns of {group.name!r}: none is left to be explained.")
+        names = [self.names[position] for position in given]
+        specification = clone(group.specification).set_params(covariates=names)
+        return EmissionGroup(group.name, specification, columns, given)
+
+    def _with_places(self, group: EmissionGroup) -> EmissionGroup:
+        """A group whose specification has its own groups of columns as their places among the group's columns."""
+        specification = group.specification
+        whose = f"The 'groups' parameter of {type(specification).__name__}"
+        positions = ColumnSelection(whose, "group", self.names, self.source).partition(
+            specification.groups, group.columns
+        )
+        places = [[group.columns.index(position) for position in of_group] for of_group in positions]
+        return group._replace(specification=clone(specification).set_params(groups=places))
+
+
+def is_list_of_emissions(emission) -> bool:
+    """Whether an `emission` parameter has the form of a list of (name, emission, columns)."""
+    return (
+        isinstance(emission, (list, tuple))
+        and len(emission) > 0
+        and all(isinstance(item, (list, tuple)) and len(item) == 3 for item in emission)
+    )

@@ -15,10 +15,9 @@ from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData, MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.reading.column_groups import ColumnGroups, Group
-from skvbem.reading.emission_groups import is_list_of_emissions
-from skvbem.reading.numbers import are_observed
+from skvbem.reading.column_groups import ColumnGroups, Group, is_list_of_emissions
 from skvbem.reading.rows import TableReading
+from skvbem.reading.tables import are_observed
 
 
 def columns_of_nodes(groups: ColumnGroups, values: list[np.ndarray], emission) -> tuple[ColumnGroups, list[np.ndarray]]:

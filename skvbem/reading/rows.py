@@ -21,8 +21,7 @@ from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.reading.base import Extent, Reading
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import RowLabels
-from skvbem.reading.numbers import are_complete, are_observed, count_missing
-from skvbem.reading.tables import named_columns
+from skvbem.reading.tables import are_complete, are_observed, count_missing, named_columns
 
 if TYPE_CHECKING:
     from skvbem.models.hmm.model import HMM

@@ -1,4 +1,7 @@
-"""A user's table column by column, whatever container holds it; single cells, and which of them mean missing."""
+"""A user's table column by column, whatever container holds it: its cells, which of them mean missing, its numbers.
+
+Numbers are read and refused here; a table of them that is stored as it is wanted is not copied.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
+from skvbem._compat import check_sample_weight
 from skvbem._names import first_few
 from skvbem.blocks import Blocks
+from skvbem.emissions import EmissionSpecification
+from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
+
+# Rows looked at together.
+_BLOCK = 2**12
+# Sums of products of larger numbers, and of columns that hold none but smaller ones and 0, leave the floats.
+_MAX_MAGNITUDE, _MIN_MAGNITUDE = 1e140, 1e-140
+_UNIT = " Measure it in another unit."
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class Table:
     """Columns with names, read on demand.
 
     names : the column names if all are strings, else x0, x1, ... as in scikit-learn.
-    has_own_names : whether the names are those of a data frame.
+    has_own_names : whether the names are those of a data frame; by default if all are strings.
     array : the same cells as one array, where the columns are those of one; never to be written to.
     source : what the user has, of which these are rows, or columns.
     """
@@ -47,18 +59,15 @@ class Table:
         column: Callable[[int], Column],
         array: np.ndarray | None = None,
         source=None,
+        has_own_names: bool | None = None,
     ):
-        self.has_own_names = all(isinstance(name, str) for name in names)
-        self.names = list(names) if self.has_own_names else [f"x{j}" for j in range(len(names))]
+        are_own = all(isinstance(name, str) for name in names) if has_own_names is None else has_own_names
+        self.has_own_names, self.n_columns = are_own, len(names)
+        self.names = list(names) if has_own_names is not None or are_own else [f"x{j}" for j in range(len(names))]
         self.n_samples = n_samples
         self.column = column
         self.array = array
         self.source = source
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return len(self.names)
 
     def names_of_fit(self) -> dict[str, Any]:
         """The attributes `n_features_in_` and, if X has string column names, `feature_names_in_` and its library."""
@@ -70,10 +79,6 @@ class Table:
                     attributes["_frames_of_"] = library
         return attributes
 
-    def each_column(self) -> Iterator[Column]:
-        """The columns, one after the other."""
-        return map(self.column, range(self.n_columns))
-
     def rows(self, keep: np.ndarray) -> Table:
         """The rows where `keep`, boolean of shape (n_samples,), is true."""
 
@@ -83,20 +88,14 @@ class Table:
             return Column(whole.values[keep], missing, whole.levels)
 
         array = None if self.array is None else self.array[keep]
-        return self._part(range(self.n_columns), int(np.count_nonzero(keep)), column, array)
+        return Table(self.names, int(np.count_nonzero(keep)), column, array, self.source, self.has_own_names)
 
     def columns(self, positions: Sequence[int]) -> Table:
         """The columns at these positions, in this order."""
         all_of_them = list(positions) == list(range(self.n_columns))
         array = self.array if self.array is None or all_of_them else self.array[:, list(positions)]
-        return self._part(positions, self.n_samples, lambda k: self.column(positions[k]), array)
-
-    def _part(
-        self, positions: Sequence[int], n_samples: int, column: Callable[[int], Column], array: np.ndarray | None
-    ) -> Table:
-        part = Table([self.names[j] for j in positions], n_samples, column, array, self.source)
-        part.has_own_names = self.has_own_names
-        return part
+        names, column = [self.names[j] for j in positions], lambda k: self.column(positions[k])
+        return Table(names, self.n_samples, column, array, self.source, self.has_own_names)
 
 
 def read_table(X, owner: str) -> Table:
@@ -255,12 +254,13 @@ def missing_markers(missing_values, owner: str) -> set[tuple]:
     """The (kind, value) pairs that mean "missing" by the `missing_values` parameter of an estimator."""
     several = isinstance(missing_values, (list, tuple, set, frozenset, np.ndarray))
     values = [as_plain(v) for v in (missing_values if several else [missing_values])]
-    if first_unhashable(values) is not None:
+    try:
+        return {(kind_of(v), v) for v in values if not is_missing_value(v)}
+    except (TypeError, ValueError):  # cells that cannot be hashed, or compared with themselves as arrays
         raise ValueError(
             f"The 'missing_values' parameter of {owner} must be a scalar or a list of scalars. "
             f"Got {show(missing_values)} instead."
-        )
-    return {(kind_of(v), v) for v in values if not is_missing_value(v)}
+        ) from None
 
 
 def named_columns(names: list[str]) -> str:
@@ -268,3 +268,199 @@ def named_columns(names: list[str]) -> str:
     if len(names) == 1:
         return f"Column {names[0]!r}"
     return f"Columns {first_few(names, MAX_NAMED_COLUMNS, repr)}"
+
+
+def checked_weights(sample_weight, n_samples: int) -> np.ndarray | None:
+    """Checked weights (n_samples,), or None where every row counts once."""
+    if sample_weight is None:
+        return None
+    weights = check_sample_weight(sample_weight, np.empty((n_samples, 1)))
+    return None if (weights == 1.0).all() else weights
+
+
+def weighted_rows(table: Table, sample_weight) -> tuple[Table, np.ndarray | None, np.ndarray | None]:
+    """The rows of a table of weight > 0, their weights, and which rows these are (None for all)."""
+    weights = checked_weights(sample_weight, table.n_samples)
+    if weights is None or weights.all():
+        return table, weights, None
+    is_weighted = weights > 0
+    return table.rows(is_weighted), weights[is_weighted], is_weighted
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+
+
+def read_numbers(
+    table: Table,
+    specification: EmissionSpecification,
+    markers: set[tuple],
+    *,
+    is_fit: bool = False,
+    is_known: bool = False,
+) -> np.ndarray:
+    """Numbers as the emission takes them: floats, NaN where missing, or codes.
+
+    What is stored as it is wanted is not copied: nobody may write to what comes from here. Values that are known were
+    checked before.
+    """
+    array = table.array
+    if array is None or array.dtype.kind not in "biuf":
+        values, is_own = np.empty((table.n_samples, table.n_columns)), True
+        for j, name in enumerate(table.names):
+            values[:, j] = _numbers(name, table.column(j))
+    else:
+        values = np.ascontiguousarray(array, dtype=np.float64)
+        is_own = not np.may_share_memory(values, array)
+    for marker in (value for kind, value in markers if kind == "number"):
+        for rows in blocks_of_rows(len(values)):
+            marked = values[rows] == marker
+            if marked.any():
+                values, is_own = values if is_own else values.copy(), True
+                values[rows][marked] = np.nan
+    if not is_known:
+        _check(table.names, values, specification, is_fit=is_fit)
+    return specification.stored(values)
+
+
+def check_blocks(tables: Blocks, specification: EmissionSpecification, markers: set[tuple]) -> None:
+    """Refuse values in blocks, and columns that hold nothing in any of them."""
+    observed: Any = False
+    for table in tables:
+        values = read_numbers(table, specification, markers)
+        observed = observed | (~is_missing(values)).any(axis=0)
+    for name, is_observed in zip(table.names, observed):
+        if not is_observed:
+            raise _empty(name)
+
+
+def is_missing(values: np.ndarray) -> np.ndarray:
+    """Missing cells of a group's values: NaN among floats, negative codes."""
+    return np.isnan(values) if values.dtype.kind == "f" else values < 0
+
+
+def count_missing(values: Sequence[np.ndarray]) -> int:
+    """How many cells are missing."""
+    counts = (np.count_nonzero(is_missing(each[rows])) for each in values for rows in blocks_of_rows(len(each)))
+    return int(sum(counts))
+
+
+def are_complete(values: Sequence[np.ndarray]) -> bool:
+    """Whether no cell is missing."""
+    return not any(is_missing(of_group[rows]).any() for of_group in values for rows in blocks_of_rows(len(of_group)))
+
+
+def are_observed(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Whether rows have any observed cell, (n_rows,)."""
+    are_seen = np.zeros(len(values[0]), dtype=bool)
+    for of_group in values:
+        for rows in blocks_of_rows(len(are_seen)):
+            are_seen[rows] |= ~is_missing(of_group[rows]).all(axis=1)
+    return are_seen
+
+
+def blocks_of_rows(n_rows: int) -> Iterator[slice]:
+    """Slices of few rows, for what would otherwise take as much memory as the table."""
+    return (slice(at, at + _BLOCK) for at in range(0, n_rows, _BLOCK))
+
+
+def _numbers(name: str, column: Column) -> np.ndarray:
+    """A column as floats, NaN where missing."""
+    cells = column.values
+    if column.levels is not None:
+        cells = np.array([*column.levels, None], dtype=object)[cells]
+    if cells.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {cells.dtype}.")
+    if cells.dtype.kind in "mM" and len(cells):
+        _refuse_cell(name, cells[0])
+    if cells.dtype.kind in "biuf":
+        values = cells.astype(float)
+    else:
+        values = np.array([_number(name, value) for value in cells.tolist()], dtype=float)
+    if column.missing is not None:
+        values[column.missing] = np.nan
+    return values
+
+
+def _number(name: str, value) -> float:
+    if is_missing_value(value):
+        return np.nan
+    if isinstance(value, Number) and not isinstance(value, complex):
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except OverflowError:
+            raise ValueError(f"Column {name!r} of X holds {show(value)}, which is no float.{_UNIT}") from None
+    if isinstance(value, complex):
+        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {show(value)}.")
+    _refuse_cell(name, value)
+
+
+def _refuse_cell(name: str, value) -> NoReturn:
+    """Say what to do with a cell that is no number."""
+    if isinstance(value, (np.datetime64, np.timedelta64)) or hasattr(value, "ctime") or hasattr(value, "total_seconds"):
+        remedy = "Make numbers of times first, such as days since the first."
+    else:
+        remedy = (
+            f"Make numbers of such a column first, or give it to {FOR_CATEGORIES!r} in the 'emission' parameter of "
+            "VBMixture or VBHMM."
+        )
+    raise ValueError(f"Column {name!r} of X holds {show(value)}, where a number is expected. {remedy}")
+
+
+def _check(names: Sequence[str], values: np.ndarray, specification: EmissionSpecification, *, is_fit: bool) -> None:
+    """Refuse values that no member of the family can make, and columns to fit that hold nothing."""
+    reach, is_bad = np.full(len(names), -1.0), False
+    for rows in blocks_of_rows(len(values)):
+        block = values[rows]
+        reach = np.fmax(reach, np.fmax.reduce(np.abs(block), axis=0, initial=-1.0))
+        with np.errstate(invalid="ignore"):
+            impossible = specification.impossible(block)
+        if getattr(impossible, "shape", None) != block.shape or impossible.dtype != bool:
+            raise TypeError(
+                f"`impossible` of {type(specification).__name__} must return an array of booleans of the shape of the "
+                f"values, {block.shape} here. It returned {show(impossible)}."
+            )
+        is_bad = is_bad or bool(impossible.any() and (impossible & ~np.isnan(block)).any())
+    most = min(specification.largest, _MAX_MAGNITUDE)
+    if (
+        is_bad
+        or (reach > most).any()
+        or ((reach > 0) & (reach < _MIN_MAGNITUDE)).any()
+        or (is_fit and (reach < 0).any())
+    ):
+        for name, column in zip(names, values.T):
+            _refuse_column(name, column, specification, is_fit)
+
+
+def _refuse_column(name: str, values: np.ndarray, specification: EmissionSpecification, is_fit: bool) -> None:
+    """Say what is wrong with a column, if anything is."""
+    if np.isinf(values).any():
+        raise ValueError(f"Column {name!r} of X holds infinity. A number must be finite, NaN where it is missing.")
+    bad = specification.impossible(values) & ~np.isnan(values)
+    if bad.any():
+        raise ValueError(
+            f"Column {name!r} of X holds {values[bad.argmax()]:g}, but for {family_of(specification)!r} "
+            f"{specification.wanted}."
+        )
+    size = np.abs(values)
+    largest = np.fmax.reduce(size, initial=0.0)
+    if largest > specification.largest:
+        raise ValueError(
+            f"Column {name!r} of X holds {largest:g}; {specification.if_larger}, or give the column to "
+            f"{FOR_NUMBERS!r} in the 'emission' parameter."
+        )
+    if largest > _MAX_MAGNITUDE:
+        raise ValueError(
+            f"Column {name!r} of X holds {values[np.nanargmax(size)]:g}. Numbers beyond {_MAX_MAGNITUDE:g} have "
+            f"products whose sums exceed the range of floats.{_UNIT}"
+        )
+    if 0 < largest < _MIN_MAGNITUDE:
+        raise ValueError(
+            f"Column {name!r} of X holds no number larger than {largest:g}. Where all are below {_MIN_MAGNITUDE:g} "
+            f"their products fall below the range of floats.{_UNIT}"
+        )
+    if is_fit and np.isnan(values).all():
+        raise _empty(name)
+
+
+def _empty(name: str) -> ValueError:
+    return ValueError(f"Column {name!r} of X has no observed cell. Leave such a column out.")

@@ -24,12 +24,11 @@ from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.optima.network import MixedNetworkMethod, MixedStarts
-from skvbem.reading.base import warn_of_one_row, weighted_rows
+from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of
 from skvbem.reading.names import check_names
-from skvbem.reading.numbers import are_observed
-from skvbem.reading.tables import read_table, show
+from skvbem.reading.tables import are_observed, read_table, show, weighted_rows
 
 
 class MixedNetworkKind(Kind):

@@ -23,13 +23,12 @@ from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.optima.component_moves import ComponentMoves
 from skvbem.optima.labels import LabelStarts, MixtureMethod
 from skvbem.optima.plan import FitPlan
-from skvbem.reading.base import weighted_rows
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import read_labels
 from skvbem.reading.names import check_names
 from skvbem.reading.output import as_fit_saw, filled
 from skvbem.reading.rows import TableReading
-from skvbem.reading.tables import read_table, show
+from skvbem.reading.tables import read_table, show, weighted_rows
 from skvbem.reading.weighted_blocks import WeightedTables
 
 #: `weight_concentration_prior` whose strength is to be learned.

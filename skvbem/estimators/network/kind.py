@@ -32,12 +32,12 @@ from skvbem.models.network import queries
 from skvbem.models.network.completed_rows import CompletedRows, complete_rows
 from skvbem.models.network.program import Program
 from skvbem.optima.network import NetworkMethod, TableStarts
-from skvbem.reading.base import warn_of_one_row, weighted_rows
+from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.categories import CategoryEncoder
 from skvbem.reading.guesses import MIN_LEVELS, warn_of_names_of_rows
 from skvbem.reading.names import check_names
 from skvbem.reading.network import NetworkReading
-from skvbem.reading.tables import read_table
+from skvbem.reading.tables import read_table, weighted_rows
 from skvbem.vbem import posteriors
 
 

@@ -38,7 +38,7 @@ ERRORS = {
     ],
     "numbers that are said to be measurements are warned of": [
         (
-            'if is_option(emission, "auto"):\n            groups._warn_of_guesses',
+            "if is_auto:\n            groups._warn_of_guesses",
             "if emission is not None:\n            groups._warn_of_guesses",
         )
     ],
