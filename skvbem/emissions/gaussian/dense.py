@@ -288,7 +288,7 @@ class DenseGaussian(NormalPriorEmission):
             if seen == 0:
                 continue
             part = quadratic.without(self.whitener[:, list(missing)])
-            squares = share[:, None] * part.squares(block.frame[:, rows])
+            squares = share[:, None] * part.squares(block.frame[:, rows], block.memory)
             constant = log_rising((dof + 1 - d) / 2, seen / 2) - seen / 2 * np.log(np.pi)
             constant = constant - (log_det + part.log_det_hidden) / 2 + seen / 2 * np.log(share)
             log_densities[:, rows] = constant[:, None] - ((dof - m + 1) / 2)[:, None] * np.log1p(squares)

@@ -6,13 +6,14 @@ The formulas stand in `skvbem.emissions.gaussian.dense`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
 
 from skvbem._kernels import _hidden_cells
+from skvbem._memory import ReusedMemory
 from skvbem._numerics import LOG_2PI, first_axes_last, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
 from skvbem.emissions.moments import ROWS_AT_ONCE
@@ -42,6 +43,8 @@ class DenseTable:
         Which cells are missing.
     reach : ndarray of shape (d,)
         How far the rows reach in the frame.
+    memory : ReusedMemory
+        Of arrays that are computed for a block of the rows, then for the next.
     """
 
     origin: np.ndarray
@@ -50,6 +53,7 @@ class DenseTable:
     pattern: np.ndarray | None
     patterns: np.ndarray
     reach: np.ndarray
+    memory: ReusedMemory = field(default_factory=ReusedMemory, repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -59,28 +63,24 @@ class DenseTable:
         return replace(self, reach=np.maximum(self.reach, other.reach))
 
     def __getitem__(self, rows: slice) -> Self:
-        if isinstance(rows, slice) and rows.indices(len(self)) == (
-            0,
-            len(self),
-            1,
-        ):  # whose frame and features are kept from step to step
-            return self
+        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
+            return self  # whose frame and features are kept from step to step
         pattern = None if self.pattern is None else self.pattern[rows]
         return replace(self, values=self.values[rows], pattern=pattern)
 
     @cached_property
     def frame(self) -> np.ndarray:
         """Rows in the frame, (d, n_rows); what is missing is taken to be at the origin."""
-        away = self.values - self.origin
+        away = np.subtract(self.values, self.origin, out=self.memory.empty(*self.values.shape))
         if self.pattern is not None:
             np.nan_to_num(away, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        return self.whitener @ away.T
+        return np.matmul(self.whitener, away.T, out=self.memory.empty(*away.T.shape))
 
     @cached_property
     def features(self) -> np.ndarray:
         """1, the frame and its products, (1 + d + d (d + 1) / 2, n_rows)."""
         frame, (d, n) = self.frame, self.frame.shape
-        features = np.empty((1 + d + d * (d + 1) // 2, n))
+        features = self.memory.empty(1 + d + d * (d + 1) // 2, n)
         features[0] = 1.0
         features[1 : 1 + d] = frame
         at = 1 + d
@@ -205,14 +205,15 @@ class Observed:
         """Its largest value, (..., n_components)."""
         return self.whole.peak + (self.root.shape[-1] * LOG_2PI - self.log_det_hidden) / 2
 
-    def squares(self, frame: np.ndarray) -> np.ndarray:
+    def squares(self, frame: np.ndarray, memory: ReusedMemory) -> np.ndarray:
         """(z - m)^T J (z - m) of rows (d, n_rows), by their differences from the means, (..., n_components, n_rows)."""
         factor = self.whole.factor @ self.keep
         shape = self.whole.mean.shape
-        squares = np.empty((*shape[:-1], frame.shape[1]))
+        squares, away, turned = (memory.empty(*axes, frame.shape[1]) for axes in (shape[:-1], shape[-1:], shape[-1:]))
         factors = np.broadcast_to(factor, (*shape, shape[-1]))
         for index in np.ndindex(shape[:-1]):
-            turned = factors[index] @ (frame - self.whole.mean[index][:, None])
+            np.subtract(frame, self.whole.mean[index][:, None], out=away)
+            np.matmul(factors[index], away, out=turned)
             np.einsum("dn,dn->n", turned, turned, out=squares[index])
         return squares
 
@@ -294,7 +295,8 @@ class DenseStep(Step):
         n_lanes, n_components, d = self.shape
         if len(block.runs) == 1 and not len(block.runs[0][1]):
             return by_row(self._of_rows(block, slice(None), block.runs[0][1]), n_components, self.single)
-        log_likelihood = np.zeros((n_lanes * n_components, len(block)))
+        log_likelihood = block.memory.empty(n_lanes * n_components, len(block))
+        log_likelihood[:] = 0.0
         for rows, missing in block.runs:
             if len(missing) < d:
                 log_likelihood[:, rows] = self._of_rows(block, rows, missing)
@@ -305,8 +307,9 @@ class DenseStep(Step):
         n_lanes, n_components, d = self.shape
         if not self.expanded:
             observed = self._observed(*missing)
-            log_likelihood = observed.peak[..., None] - 0.5 * observed.squares(block.frame[:, rows])
-            return log_likelihood.reshape(n_lanes * n_components, -1)
+            halved = observed.squares(block.frame[:, rows], block.memory)
+            halved *= 0.5
+            return np.subtract(observed.peak[..., None], halved, out=halved).reshape(n_lanes * n_components, -1)
         if missing:
             linear, products = self._observed(*missing).expanded
         else:  # natural parameters as they are
@@ -314,7 +317,7 @@ class DenseStep(Step):
         features = block.features[:, rows]
         if not self.tied:
             matrix = np.concatenate([linear, products], axis=-1).reshape(n_lanes * n_components, -1)
-            return matrix @ features
+            return np.matmul(matrix, features, out=block.memory.empty(len(matrix), features.shape[1]))
         log_likelihood = linear.reshape(-1, 1 + d) @ features[: 1 + d]
         log_likelihood.reshape(n_lanes, n_components, -1)[:] += (products[:, 0] @ features[1 + d :])[:, None]
         return log_likelihood
@@ -389,8 +392,10 @@ class DenseStep(Step):
         by_precision = responsibilities.reshape(n_lanes, n_components, -1)
         if self.tied:
             by_precision = by_precision.sum(axis=1, keepdims=True)
+        weighted = block.memory.empty(*frame.shape)
         for lane, k in np.ndindex(by_precision.shape[:2]):
-            sums[lane, k, 1 + d :] = pack_symmetric((frame * by_precision[lane, k]) @ frame.T)
+            np.multiply(frame, by_precision[lane, k], out=weighted)
+            sums[lane, k, 1 + d :] = pack_symmetric(weighted @ frame.T)
         return sums
 
     def statistics(self, total: np.ndarray) -> np.ndarray:

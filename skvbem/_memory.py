@@ -1,0 +1,55 @@
+"""Memory that is used again: to have pages from the system takes longer than a pass over them."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+# Doubles of an array from which its memory is kept: what is smaller, malloc does not give back to the system either.
+_MIN_SIZE = 2**13
+# Pieces of memory that are kept at most.
+_MAX_KEPT = 8
+_TYPE = np.dtype(float).str
+
+
+class _Lease:
+    """The owner of an array's memory, which gives it back when no view of the array is left."""
+
+    __slots__ = ("__array_interface__", "_free", "_memory")
+
+    def __init__(self, memory: np.ndarray, shape: tuple[int, ...], free: list[np.ndarray]):
+        self._memory, self._free = memory, free
+        place = memory.__array_interface__["data"]
+        self.__array_interface__ = {"shape": shape, "typestr": _TYPE, "data": place, "version": 3}
+
+    def __del__(self) -> None:
+        if len(self._free) < _MAX_KEPT:
+            self._free.append(self._memory)
+
+
+class ReusedMemory:
+    """Arrays, each in the memory of an earlier one of which no view is left; threads may share it."""
+
+    def __init__(self) -> None:
+        self._free: list[np.ndarray] = []
+
+    def empty(self, *shape: int) -> np.ndarray:
+        """An array of doubles, of any values."""
+        size = prod(shape)
+        if size < _MIN_SIZE:
+            return np.empty(shape)
+        others, memory = [], None
+        while self._free and memory is None:
+            try:
+                memory = self._free.pop()  # one step, so that threads do not take the same
+            except IndexError:
+                break
+            if not size <= memory.size <= 2 * size:
+                others.append(memory)
+                memory = None
+        self._free += others if len(others) < _MAX_KEPT else others[1:]  # the new one will need a place
+        return np.asarray(_Lease(np.empty(size) if memory is None else memory, shape, self._free))
+
+    def __reduce__(self) -> tuple:
+        return type(self), ()
