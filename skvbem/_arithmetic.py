@@ -69,7 +69,7 @@ class _UnderflowsOfThread(threading.local):
 
     def leave(self) -> None:
         """Restore the setting before the last entry."""
-        self.entered.pop().__exit__()
+        self.entered.pop().__exit__(None, None, None)
 
 
 class _Arithmetic(ContextDecorator):
