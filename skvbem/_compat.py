@@ -9,7 +9,6 @@ from __future__ import annotations
 import pickle
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -28,6 +27,7 @@ from sklearn.utils.validation import _check_feature_names_in as check_feature_na
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from skvbem._names import did_you_mean, parameter_meant
+from skvbem.errors import warn as warn
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -229,14 +229,6 @@ def validate_params(estimator) -> None:
 def output_of(method: str, estimator) -> str:
     """The container that scikit-learn's ``set_output`` lets a method of an estimator return, "default" for its own."""
     return _get_output_config(method, estimator)["dense"]
-
-
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the user's line: the first one that is neither ours nor scikit-learn's."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("skvbem", "sklearn"):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
 
 
 class IterationReport:

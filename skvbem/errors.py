@@ -1,5 +1,8 @@
 """Every exception and warning type of skvbem, on one screen."""
 
+import sys
+import warnings
+
 __all__ = [
     "BoundFellError",
     "DataWarning",
@@ -85,3 +88,21 @@ class SearchCheckpointError(ValueError):
 
 class SearchWarning(UserWarning):
     """A search that went on without some of its candidates, or without its checkpoint."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line: the first one that is neither ours nor scikit-learn's, nor of a decorator between."""
+    frame, level, others = sys._getframe(1), 2, ("skvbem", "sklearn", "contextlib")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in others:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def warn_of_impossible(places, n: int, instead: str, items: str = "rows") -> None:
+    """Warn of rows or sequences, found at some places among n, that have probability 0 under a fit."""
+    if len(places):
+        warn(
+            f"{len(places)} of {n} {items} have probability 0 under the fit, the first at position {places[0]}. Their "
+            f"answers are {instead} and say nothing of them; score_samples gives them -inf.",
+            DataWarning,
+        )

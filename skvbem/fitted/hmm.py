@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions import NumericSpecification
+from skvbem.errors import warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
 from skvbem.fitted.base import Intervals, Parameters
 from skvbem.fitted.forecasts import ForecastTable
@@ -54,10 +55,12 @@ class FittedHMM(FittedSequences, FittedEmissions):
             statistics[:n_chain] = self.model.expect(natural[:, None], here).statistics[:n_chain, 0]
         return statistics
 
-    def possible(self, states: np.ndarray) -> np.ndarray:
+    def possible(self, states: np.ndarray, warns: bool = False) -> np.ndarray:
         """Probabilities of states (n_rows, n_components), those of steps that no path can make filled in."""
-        total = self.counts.sum()
-        states[~states.any(axis=1)] = self.counts / total if total > 0 else 1 / len(self.counts)
+        total, impossible = self.counts.sum(), np.flatnonzero(~states.any(axis=1))
+        states[impossible] = self.counts / total if total > 0 else 1 / len(self.counts)
+        if warns:
+            warn_of_impossible(impossible, len(states), "the shares of states in the data of the fit", "steps")
         return states
 
     @property
@@ -201,7 +204,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
 
     def last_states(self, data: HMMData, last: np.ndarray, natural: np.ndarray) -> np.ndarray:
         """Probabilities of the states of the last rows of sequences, which natural parameters tell of what was seen."""
-        return self.possible(self.model.filtered(natural, data))[last]
+        return self.possible(self.model.filtered(natural, data), warns=True)[last]
 
     def moments(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Means and deviations (n_components, n_columns) of each group of numbers, by its name."""

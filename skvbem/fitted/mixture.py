@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from skvbem.errors import warn_of_impossible
 from skvbem.fitted.base import Intervals, Parameters
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -160,12 +161,20 @@ class FittedMixture(FittedEmissions):
 
     def responsibilities_by_block(self, values: list[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
         """p(component | row) of blocks of rows, (n_rows, n_components); the weights if no component can make a row."""
-        return self._normalized(self.log_joint(values))
+        impossible: list[int] = []
+        yield from self._normalized(self.log_joint(values), impossible)
+        warn_of_impossible(impossible, len(values[0]), "the weights of components")
 
-    def _normalized(self, log_joints: Iterable[tuple[slice, np.ndarray]]) -> Iterator[tuple[slice, np.ndarray]]:
+    def _normalized(
+        self, log_joints: Iterable[tuple[slice, np.ndarray]], impossible: list[int] | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Shares of components; positions of rows that none can make are added to `impossible`."""
         for rows, log_joint in log_joints:
-            impossible = ~np.isfinite(log_joint.max(axis=1))
-            log_joint[impossible] = np.log(np.maximum(self.weights, 1e-300))
+            none = np.flatnonzero(~np.isfinite(log_joint.max(axis=1)))
+            if len(none):
+                log_joint[none] = np.log(np.maximum(self.weights, 1e-300))
+                if impossible is not None:
+                    impossible += (rows.start + none).tolist()
             yield rows, softmax(log_joint, axis=1)
 
     def responsibilities(self, values: list[np.ndarray]) -> np.ndarray:

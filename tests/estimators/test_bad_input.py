@@ -28,7 +28,7 @@ from estimators.inputs import (
 from ids import named
 from sklearn.exceptions import NotFittedError
 
-from skvbem import VBDiscreteDAG
+from skvbem import VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.errors import DataWarning, NoInteriorModeError, StructureError, TooLargeError, UnknownCategoryWarning
 
 pd = pytest.importorskip("pandas")
@@ -733,3 +733,24 @@ def test_the_environment_changes_nothing(flags, environment):
     assert bound == here.lower_bound_
     assert np.array_equal(transformed, here.transform(X))
     assert all(np.array_equal(a, b) for a, b in zip(sampled, here.sample(5)))
+
+
+@pytest.mark.parametrize("block", [1, 10])
+def test_rows_that_cannot_occur_are_named(monkeypatch, block):
+    """Their answers are made up; each estimator says so once a call, whatever the blocks of rows."""
+    X = np.repeat([["a", "a", "b"], ["b", "b", "a"]], 10, axis=0)
+    odd = np.concatenate([X, [["c", "a", "b"], ["a", "a", "b"], ["c", "b", None]]])
+    categories = {f"x{k}": ["a", "b", "c"] for k in range(3)}
+    options = {"method": "ml", "categories": categories, "random_state": 0, "n_init": 2}
+    mixture = VBMixture(2, emission="categorical", **options).fit(X)
+    monkeypatch.setattr(type(mixture.fitted.emission), "block_rows", lambda self, n: block)
+    network = VBNetwork(latents={"h": 2}, emission="categorical", **options).fit(X)
+    for estimator in (mixture, network, VBDiscreteDAG(latents={"h": 2}, **options).fit(X)):
+        assert np.isneginf(estimator.score_samples(odd))[[20, 22]].all()
+        for name in ("predict_proba", "impute"):
+            with pytest.warns(DataWarning, match="2 of 23 rows have probability 0 .* at position 20"):
+                answer = getattr(estimator, name)(odd)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                getattr(estimator, name)(X)
+            assert len(answer) in (1, 23)

@@ -181,9 +181,14 @@ def test_steps_that_are_impossible_get_an_answer():
     fit.fit([np.array([[0], [0], [1], [1]])] * 3)
     back = np.array([[0], [2], [0]])
     assert fit.score_samples([back]) == -np.inf
-    assert fit.predict_proba([back])[0].sum(axis=1) == pytest.approx(1.0)
-    assert fit.filter([back])[0].sum(axis=1) == pytest.approx(1.0)
-    assert fit.predict([back])[0].shape == (3,)
+    with pytest.warns(DataWarning, match="3 of 3 steps have probability 0 under the fit"):
+        assert fit.predict_proba([back])[0].sum(axis=1) == pytest.approx(1.0)
+    with pytest.warns(DataWarning, match="2 of 3 steps have .* the first at position 1"):
+        assert fit.filter([back])[0].sum(axis=1) == pytest.approx(1.0)
+    with pytest.warns(DataWarning, match="1 of 2 sequences have .* the first at position 1"):
+        assert fit.predict([back[:1], back])[1].shape == (3,)
+    with pytest.warns(DataWarning, match="2 of 3 steps have"):
+        fit.forecast([back])
     assert fit.score([back, back[:1]], sample_weight=[0, 1]) == pytest.approx(fit.score([back[:1]]))
 
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from skvbem import VBHMM, VBMixture, load, save
 from skvbem.emissions import Categorical, Exponential, FactorGaussian, Gaussian, Poisson, Regression
+from skvbem.errors import DataWarning
 
 STARTPROB = np.array([0.6, 0.4, 0.0])
 TRANSMAT = np.array([[0.8, 0.2, 0.0], [0.1, 0.7, 0.2], [0.3, 0.0, 0.7]])
@@ -276,7 +277,8 @@ def test_a_step_that_no_path_can_make_is_of_no_state():
     X = np.array([["no", 2], ["no", 0], ["yes", 0]], dtype=object)  # only state 0 can begin so, and ...
     tables = {"probabilities": [[1.0, 0.0], [0.5, 0.5]]}
     stuck = VBHMM.from_parameters([1.0, 0.0], np.eye(2), tables, emission="categorical")
-    np.testing.assert_array_equal(stuck.predict_proba([[0], [1]]), np.full((2, 2), 0.5))
+    with pytest.warns(DataWarning, match="steps have probability 0"):
+        np.testing.assert_array_equal(stuck.predict_proba([[0], [1]]), np.full((2, 2), 0.5))
     assert stuck.score_samples([[0], [1]])[0] == -np.inf
     assert np.isfinite(model.predict_proba(X)).all()
 

@@ -582,7 +582,7 @@ def test_files_that_are_none(tmp_path):
     path.write_text("network {")
     with pytest.raises(SavedFitError, match=r"notes\.txt' cannot be loaded: it is no zip archive"):
         load(path)
-    with pytest.raises(ValueError, match=r"notes\.txt, line 1, column 9: expected the name of the network"):
+    with pytest.raises(ValueError, match=r"notes\.txt, line 1, column 10: expected 'property' or '}'"):
         read_bif(path)
 
 

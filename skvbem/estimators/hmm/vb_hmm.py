@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
+from skvbem.errors import warn_of_impossible
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
 from skvbem.estimators.hmm.kind import HMMKind
@@ -427,6 +428,7 @@ class VBHMM(SequenceEstimator):
         """
         fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
         states, log_joint = fitted.model.decoded(fitted.natural(self.predictive), data)
+        warn_of_impossible(np.flatnonzero(np.isneginf(log_joint)), len(log_joint), "arbitrary paths", "sequences")
         return reading.sequences.as_given(states), log_joint
 
     def predict(self, X, sequence_id=None, lengths=None):
@@ -463,7 +465,7 @@ class VBHMM(SequenceEstimator):
         return reading.sequences.as_given(self._smoothed(fitted, data))
 
     def _smoothed(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
-        return fitted.possible(fitted.model.smoothed(fitted.natural(self.predictive), data))
+        return fitted.possible(fitted.model.smoothed(fitted.natural(self.predictive), data), warns=True)
 
     def filter(self, X, sequence_id=None, lengths=None):
         """Probabilities of the states of each step given its sequence up to this step.
@@ -483,7 +485,7 @@ class VBHMM(SequenceEstimator):
         return reading.sequences.as_given(self._filtered(fitted, data))
 
     def _filtered(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
-        return fitted.possible(fitted.model.filtered(fitted.natural(self.predictive), data))
+        return fitted.possible(fitted.model.filtered(fitted.natural(self.predictive), data), warns=True)
 
     def forecast(self, X, n_steps=1, sequence_id=None, lengths=None, *, level=0.95, draws=None):
         """Forecasts of the steps after the end of each sequence, with intervals that account for uncertain parameters.

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from skvbem._numerics import safe_log
+from skvbem.errors import warn_of_impossible
 from skvbem.families import Dirichlet, Product
 from skvbem.models.mixed_network.beliefs import beliefs
 from skvbem.models.mixed_network.data import FactorRows, MixedData, MixedRows
@@ -86,6 +87,7 @@ class Predictive:
             for group in asked:
                 group.fill(plan, at, context, of_cliques)
         if impossible.any():
+            warn_of_impossible(np.flatnonzero(impossible), len(rows), "those of an empty row")
             nothing = rows.taken(np.flatnonzero(impossible)[:1], np.ones(1)).without_cells()
             for group, of_nothing in zip(asked, self.all_posteriors(nothing, groups, **limits)):
                 group.posterior[impossible & ~group.is_certain] = of_nothing

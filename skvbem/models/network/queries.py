@@ -13,6 +13,7 @@ import numpy as np
 
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
+from skvbem.errors import warn_of_impossible
 from skvbem.models.network.layout import complete_cells
 from skvbem.models.network.max_product import max_product, modes_of_clusters
 from skvbem.models.network.model import DiscreteDAG
@@ -59,6 +60,7 @@ def joint_if_possible(
 def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
     results, impossible = _posterior_of_rows(model, point, data, nodes, together=together, **limits)
     if impossible.any():
+        warn_of_impossible(np.flatnonzero(impossible), len(data), "those of an empty row")
         columns = model.columns(data)
         nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
         of_nothing, _ = _posterior_of_rows(model, point, nothing, nodes, together=together, **limits)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 
 from skvbem import DAG, LabeledTable, UndirectedGraph, VBDiscreteDAG
 from skvbem.datasets import load_carcinoma, load_coleman_panel
-from skvbem.errors import UnknownCategoryWarning
+from skvbem.errors import DataWarning, UnknownCategoryWarning
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -317,7 +317,8 @@ def test_a_row_that_cannot_be_scores_minus_infinity_and_tells_nothing():
     scores = estimator.score_samples(rows)
     assert scores[0] == -np.inf
     assert np.isfinite(scores[1])
-    assert estimator.predict_proba(rows)[0] == approx(estimator.query("h0").values)
+    with pytest.warns(DataWarning, match="1 of 2 rows have probability 0 under the fit, the first at position 0"):
+        assert estimator.predict_proba(rows)[0] == approx(estimator.query("h0").values)
     assert estimator.score(rows, sample_weight=[0, 1]) == scores[1]
     with pytest.raises(ValueError, match="has probability 0 under these tables"):
         estimator.query("h0", {"x0": 2})
@@ -476,7 +477,8 @@ def test_an_unknown_category_is_a_gap_to_fill():
 def test_what_is_observed_stays_even_where_it_cannot_be():
     parameters = {"categories": {"x0": [0, 1, 2]}, "method": "ml", "random_state": 0}
     fitted = VBDiscreteDAG(**parameters).fit([[0, 0, 1], [0, 0, 0], [1, 1, 1], [1, 1, 0]])
-    completed = fitted.impute(np.array([[2, 0, np.nan]]))
+    with pytest.warns(DataWarning, match="1 of 1 rows have probability 0"):
+        completed = fitted.impute(np.array([[2, 0, np.nan]]))
     assert completed[0, :2].tolist() == [2, 0]
     assert completed[0, 2] in (0, 1)
 

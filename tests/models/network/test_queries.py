@@ -12,6 +12,7 @@ from reference.discrete_network import MISSING, Data, Network, uniform_prior
 from reference.random_networks import random_data, random_network, random_tables
 
 from skvbem.data import Rows
+from skvbem.errors import DataWarning
 from skvbem.models.network import queries
 
 approx = pytest.approx
@@ -139,9 +140,11 @@ def test_impossible_rows_score_minus_infinity_and_are_asked_about_as_empty_ones(
     data = Rows(("y0", "y1"), np.array([[0, 0], [1, 1], [MISSING, 2], [1, 0], [MISSING, MISSING]]))
     scores = queries.log_likelihood(fast.model, point, data)
     assert scores == approx([np.log(0.15), -np.inf, -np.inf, np.log(0.7), 0])
-    classes = queries.marginals(fast.model, point, data, ["c"])["c"]
+    with pytest.warns(DataWarning, match="2 of 5 rows have probability 0 under the fit, the first at position 1"):
+        classes = queries.marginals(fast.model, point, data, ["c"])["c"]
     assert classes == approx(np.array([[1, 0], [0.3, 0.7], [0.3, 0.7], [0, 1], [0.3, 0.7]]))
-    assert queries.joint(fast.model, point, data, ["c"]) == approx(classes)
+    with pytest.warns(DataWarning, match="2 of 5 rows"):
+        assert queries.joint(fast.model, point, data, ["c"]) == approx(classes)
     modes = queries.joint_mode(fast.model, point, data, ["c"])["c"]
     assert modes[[0, 3, 4]].tolist() == [0, 1, 1]
 
@@ -149,7 +152,8 @@ def test_impossible_rows_score_minus_infinity_and_are_asked_about_as_empty_ones(
 def test_an_observed_cell_is_certain_even_in_an_impossible_row(certain):
     fast, point = certain
     data = Rows(("y0", "y1"), np.array([[1, 1], [1, MISSING]]))
-    found = queries.marginals(fast.model, point, data, ["y0", "y1"])
+    with pytest.warns(DataWarning, match="1 of 2 rows have probability 0"):
+        found = queries.marginals(fast.model, point, data, ["y0", "y1"])
     assert found["y0"].tolist() == [[0, 1], [0, 1]]
     assert found["y1"].tolist() == [[0, 1, 0], [1, 0, 0]]
 
@@ -162,7 +166,8 @@ def test_impossible_complete_families_are_seen_as_well(certain):
     data = Rows(("a", "b", "d"), np.array([[0, 0, 1], [1, 1, 1], [0, 1, 1]]))
     point = fast.flat(tables)
     assert queries.log_likelihood(fast.model, point, data) == approx([np.log(0.5), -np.inf, -np.inf])
-    assert queries.marginals(fast.model, point, data, ["c"])["c"] == approx(np.tile([0.4, 0.6], (3, 1)))
+    with pytest.warns(DataWarning, match="2 of 3 rows have probability 0"):
+        assert queries.marginals(fast.model, point, data, ["c"])["c"] == approx(np.tile([0.4, 0.6], (3, 1)))
 
 
 def test_answers_in_chunks_are_the_same(rng, monkeypatch):
