@@ -7,6 +7,7 @@ import pytest
 from laws.geometric import Geometric, GeometricEmission
 from laws.two_coins import CoinAscent, CoinCase, TwoCoins, capabilities_of
 
+from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture, VBNetwork
 from skvbem.emissions import (
     COVARIANCE_TYPES,
     EMISSIONS,
@@ -18,10 +19,12 @@ from skvbem.emissions import (
     Poisson,
     Regression,
 )
+from skvbem.estimators.mixture.kind import MixtureKind
 from skvbem.evidence import Evidence, Score
 from skvbem.families import Dirichlet, Gamma
 from skvbem.models import MODELS, Expectation, RegisteredModel
-from skvbem.testing import EXAMPLES, check_emission, check_family, check_model, check_score
+from skvbem.reading.tables import read_table
+from skvbem.testing import EXAMPLES, check_emission, check_family, check_kind, check_model, check_score
 from skvbem.testing.laws import agree, hold
 
 PRIOR = Gamma.from_parameters([[2.0]], [[0.5]])
@@ -434,6 +437,73 @@ def test_a_wrong_score_is_told_its_law(compute, random, law):
     score = Score("odd", compute, random=random)
     with pytest.raises(AssertionError, match=f"'odd' on mixture breaks the law '{law}' of scores: "):
         check_score(score, EXAMPLES["mixture"], laws=[law])
+
+
+# Kinds of estimators --------------------------------------------------------------------------------------------------
+
+
+TABLE = np.random.default_rng(0).normal(size=(14, 2))
+STEPS = [TABLE[:6], TABLE[6:]]
+LETTERS = [["ab"[int(cell > 0)] for cell in row] for row in TABLE.tolist()]
+
+
+class ReadsItself(VBMixture):
+    """Predictions that pass the reading of the kind by."""
+
+    def predict_proba(self, X):
+        return self.fitted.responsibilities(self.fitted.groups.values(read_table(X, "ReadsItself")))
+
+
+class LeavesOut(VBMixture):
+    """A fit to fewer rows than the kind reads."""
+
+    def fit(self, X, y=None):
+        return super().fit(X[1:])
+
+
+class KeepingKind(MixtureKind):
+    """A kind that remembers the last model."""
+
+    def model(self, estimator, reading):
+        self.last = super().model(estimator, reading)
+        return self.last
+
+
+class Keeps(VBMixture):
+    """An estimator of it."""
+
+    _kind = KeepingKind()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "law"),
+    [
+        (ReadsItself(2), "predictions_are_of_the_rows_that_the_kind_reads"),
+        (LeavesOut(2), "a_reading_stands_for_its_data"),
+        (Keeps(2), "kinds_hold_nothing"),
+    ],
+    ids=["reads itself", "leaves out", "keeps"],
+)
+def test_a_wrong_kind_is_told_its_law(estimator, law):
+    with pytest.raises(AssertionError, match=f"{type(estimator).__name__} breaks the law '{law}' of kinds: "):
+        check_kind(estimator, TABLE)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "X"),
+    [
+        (VBMixture(2), TABLE),
+        (VBMixture(2, method="ml"), TABLE),
+        (VBFactorAnalysis(1), TABLE),
+        (VBHMM(2), STEPS),
+        (VBLinearDynamicalSystem(1), STEPS),
+        (VBDiscreteDAG(latents=2), LETTERS),
+        (VBNetwork(latents=2), TABLE),
+    ],
+    ids=["mixture", "mixture ml", "factors", "hmm", "system", "network", "mixed network"],
+)
+def test_kinds_of_the_library_keep_the_laws(estimator, X):
+    assert len(check_kind(estimator, X).held) == 3
 
 
 # Laws themselves ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from skvbem._arguments import check_count, check_level
 from skvbem._compat import output_of
 from skvbem.estimators.base import VBEstimator
-from skvbem.fitting.fit import read
+from skvbem.fitting.fit import question
 from skvbem.fitting.kind import kind_of
 from skvbem.reading.names import check_names
 from skvbem.reading.output import as_fit_saw
@@ -105,8 +105,7 @@ def drawn_sequences(estimator, columns: Sequence[np.ndarray], lengths: np.ndarra
 
 def steps_of_question(estimator, X, **where) -> tuple[Any, Any, Any]:
     """The fit, sequences that it is asked about as read, and these as the model takes them."""
-    fitted = estimator.fitted
-    reading = read(estimator, X, columns=fitted.columns, **where)
+    fitted, reading = question(estimator, X, **where)
     return fitted, reading, kind_of(estimator).compiled(estimator, fitted.model, reading, 1)
 
 

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 
 from skvbem._arguments import is_option
 from skvbem._compat import IterationReport, warn
+from skvbem.blocks import is_dask
 from skvbem.fitted.base import FittedRun, Solved
 from skvbem.fitting.restarts import Restarts
 from skvbem.optima.plan import FitPlan, PriorStart
@@ -122,6 +123,28 @@ def read(estimator, X, y=None, sample_weight=None, *, columns=None, **where) -> 
     if y is not None:
         kind.check_y(y, reading)
     return reading
+
+
+def question(estimator, X, **where) -> tuple[Any, Any]:
+    """The fit, and the reading of rows or sequences in memory that it is asked about.
+
+    `where` finds the rows, as for `read`.
+
+    Raises
+    ------
+    ValueError
+        If X is not what it should be.
+    TypeError
+        If X comes in blocks.
+    """
+    fitted = estimator.fitted
+    reading = read(estimator, X.compute() if is_dask(X) else X, columns=fitted.columns, **where)
+    if reading.are_in_blocks:
+        raise TypeError(
+            "X comes in blocks, which only fit and the scores of VBMixture take. Ask about one block at a time, as in "
+            "[model.predict(block) for block in X]."
+        )
+    return fitted, reading
 
 
 def n_starts_of(estimator) -> int:

@@ -52,6 +52,12 @@ class TableReading(Reading):
     are_in_blocks: bool = False
 
     @property
+    def values(self) -> list[np.ndarray]:
+        """Values of each group, of rows in memory."""
+        ((values, _),) = self.blocks
+        return values
+
+    @property
     def as_independent(self) -> TableReading:
         """The rows themselves, which do not depend on each other."""
         return self
@@ -62,8 +68,7 @@ class TableReading(Reading):
         n_columns = len(self.columns.names)
         if self.are_in_blocks:
             return Extent(n_columns)
-        ((values, _),) = self.blocks
-        return Extent(n_columns, len(values[0]), count_missing(self.columns.without_given(values)))
+        return Extent(n_columns, len(self.values[0]), count_missing(self.columns.without_given(self.values)))
 
     def emission(self) -> Emission:
         """The emission of the values."""
@@ -112,8 +117,7 @@ class TableReading(Reading):
     @property
     def unit_hashes(self) -> np.ndarray:
         """Hashes of rows in memory, (n_rows,)."""
-        ((values, _),) = self.blocks
-        return row_hashes(_with_labels(values, self.labels), slice(None))
+        return row_hashes(_with_labels(self.values, self.labels), slice(None))
 
     @property
     def unit_weight(self) -> np.ndarray | None:
@@ -123,11 +127,9 @@ class TableReading(Reading):
 
     def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
         """The reading of some rows in memory."""
-        ((values, _),) = self.blocks
         labels = None if self.labels is None else self.labels[units]
-        return replace(
-            self, blocks=[([of_group[units] for of_group in values], weight)], is_weighted=None, labels=labels
-        )
+        blocks = [([of_group[units] for of_group in self.values], weight)]
+        return replace(self, blocks=blocks, is_weighted=None, labels=labels)
 
     def one_by_one(self) -> Self:
         """The reading with repeated rows in place of weights."""

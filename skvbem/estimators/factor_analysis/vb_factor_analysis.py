@@ -15,12 +15,12 @@ from skvbem.blocks import Blocks
 from skvbem.emissions import FactorGaussian
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
 from skvbem.estimators.factor_analysis.kind import FactorKind
-from skvbem.estimators.mixture.kind import impute_rows, rows_of_question, sample_rows
+from skvbem.estimators.mixture.kind import impute_rows, sample_rows
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.factor_analysis import FittedFactorAnalysis
 from skvbem.fitted.rotations import ROTATIONS
 from skvbem.fitting.evaluation import evaluation_of, fit_at_hand, read_again, scored
-from skvbem.fitting.fit import generator_of
+from skvbem.fitting.fit import generator_of, question
 from skvbem.reading.rows import TableReading
 from skvbem.reports.fit_indices import FitIndices, fit_indices, saturated_model
 from skvbem.uncertainty.posterior_draws import check_method, drawn_from_q
@@ -298,8 +298,8 @@ class VBFactorAnalysis(VBEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        fitted, values = rows_of_question(self, X)
-        return fitted.log_predictive(values)
+        fitted, reading = question(self, X)
+        return fitted.log_predictive(reading.values)
 
     def transform(self, X):
         """Scores: the posterior means of the factors of each row, rotated as the loadings are.
@@ -313,8 +313,8 @@ class VBFactorAnalysis(VBEstimator):
         -------
         ndarray of shape (n_samples, n_factors)
         """
-        fitted, values = rows_of_question(self, X)
-        return fitted.scores(values)[0]
+        fitted, reading = question(self, X)
+        return fitted.scores(reading.values)[0]
 
     def score_covariance(self, X):
         """Posterior covariances of the factors of each row, which `transform` has the means of.
@@ -328,8 +328,8 @@ class VBFactorAnalysis(VBEstimator):
         ndarray of shape (n_samples, n_factors, n_factors)
             Equal for all rows with the same cells missing.
         """
-        fitted, values = rows_of_question(self, X)
-        return fitted.scores(values)[1]
+        fitted, reading = question(self, X)
+        return fitted.scores(reading.values)[1]
 
     def inverse_transform(self, X):
         """Rows that are expected of factors with these scores.
@@ -370,11 +370,11 @@ class VBFactorAnalysis(VBEstimator):
             Only if asked for: of the predictive distribution of each missing cell, 0 where observed.
         """
         check_flag("return_variances", "impute", return_variances)
-        fitted, values = rows_of_question(self, X)
-        completed = impute_rows(X, fitted, values)
+        fitted, reading = question(self, X)
+        completed = impute_rows(X, fitted, reading.values)
         if not return_variances:
             return completed
-        return completed, np.where(fitted.groups.missing(values), fitted.variances(values), 0.0)
+        return completed, np.where(fitted.groups.missing(reading.values), fitted.variances(reading.values), 0.0)
 
     def get_covariance(self):
         """Covariance of the columns: loadings times their transpose, and the variances of the noise.

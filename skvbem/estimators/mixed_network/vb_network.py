@@ -17,12 +17,10 @@ from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network.kind import MixedNetworkKind
 from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitted.named_states import nodes_asked
-from skvbem.fitting.fit import generator_of
+from skvbem.fitting.fit import generator_of, question
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.reading.mixed_network import values_of
-from skvbem.reading.names import check_names
 from skvbem.reading.output import as_fit_saw, filled
-from skvbem.reading.tables import read_table
 from skvbem.tables import LabeledTable
 
 
@@ -230,13 +228,6 @@ class VBNetwork(LatentNodesEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
-    def _asked(self, X) -> tuple[FittedMixedNetwork, list[np.ndarray]]:
-        """The fit, and the values of a table of rows to answer about, by group of columns."""
-        check_is_fitted(self)
-        table = read_table(X, type(self).__name__)
-        check_names(table, self)
-        return self._fitted_, self._fitted_.groups.values(table)
-
     def score_samples(self, X):
         """Log predictive density of each row, nats; what is missing is summed out.
 
@@ -250,15 +241,15 @@ class VBNetwork(LatentNodesEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        fitted, values = self._asked(X)
-        return fitted.predictive.log_densities(fitted.rows(values), **self._kind.limits(self))
+        fitted, reading = question(self, X)
+        return fitted.predictive.log_densities(fitted.rows(reading.values), **self._kind.limits(self))
 
     def _about_latents(self, X) -> tuple[FittedMixedNetwork, MixedRows]:
         """The fit, and rows whose latents are to be predicted."""
-        fitted, values = self._asked(X)
+        fitted, reading = question(self, X)
         if not fitted.latents:
             raise ValueError(f"This {type(self).__name__} has no latents to predict. Declare some, or use 'impute'.")
-        return fitted, fitted.rows(values)
+        return fitted, fitted.rows(reading.values)
 
     def _latent_marginals(self, X) -> list[np.ndarray]:
         fitted, rows = self._about_latents(X)
@@ -327,13 +318,13 @@ class VBNetwork(LatentNodesEstimator):
             Only if `return_proba`: probabilities of categories; an observed cell is certain.
         """
         check_flag("return_proba", "impute", return_proba)
-        fitted, values = self._asked(X)
-        rows = fitted.rows(values)
+        fitted, reading = question(self, X)
+        rows = fitted.rows(reading.values)
         asked = [name for name, codes in zip(rows.names, rows.codes.T) if return_proba or (codes < 0).any()]
         proba, columns = fitted.predictive.completed(rows, asked, **self._kind.limits(self))
         codes = dict(zip(rows.names, rows.codes.T)) | {name: of.argmax(axis=1) for name, of in proba.items()}
         of_groups = values_of(fitted.groups, codes, columns)
-        completed = filled(X, fitted.groups.missing(values), fitted.groups.columns_of(of_groups))
+        completed = filled(X, fitted.groups.missing(reading.values), fitted.groups.columns_of(of_groups))
         return (completed, proba) if return_proba else completed
 
     def sample(self, n_samples=1, random_state=None):

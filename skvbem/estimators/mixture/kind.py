@@ -15,7 +15,7 @@ from skvbem.errors import check_memory
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import LabelKind, check_size, come_in_blocks, resolve_emission_prior, responsibilities_of
 from skvbem.fitted.mixture import FittedMixture
-from skvbem.fitting.fit import generator_of, limits_of, n_starts_of
+from skvbem.fitting.fit import generator_of, limits_of, n_starts_of, question
 from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
@@ -192,17 +192,8 @@ class MixtureKind(LabelKind):
 
     def drawn_like(self, like: TableReading, model: Mixture, point, rng: np.random.Generator):
         """Rows with the covariates of a reading."""
-        ((values, _),) = like.blocks
-        given = like.columns.as_emission_takes(values)
-        return self.fitted.drawn_at(model, point, len(values[0]), rng, given)[0]
-
-
-def rows_of_question(estimator, X) -> tuple[Any, list[np.ndarray]]:
-    """The fit, and the values of a table that it is asked about, by group of columns."""
-    table = read_table(X, type(estimator).__name__)
-    check_names(table, estimator)
-    fitted = estimator.fitted
-    return fitted, fitted.groups.values(table)
+        given = like.columns.as_emission_takes(like.values)
+        return self.fitted.drawn_at(model, point, len(like.values[0]), rng, given)[0]
 
 
 def impute_rows(X, fitted: Any, values: list[np.ndarray]) -> Any:
@@ -219,7 +210,7 @@ def sample_rows(estimator, n_samples, random_state, given=None) -> tuple[Any, np
     fitted = estimator.fitted
     fitted.groups.check_covariates("sample", given)
     if given is not None:
-        _, given = rows_of_question(estimator, given)
+        given = question(estimator, given)[1].values
         if n_samples not in (1, len(given[0])):
             raise ValueError(
                 f"'given' has {len(given[0])} rows, and 'n_samples' is {n_samples}. Leave 'n_samples' out."

@@ -13,7 +13,8 @@ from skvbem.blocks import Blocks
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
 from skvbem.estimators.labels import COLUMN_CONSTRAINTS
-from skvbem.estimators.mixture.kind import MixtureKind, impute_rows, rows_of_question, sample_rows
+from skvbem.estimators.mixture.kind import MixtureKind, impute_rows, sample_rows
+from skvbem.fitting.fit import question
 from skvbem.models.mixture.model import Mixture
 
 
@@ -330,8 +331,8 @@ class VBMixture(VBEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        fitted, values = rows_of_question(self, X)
-        return fitted.log_predictive(values)
+        fitted, reading = question(self, X)
+        return fitted.log_predictive(reading.values)
 
     def impute(self, X):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
@@ -345,8 +346,8 @@ class VBMixture(VBEstimator):
         ndarray or DataFrame
             X in its own container; observed cells are untouched.
         """
-        fitted, values = rows_of_question(self, X)
-        return impute_rows(X, fitted, values)
+        fitted, reading = question(self, X)
+        return impute_rows(X, fitted, reading.values)
 
     def predict_proba(self, X):
         """Posterior probabilities of the components given each row, under the predictive distribution.
@@ -360,8 +361,8 @@ class VBMixture(VBEstimator):
         ndarray of shape (n_samples, n_components)
             A row that is impossible under the fit gets the weights.
         """
-        fitted, values = rows_of_question(self, X)
-        return fitted.responsibilities(values)
+        fitted, reading = question(self, X)
+        return fitted.responsibilities(reading.values)
 
     def predict(self, X):
         """Most probable component of each row.
@@ -374,8 +375,8 @@ class VBMixture(VBEstimator):
         -------
         ndarray of int, shape (n_samples,)
         """
-        fitted, values = rows_of_question(self, X)
-        return fitted.components(values)
+        fitted, reading = question(self, X)
+        return fitted.components(reading.values)
 
     def transform(self, X):
         """Posterior probabilities of the components, as `predict_proba`.

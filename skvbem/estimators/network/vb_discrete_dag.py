@@ -16,12 +16,9 @@ from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.network.kind import NetworkKind
 from skvbem.fitted.bayesian_network import Network
-from skvbem.fitted.network import FittedNetwork
-from skvbem.fitting.fit import generator_of
+from skvbem.fitting.fit import generator_of, question
 from skvbem.models.network import queries
-from skvbem.reading.names import check_names
 from skvbem.reading.output import as_fit_saw, filled
-from skvbem.reading.tables import Table, read_table
 from skvbem.tables import LabeledTable
 
 
@@ -299,17 +296,10 @@ class VBDiscreteDAG(LatentNodesEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
-    def _asked(self, X) -> tuple[FittedNetwork, Table]:
-        """The fit, and a table of rows to answer about."""
-        check_is_fitted(self)
-        table = read_table(X, type(self).__name__)
-        check_names(table, self)
-        return self._fitted_, table
-
-    def _ask(self, question, X, *args):
-        """A question of `skvbem.models.network.queries` about the rows of X."""
-        network, table = self._asked(X)
-        return question(network.model, network.point, network.rows(table), *args, **self._kind.limits(self))
+    def _ask(self, query, X, *args):
+        """The answer of a function of `skvbem.models.network.queries` about the rows of X."""
+        network, reading = question(self, X)
+        return query(network.model, network.point, reading.rows, *args, **self._kind.limits(self))
 
     def _need_latents(self) -> tuple:
         check_is_fitted(self)
@@ -361,8 +351,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
             Only if `return_proba`: probabilities of each column's categories; an observed cell is certain.
         """
         check_flag("return_proba", "impute", return_proba)
-        network, table = self._asked(X)
-        data = network.rows(table)
+        network, reading = question(self, X)
+        data = reading.rows
         probabilities = queries.marginals(network.model, network.point, data, data.names, **self._kind.limits(self))
         modes = [network.encoder.decode(probabilities[name].argmax(axis=1), j) for j, name in enumerate(data.names)]
         completed = filled(X, data.codes < 0, modes)
