@@ -6,10 +6,14 @@ import importlib
 import inspect
 import pkgutil
 import re
+import textwrap
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
 import skvbem
+from skvbem._docstrings import TEXTS, filled
 
 MODULES = sorted(m.name for m in pkgutil.walk_packages(skvbem.__path__, "skvbem.") if "._kernels" not in m.name)
 PUBLIC = [
@@ -129,3 +133,22 @@ def test_defaults_are_those_of_the_signature(name):
 def test_a_wrong_default_is_seen():
     text = "A.\n\nParameters\n----------\ntol : float, default=1e-3\n    x.\na, b : int, default=None\n\nA\n-\n"
     assert dict(defaults_said(text)) == {"tol": 1e-3, "a": None, "b": None}
+
+
+def test_shared_texts_stand_in_the_place_of_their_names():
+    text = "A.\n\n    Parameters\n    ----------\n    %(y, tol)s\n    b : int\n"
+    y, tol = (textwrap.indent(TEXTS[name], "    ") for name in ("y", "tol"))
+    assert filled(text) == text.replace("    %(y, tol)s", f"{y}\n{tol}")
+    with pytest.raises(KeyError):
+        filled("    %(tolerance)s")
+
+
+def test_no_docstring_is_left_with_a_placeholder():
+    assert [name for name, thing in THINGS.items() if re.search(r"^ *%\(.*\)s$", thing.__doc__ or "", re.M)] == []
+
+
+def test_every_shared_text_is_shared():
+    sources = "\n".join(path.read_text("utf-8") for path in Path(skvbem.__path__[0]).rglob("*.py"))
+    places = re.findall(r"^ *%\((.+)\)s$", sources, re.MULTILINE)
+    uses = Counter(name for names in places for name in names.split(", "))
+    assert [name for name in TEXTS if uses[name] < 2] == []

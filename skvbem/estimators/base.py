@@ -26,6 +26,7 @@ from skvbem._compat import (
     fit_context,
     warn,
 )
+from skvbem._docstrings import share_texts
 from skvbem._version import __version__ as VERSION
 from skvbem.errors import check_memory
 from skvbem.estimators.emission_parameters import moved, nested_parameters, set_nested
@@ -85,6 +86,7 @@ def predicts(estimator) -> bool:
     return hasattr(estimator, "predict")
 
 
+@share_texts
 class VBEstimator(
     ArithmeticMixin, SuggestingMixin, CallbackSupportMixin, DensityMixin, TransformerMixin, BaseEstimator
 ):
@@ -194,8 +196,7 @@ class VBEstimator(
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-        y : None
-            Ignored.
+        %(y)s
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
 
@@ -219,8 +220,7 @@ class VBEstimator(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        y : None
-            Ignored.
+        %(y)s
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -242,8 +242,7 @@ class VBEstimator(
 
         Parameters
         ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X, only compared with those that fit saw.
+        %(input_features)s
 
         Returns
         -------
@@ -271,13 +270,11 @@ class VBEstimator(
         ----------
         X : array-like of shape (n_samples, n_features)
             The data of the fit, rows in any order. May be left out for ``kind="lower_bound"``.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(sample_weight)s
         kind : str or Score, default="lower_bound"
             Name of a score in `skvbem.evidence.SCORES`, such as "ais" (the most exact one for data of any size),
             "collapsed", "bic", "cheeseman_stutz", "laplace", "importance" or "exact".
-        random_state : int, RandomState instance or None, default=None
-            Seed of scores that draw; by default it follows from the seed of the fit.
+        %(score.random_state)s
         **options
             Options of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as the `start` of
             "ais_metropolis", are given as a mapping of nodes to tables. `labels` are needed if `fit` was given any.
@@ -340,10 +337,7 @@ class VBEstimator(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit; without them an error says so.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(criterion.X, sample_weight)s
         **where
             `labels`, if `fit` was given any.
 
@@ -358,10 +352,7 @@ class VBEstimator(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit; without them an error says so.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(criterion.X, sample_weight)s
         **where
             `labels`, if `fit` was given any.
 
@@ -396,8 +387,7 @@ class VBEstimator(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit, rows in any order.
+        %(data.X)s
         n_draws : int, default=1000
         method : {"draws", "linear_response", "vb"}, default="draws"
             "draws" are exact, by Gibbs chains. The chains start from what the starts of the fit have found, and run
@@ -410,10 +400,7 @@ class VBEstimator(
         max_sweeps : int, default=16384
             Most sweeps of a chain, but it makes 128 in any case, and two for each of its draws. If they are not enough,
             a `PosteriorWarning` says so.
-        random_state : int, RandomState instance or None, default=None
-            By default draws follow from the seed of the fit.
-        **where
-            For sequences, `sequence_id` or `lengths` as in `fit`.
+        %(draws.random_state, data.**where)s
 
         Returns
         -------
@@ -448,8 +435,7 @@ class VBEstimator(
         ----------
         X : array-like of shape (n_samples, n_features), default=None
             The data of the fit, which an estimator does not keep; needed unless ``method="vb"``.
-        level : float, default=0.95
-            Mass of each interval.
+        %(interval.level)s
         method : {"draws", "linear_response", "vb"}, default="draws"
             "draws" of the posterior cover as they should. "linear_response" costs little, and is too narrow where
             labels overlap and rows are few. "vb" takes the quantiles of q(theta), which are too narrow wherever labels
@@ -486,14 +472,10 @@ class VBEstimator(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit, rows in any order.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(data.X, sample_weight)s
         max_states : int, default=4096
             Most joint states of what is hidden in one row, which are summed over.
-        **where
-            For sequences, `sequence_id` or `lengths` as in `fit`.
+        %(data.**where)s
 
         Returns
         -------
@@ -534,8 +516,7 @@ class VBEstimator(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit, rows in any order.
+        %(data.X)s
         n_draws : int, default=200
             Data sets made anew. Standard errors need some hundred, ends of 95 % intervals a thousand.
         kind : {"nonparametric", "parametric"}, default="nonparametric"
@@ -544,12 +525,10 @@ class VBEstimator(
             drawn and keep their weights.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`; whole numbers for ``kind="parametric"``.
-        random_state : int, RandomState instance or None, default=None
-            By default draws follow from the seed of the fit.
+        %(draws.random_state)s
         n_jobs : int, default=None
             Processes of joblib; draws do not depend on it, nor on the order of rows.
-        **where
-            For sequences, `sequence_id` or `lengths` as in `fit`.
+        %(data.**where)s
 
         Returns
         -------
@@ -597,8 +576,7 @@ class VBEstimator(
         ----------
         X : array-like of shape (n_samples, n_features), default=None
             The data of the fit, which intervals need; without X there are none.
-        level : float, default=0.95
-            Mass of each interval.
+        %(interval.level)s
         method : {"auto", "draws", "linear_response", "vb"}, default="auto"
             As in `credible_intervals`. "auto" takes draws of the posterior, which hold the truth as often as they say.
             It takes linear response where rows cannot be drawn, since weights are no whole numbers or rows come in

@@ -5,14 +5,70 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import check_feature_names_in
-from skvbem.estimators.base import VBEstimator
+from skvbem._docstrings import share_texts
+from skvbem.estimators.base import VBEstimator, has_posterior
 
 
+@share_texts
 class LatentNodesEstimator(VBEstimator):
     """An estimator of a network with hidden nodes, `latent_names_`."""
+
+    # Fitting ----------------------------------------------------------------------------------------------------------
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the network to a table.
+
+        A fit that raises or is interrupted leaves the estimator as it was before.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            Categories, and what else the estimator takes; NaN, None and NA are missing cells.
+        %(y)s
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts; rows of weight 0 are as if absent.
+
+        Returns
+        -------
+        %(self)s
+
+        Raises
+        ------
+        StructureError
+            If the structure is no DAG, names a node that is neither column nor latent, or has numbers as parents of
+            nodes with a table.
+        TooLargeError
+            If a table or the whole fit exceeds `max_table_cells` or `max_memory`.
+        %(fit.ValueError)s
+        """
+        return self._fit(X, y, sample_weight)
+
+    @available_if(has_posterior)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
+
+        Exact on complete data, whatever the batches. With hidden variables a state that an early batch does not need is
+        soon given up for good: let the first batch be large, or use `fit`. `batch_lower_bound_` bounds the log
+        probability of this batch given the approximate past; the sum over batches is no bound on the evidence of all
+        data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first batch. Only with ``method="vb"``.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            The first batch fixes columns, categories, units, structure and prior.
+        %(y, sample_weight)s
+
+        Returns
+        -------
+        %(self)s
+        """
+        return self._partial_fit(X, y, sample_weight)
+
+    # Asking -----------------------------------------------------------------------------------------------------------
 
     @property
     def latent_states_(self) -> dict:
@@ -91,8 +147,7 @@ class LatentNodesEstimator(VBEstimator):
 
         Parameters
         ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X, only compared with those that fit saw.
+        %(input_features)s
 
         Returns
         -------

@@ -10,6 +10,7 @@ import numpy as np
 
 from skvbem._arguments import check_count, check_level
 from skvbem._compat import output_of
+from skvbem._docstrings import share_texts
 from skvbem.estimators.base import VBEstimator
 from skvbem.fitting.fit import question
 from skvbem.fitting.kind import kind_of
@@ -118,6 +119,7 @@ def check_output(estimator, sequences: Sequences) -> None:
         )
 
 
+@share_texts
 class SequenceEstimator(VBEstimator):
     """An estimator of sequences: its methods take `sequence_id` or `lengths` beside X."""
 
@@ -126,11 +128,7 @@ class SequenceEstimator(VBEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, y, sequences.sample_weight)s
 
         Returns
         -------
@@ -144,11 +142,7 @@ class SequenceEstimator(VBEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, y, sequences.sample_weight)s
 
         Returns
         -------
@@ -162,9 +156,7 @@ class SequenceEstimator(VBEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, sequence_id)s
 
         Returns
         -------
@@ -182,11 +174,7 @@ class SequenceEstimator(VBEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, y, sequences.sample_weight)s
 
         Returns
         -------
@@ -224,12 +212,10 @@ class SequenceEstimator(VBEstimator):
         ----------
         X : list of tables, or table
             The data of the fit, sequences in any order. May be left out for ``kind="lower_bound"``.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.sample_weight)s
         kind : str or Score, default="lower_bound"
             Name of a score in `skvbem.evidence.SCORES`, such as "ais", "bic" or "importance".
-        random_state : int, RandomState instance or None, default=None
-            Seed of scores that draw; by default it follows from the seed of the fit.
+        %(score.random_state)s
         **options
             Options of the score, and what else locates rows: `inputs` and `output_inputs` where `fit` takes them.
 
@@ -258,8 +244,7 @@ class SequenceEstimator(VBEstimator):
         ----------
         X : list of tables, or table
             The data of the fit.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.sample_weight)s
         **where
             `inputs` and `output_inputs`, where `fit` takes them.
 
@@ -277,8 +262,7 @@ class SequenceEstimator(VBEstimator):
         ----------
         X : list of tables, or table
             The data of the fit.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.sample_weight)s
         **where
             `inputs` and `output_inputs`, where `fit` takes them.
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from skvbem._arguments import check_count, check_flag, check_level
 from skvbem._compat import Interval, StrOptions, keep_parameters
+from skvbem._docstrings import share_texts
 from skvbem.blocks import Blocks
 from skvbem.emissions import FactorGaussian
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
@@ -27,6 +28,7 @@ from skvbem.uncertainty.posterior_draws import check_method, drawn_from_q
 from skvbem.vbem import posteriors
 
 
+@share_texts
 class VBFactorAnalysis(VBEstimator):
     r"""Bayesian factor analysis: a few factors, hidden in each row, explain how columns of measurements vary together.
 
@@ -69,20 +71,10 @@ class VBFactorAnalysis(VBEstimator):
     init : {"auto", "random"}, default="auto"
         The first start is from the principal components of X and the others from loadings that are drawn, and they
         race: one is stopped when the best is out of its reach. Or all are drawn, and run to the end.
-    max_iter : int, default=10000
-        Most steps of each start.
-    tol : float, default=1e-5
-        A start has converged when the gain of the objective still to come is below this, in total nats.
-    acceleration : bool, default=True
-        Whether steps are extrapolated (SQUAREM) where that raises the objective.
-    missing_values : scalar or list, default=np.nan
-        Values that mean "missing" besides NaN, None, pandas.NA and null.
+    %(max_iter, tol, acceleration, missing_values)s
     max_memory : float, default=4e9
         Most bytes that the parameters of all starts may take, and rows that are drawn.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
-    n_jobs : int, default=None
-        Threads that share the rows of a large table; the result does not depend on it.
+    %(random_state, n_jobs)s
     warm_start : bool, default=False
         Whether a further call of `fit` starts from the last solution alone, if that has as many factors of as many
         columns.
@@ -120,22 +112,12 @@ class VBFactorAnalysis(VBEstimator):
         With ``n_factors="auto"``, the moves that raised the bound: kind, bound and number of factors after each.
     parameters_ : dict of str to dict of str to ndarray
         Under "factor" the means, loadings and what else draws and intervals have, by name.
-    lower_bound_ : float
-        Bound on the log evidence, total nats (``method="vb"``).
-    log_posterior_, log_likelihood_ : float
-        The objective of MAP and ML.
+    %(lower_bound_, log_posterior_)s
     lower_bounds_ : ndarray of shape (n_points,)
         The objective along the run that led to the fit; it never falls.
     restarts_ : Restarts
         Where every start ended.
-    n_iter_ : int
-    converged_ : bool
-    n_samples_ : float
-        Sum of the weights of the rows.
-    n_free_parameters_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X has string column names.
+    %(n_iter_, converged_, n_samples_, n_free_parameters_, n_features_in_, feature_names_in_)s
 
     See Also
     --------
@@ -216,23 +198,15 @@ class VBFactorAnalysis(VBEstimator):
 
         Parameters
         ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
-            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. If rows come in
-            blocks (see `blocks_of`), one block at a time is in memory.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
-            How often each row counts; rows of weight 0 are as if absent. Where X comes in blocks, so may these.
+        %(blocks.X, y, blocks.sample_weight)s
 
         Returns
         -------
-        self : estimator
-            Fitted.
+        %(self)s
 
         Raises
         ------
-        ValueError
-            If X or a parameter is not what it should be; the message names which and what would be right.
+        %(fit.ValueError)s
         TooLargeError
             If parameters and starts take more than `max_memory`.
         """
@@ -250,17 +224,11 @@ class VBFactorAnalysis(VBEstimator):
 
         Parameters
         ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(partial_fit.X, y, sample_weight)s
 
         Returns
         -------
-        self : estimator
-            Fitted.
+        %(self)s
         """
         if isinstance(X, Blocks):
             raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
@@ -404,10 +372,7 @@ class VBFactorAnalysis(VBEstimator):
 
         Parameters
         ----------
-        n_samples : int, default=1
-            Number of rows.
-        random_state : int, RandomState instance or None, default=None
-            By default the estimator's own `random_state`.
+        %(sample.n_samples, sample.random_state)s
 
         Returns
         -------
@@ -425,16 +390,12 @@ class VBFactorAnalysis(VBEstimator):
         ----------
         X : array-like of shape (n_samples, n_features), default=None
             The data of the fit; needed unless ``method="vb"``.
-        level : float, default=0.95
-            Mass of each interval.
+        %(interval.level)s
         method : {"draws", "linear_response", "vb"}, default="draws"
             As of `credible_intervals`; of the last, draws from q(theta), somewhat too narrow. Linear response does not
             suit loadings: it takes turns of the factors, which may be far, for small steps.
         n_draws : int, default=2000
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
-        random_state : int, RandomState instance or None, default=None
-            By default draws follow from the seed of the fit.
+        %(sample_weight, draws.random_state)s
 
         Returns
         -------
@@ -470,8 +431,7 @@ class VBFactorAnalysis(VBEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             The data of the fit, rows in any order, in memory.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(sample_weight)s
 
         Returns
         -------
@@ -515,8 +475,7 @@ class VBFactorAnalysis(VBEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             The data of the fit, rows in any order, in memory.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(sample_weight)s
 
         Returns
         -------

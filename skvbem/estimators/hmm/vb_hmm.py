@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
+from skvbem._docstrings import share_texts
 from skvbem.errors import warn_of_impossible
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
@@ -31,6 +32,7 @@ from skvbem.reading.output import filled
 from skvbem.reading.tables import listed, show
 
 
+@share_texts
 class VBHMM(SequenceEstimator):
     r"""Bayesian hidden Markov model, for sequences of measurements, counts, categories and mixed columns.
 
@@ -77,10 +79,7 @@ class VBHMM(SequenceEstimator):
         raises the bound most [Beal (2.79)]; the bound is then one given that prior. Needs ``method="vb"``.
     categories : "auto" or mapping of column to array-like, default="auto"
         Levels of categorical columns by name, which of an array is x0, x1, ...; see `VBDiscreteDAG`.
-    method : {"vb", "map", "ml"}, default="vb"
-        Variational Bayes, the posterior mode, or maximum likelihood.
-    map_basis : {"natural", "probability"}, default="natural"
-        Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
+    %(method, map_basis)s
     predictive : {"mean", "vb", "average"}, default="mean"
         What takes the place of the average over q(theta) in probabilities of sequences, after ``method="vb"``: the
         average has no closed form. "mean" takes the published parameters, which are posterior means. "vb" takes the
@@ -88,23 +87,13 @@ class VBHMM(SequenceEstimator):
         `n_draws` draws. States are inferred at the published parameters, with "vb" at its point.
     n_draws : int, default=100
         Draws of ``predictive="average"``.
-    n_init : int, default=10
-        Number of starts. With ``init="auto"`` more of them search longer.
+    %(n_init)s
     init : {"auto", "k-means++", "random"} or array-like of shape (n_rows, n_components), default="auto"
         States start around rows that lie apart ("k-means++"), or around any rows ("random"), each start more blurred
         than the last, and every start is run to the end. "auto" has starts of both kinds by turns; they race, and
         moves join them, as in `VBMixture`. An array gives probabilities of the states of all rows to start from; for a
         list of sequences it may be a list of arrays.
-    max_iter : int, default=10000
-        Most steps of each start.
-    tol : float, default=1e-5
-        A start has converged when the gain of the objective still to come is below this, in total nats.
-    acceleration : bool, default=True
-        Whether steps are extrapolated (SQUAREM) where that raises the objective.
-    handle_unknown : {"warn", "missing", "error"}, default="warn"
-        What a category that fit did not see becomes.
-    missing_values : scalar or list, default=np.nan
-        Values that mean "missing" besides NaN, None, pandas.NA and null.
+    %(max_iter, tol, acceleration, handle_unknown, missing_values)s
     max_memory : float, default=4e9
         Most bytes that the parameters of all states in all starts may take, and steps that are drawn or forecast.
     random_state : int, RandomState instance or None, default=None
@@ -133,28 +122,15 @@ class VBHMM(SequenceEstimator):
     latent_states_ : dict of str to LatentStates
         Under "state" the states in use, empty ones, and duplicates, which neither rows nor the ways on from them tell
         apart.
-    means_, covariances_, precisions_ : ndarray
-        As in scikit-learn's mixtures, if there is a Gaussian group; where there are several, by group, as are the other
-        attributes of measurements.
+    %(means_)s
     mean_precision_, degrees_of_freedom_ : ndarray
         For the posterior (``method="vb"``), if there is a Gaussian group.
     mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
         The prior of a Gaussian group as it was resolved, hidden hyperparameters as they are expected.
-    parameters_ : dict of str to dict of str to ndarray
-        By group, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
-        probabilities, rates and means is the posterior mean.
-    lower_bound_ : float
-        Bound on the log evidence, total nats (``method="vb"``).
+    %(parameters_, lower_bound_)s
     batch_lower_bound_ : float
         After `partial_fit`, the bound of the last batch given those before.
-    log_posterior_, log_likelihood_ : float
-        The objective of MAP and ML.
-    lower_bounds_ : ndarray of shape (n_points,)
-        The objective along the run of the best start; it never falls.
-    restarts_ : Restarts
-        Where every start ended, of what kind it was, and the moves that led on from there.
-    n_iter_ : int
-    converged_ : bool
+    %(log_posterior_, lower_bounds_, restarts_, n_iter_, converged_)s
     n_samples_ : float
         Time steps, each as often as its sequence counts: the n of BIC.
     n_free_parameters_ : int
@@ -162,13 +138,7 @@ class VBHMM(SequenceEstimator):
         Where factors are counted (``FactorGaussian("auto")``), the moves that raised the bound.
     n_factors_ : ndarray of int, shape (n_components,)
         Factors of each state, if there is a group with factors; where there are several, by group.
-    groups_ : dict of str to list of str
-        Group -> names of its columns. A group has the name that a list gives it, else that of its emission.
-    categories_ : dict of str to ndarray
-        Levels of each categorical column, in the order of its probabilities.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X has string column names.
+    %(groups_, categories_, n_features_in_, feature_names_in_)s
 
     See Also
     --------
@@ -316,15 +286,11 @@ class VBHMM(SequenceEstimator):
         ----------
         X : list of tables, or array-like, pandas or polars DataFrame of shape (n_rows, n_features)
             NaN, None and NA are missing cells.
-        y : None
-            Ignored.
+        %(y)s
         sample_weight : array-like of shape (n_sequences,) or (n_rows,), default=None
             How often each sequence counts: of a list an item for each sequence, of rows the same for all rows of one.
             Sequences of weight 0 are as if absent.
-        sequence_id : array-like of shape (n_rows,), default=None
-            Which sequence each row belongs to.
-        lengths : array-like of int, default=None
-            Rows of each sequence, one after the other.
+        %(fit.sequence_id, fit.lengths)s
         labels : array-like of shape (n_rows,), or list of such, default=None
             States of steps, as far as they are known. Labels are names, which states get in increasing order (a pandas
             Categorical has its own order), or numbers 0, 1, ... of states. None, NaN and NA, and -1 among numbers,
@@ -334,8 +300,7 @@ class VBHMM(SequenceEstimator):
 
         Returns
         -------
-        self : VBHMM
-            Fitted.
+        %(self)s
 
         Raises
         ------
@@ -358,15 +323,11 @@ class VBHMM(SequenceEstimator):
         ----------
         X : list of tables, or array-like, pandas or polars DataFrame of shape (n_rows, n_features)
             The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(y, sequences.sample_weight)s
 
         Returns
         -------
-        self : VBHMM
-            Fitted.
+        %(self)s
         """
         return self._partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
 
@@ -381,9 +342,7 @@ class VBHMM(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, sequence_id)s
         return_error : bool, default=False
             Whether to return standard errors, too: 0 but for ``predictive="average"``.
 
@@ -403,9 +362,7 @@ class VBHMM(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, sequence_id)s
 
         Returns
         -------
@@ -436,9 +393,7 @@ class VBHMM(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, sequence_id)s
 
         Returns
         -------
@@ -452,9 +407,7 @@ class VBHMM(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, sequence_id)s
 
         Returns
         -------
@@ -472,9 +425,7 @@ class VBHMM(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, sequence_id)s
 
         Returns
         -------
@@ -496,11 +447,7 @@ class VBHMM(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        n_steps : int, default=1
-            How many steps ahead.
-        sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, forecast.n_steps, sequence_id)s
         level : float, default=0.95
             Mass of the intervals.
         draws : PosteriorDraws or BootstrapDraws, default=None
@@ -570,9 +517,7 @@ class VBHMM(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths : array-like, default=None
-            As in `fit`.
+        %(sequences.X, sequence_id)s
 
         Returns
         -------
@@ -609,8 +554,7 @@ class VBHMM(SequenceEstimator):
         ----------
         lengths : int or array-like of int, default=1
             Steps of one sequence, or of each of several.
-        random_state : int, RandomState instance or None, default=None
-            By default the estimator's own `random_state`.
+        %(sample.random_state)s
         given : list of tables, or table, default=None
             Sequences of these lengths whose covariates new ones have, where an emission has `covariates`, and whose
             first rows they have, as many as there are lags.

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
+from skvbem._docstrings import share_texts
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.linear_dynamical_system.kind import LDSKind
 from skvbem.estimators.sequences import (
@@ -27,6 +28,7 @@ from skvbem.reading.inputs import InputReading, inputs_of_steps
 from skvbem.reading.output import filled
 
 
+@share_texts
 class VBLinearDynamicalSystem(SequenceEstimator):
     r"""Bayesian linear dynamical system: sequences of measurements of hidden states that move linearly.
 
@@ -64,10 +66,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         prior is that of `skvbem.models.linear_dynamical_system.first_states.round_prior`.
     prune : bool, default=True
         With ``learn_prior="ard"``, whether states are taken away where the bound rises by it.
-    method : {"vb", "map", "ml"}, default="vb"
-        Variational Bayes, the posterior mode, or maximum likelihood.
-    map_basis : {"natural", "probability"}, default="natural"
-        The coordinates whose density MAP maximizes.
+    %(method, map_basis)s
     predictive : {"average", "mean", "vb"}, default="average"
         How parameters enter predictions of VB: averaged over `n_draws` draws, at their posterior means, or by the
         normalizer of q(states), a lower bound on the average.
@@ -83,10 +82,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         Most steps of a start.
     tol : float, default=1e-5
         Nats still to be gained, as estimated, below which a start has converged.
-    acceleration : bool, default=True
-        Whether to extrapolate steps.
-    missing_values : number, default=np.nan
-        What stands for a missing cell, besides NaN, None and NA.
+    %(acceleration, missing_values)s
     max_memory : float, default=4e9
         Bytes that an answer may take.
     random_state : int, RandomState instance or None, default=None
@@ -122,22 +118,13 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         States that were not taken away.
     spectral_radius_ : float
         Largest absolute value of an eigenvalue of A; above 1 states grow without limit.
-    lower_bound_ : float
-        Lower bound on the log evidence, nats (VB).
-    log_posterior_, log_likelihood_ : float
-        The objective of MAP and ML.
-    lower_bounds_ : ndarray of shape (n_points,)
-        The objective along the run of the best start; it never falls.
+    %(lower_bound_, log_posterior_, lower_bounds_)s
     restarts_ : Restarts
         Where every start ended.
-    n_iter_ : int
-    converged_ : bool
+    %(n_iter_, converged_)s
     n_samples_ : float
         Time steps with an observed cell, each as often as its sequence counts.
-    n_free_parameters_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X has string column names.
+    %(n_free_parameters_, n_features_in_, feature_names_in_)s
 
     See Also
     --------
@@ -220,14 +207,10 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         ----------
         X : list of tables, or array-like, pandas or polars DataFrame of shape (n_rows, n_features)
             Measurements; NaN, None and NA are missing cells.
-        y : None
-            Ignored.
+        %(y)s
         sample_weight : array-like of shape (n_sequences,) or (n_rows,), default=None
             How often each sequence counts: of a list an item for each sequence, of rows the same for all rows of one.
-        sequence_id : array-like of shape (n_rows,), default=None
-            Which sequence each row belongs to.
-        lengths : array-like of int, default=None
-            Rows of each sequence, one after the other.
+        %(fit.sequence_id, fit.lengths)s
         inputs : array-like of shape (n_rows, n_inputs), or list of these, default=None
             What moves states besides the states of the step before; the input of a first step is not used.
         output_inputs : array-like of shape (n_rows, n_output_inputs), or list of these, default=None
@@ -235,13 +218,11 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Returns
         -------
-        self : VBLinearDynamicalSystem
-            Fitted.
+        %(self)s
 
         Raises
         ------
-        ValueError
-            If X or a parameter is not what it should be; the message names which and what would be right.
+        %(fit.ValueError)s
         """
         return self._fit(X, y, sample_weight, **_where(sequence_id, lengths, inputs, output_inputs))
 
@@ -257,15 +238,11 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         ----------
         X : list of tables, or table
             The first batch is fitted as by `fit`: it fixes columns and units.
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths, inputs, output_inputs : array-like, default=None
-            As in `fit`.
+        %(y, inputs.sample_weight)s
 
         Returns
         -------
-        self : VBLinearDynamicalSystem
-            Fitted.
+        %(self)s
         """
         return self._partial_fit(X, y, sample_weight, **_where(sequence_id, lengths, inputs, output_inputs))
 
@@ -280,9 +257,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths, inputs, output_inputs : array-like, default=None
-            As in `fit`.
+        %(sequences.X, inputs.sequence_id)s
         return_cov : bool, default=False
             Whether to return the covariances of the states, too.
 
@@ -305,11 +280,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths, inputs, output_inputs : array-like, default=None
-            As in `fit`.
+        %(sequences.X, y, inputs.sample_weight)s
 
         Returns
         -------
@@ -325,11 +296,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths, inputs, output_inputs : array-like, default=None
-            As in `fit`.
+        %(sequences.X, y, inputs.sample_weight)s
 
         Returns
         -------
@@ -343,9 +310,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths, inputs, output_inputs : array-like, default=None
-            As in `fit`.
+        %(sequences.X, inputs.sequence_id)s
 
         Returns
         -------
@@ -359,9 +324,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths, inputs, output_inputs : array-like, default=None
-            As in `fit`.
+        %(sequences.X, inputs.sequence_id)s
         return_cov : bool, default=False
             Whether to return the covariances of the states, too.
 
@@ -382,9 +345,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths, inputs, output_inputs : array-like, default=None
-            As in `fit`.
+        %(sequences.X, inputs.sequence_id)s
         return_error : bool, default=False
             Whether to return standard errors, too: 0 but for ``predictive="average"``.
 
@@ -404,11 +365,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        y : None
-            Ignored.
-        sample_weight, sequence_id, lengths, inputs, output_inputs : array-like, default=None
-            As in `fit`.
+        %(sequences.X, y, inputs.sample_weight)s
 
         Returns
         -------
@@ -428,11 +385,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        n_steps : int, default=1
-            How many steps ahead.
-        sequence_id, lengths, inputs, output_inputs : array-like, default=None
-            As in `fit`.
+        %(sequences.X, forecast.n_steps, inputs.sequence_id)s
         future_inputs, future_output_inputs : array-like of shape (n_sequences, n_steps, n_inputs), default=None
             Inputs of the steps to come; of shape (n_steps, n_inputs) the same for all sequences.
         level : float, default=0.95
@@ -462,9 +415,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        X : list of tables, or table
-        sequence_id, lengths, inputs, output_inputs : array-like, default=None
-            As in `fit`.
+        %(sequences.X, inputs.sequence_id)s
         return_variance : bool, default=False
             Whether to return the variances of the imputed cells, too.
 
@@ -497,8 +448,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
             Steps of one sequence, or of each of several.
         inputs, output_inputs : array-like of shape (n_steps, n_inputs), default=None
             Inputs of all steps, one sequence after the other, if the fit has inputs.
-        random_state : int, RandomState instance or None, default=None
-            By default the estimator's own `random_state`.
+        %(sample.random_state)s
 
         Returns
         -------

@@ -7,12 +7,12 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_count, check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
-from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
+from skvbem._docstrings import share_texts
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network.kind import MixedNetworkKind
 from skvbem.fitted.mixed_network import FittedMixedNetwork
@@ -24,6 +24,7 @@ from skvbem.reading.output import as_fit_saw, filled
 from skvbem.tables import LabeledTable
 
 
+@share_texts
 class VBNetwork(LatentNodesEstimator):
     r"""A Bayesian network of categories, measurements and counts, with hidden nodes anywhere above them.
 
@@ -47,34 +48,17 @@ class VBNetwork(LatentNodesEstimator):
         Levels of columns of categories.
     prior : float, "bdeu", "per_row" or mapping of node to these or to arrays, default=1.0
         Dirichlet concentrations of tables. Priors of emissions are parameters of these.
-    equivalent_sample_size : float, default=1.0
-        Total of "bdeu" and "per_row" priors, in rows of data.
-    method : {"vb", "map", "ml"}, default="vb"
-        Variational Bayes, the posterior mode, or maximum likelihood.
-    map_basis : {"natural", "probability"}, default="natural"
-        Coordinates in which ``method="map"`` takes the mode.
+    %(equivalent_sample_size, method, map_basis)s
     n_init : int, default=10
         Number of starts, each around rows that are drawn.
     init : {"auto", "random"}, default="auto"
         Whether starts race, and parameters are drawn after the best of them; or every start is run to its end.
-    max_iter : int, default=10000
-        Most steps of each start.
-    tol : float, default=1e-5
-        A start has converged when the gain still to come is below this, in total nats.
-    acceleration : bool, default=True
-        Whether steps are extrapolated where that raises the objective.
-    handle_unknown : {"warn", "missing", "error"}, default="warn"
-        What a category that fit did not see becomes.
-    missing_values : scalar or list, default=np.nan
-        Values that mean "missing" besides NaN, None, pandas.NA and null.
-    max_table_cells : int, default=2**24
-        Most cells of one table, of a node or of hidden nodes summed together.
+    %(max_iter, tol, acceleration, handle_unknown, missing_values, max_table_cells)s
     max_memory : float, default=4e9
         Most bytes of all tables and indices of a fit, and of rows that are drawn.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
-    n_jobs : int, default=None
-        Threads that share the rows of a large table; the result does not depend on it.
+    %(n_jobs)s
     warm_start : bool, default=False
         Whether to start where the last fit ended, if it was of the same network.
     verbose : int, default=0
@@ -82,12 +66,7 @@ class VBNetwork(LatentNodesEstimator):
 
     Attributes
     ----------
-    lower_bound_ : float
-        Lower bound on the log marginal likelihood of the data, total nats (``method="vb"``).
-    log_posterior_, log_likelihood_ : float
-        The objective of ``method="map"`` and ``method="ml"``.
-    lower_bounds_ : ndarray
-        The objective at every point of the best start's run; it never falls.
+    %(lower_bound_, log_posterior_, lower_bounds_)s
     parameters_ : dict
         Tables of nodes under "tables", axes parents and node, and parameters of emissions by node, those of each joint
         state of the parents along the first axis.
@@ -102,15 +81,10 @@ class VBNetwork(LatentNodesEstimator):
     n_free_parameters_ : int
     restarts_ : Restarts
     latent_states_ : dict of latent to LatentStates
-    n_iter_ : int
-    converged_ : bool
-    n_samples_ : float
-        Sum of the weights of the rows.
+    %(n_iter_, converged_, n_samples_)s
     treewidth_ : int
         Treewidth of the widest part that had to be summed over.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X has string column names.
+    %(n_features_in_, feature_names_in_)s
 
     Examples
     --------
@@ -167,64 +141,6 @@ class VBNetwork(LatentNodesEstimator):
         verbose=0,
     ):
         keep_parameters(self, locals())
-
-    # Fitting ----------------------------------------------------------------------------------------------------------
-
-    def fit(self, X, y=None, sample_weight=None):
-        """Fit the network to a table.
-
-        A fit that raises or is interrupted leaves the estimator as it was before.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            Columns of any kind; NaN, None and NA are missing cells.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; rows of weight 0 are as if absent.
-
-        Returns
-        -------
-        self : VBNetwork
-            Fitted.
-
-        Raises
-        ------
-        StructureError
-            If the structure is no DAG, names a node that is neither column nor latent, or has numbers as parents of
-            nodes with a table.
-        TooLargeError
-            If a table or the whole fit exceeds `max_table_cells` or `max_memory`.
-        ValueError
-            If X or a parameter is not what it should be; the message names which and what would be right.
-        """
-        return self._fit(X, y, sample_weight)
-
-    @available_if(has_posterior)
-    def partial_fit(self, X, y=None, sample_weight=None):
-        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
-
-        Exact on complete data, whatever the batches. With hidden variables a state that an early batch does not need is
-        soon given up for good: let the first batch be large, or use `fit`. `batch_lower_bound_` bounds the log
-        probability of this batch given the approximate past; the sum over batches is no bound on the evidence of all
-        data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first batch. Only with ``method="vb"``.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            The first batch fixes columns, categories, units, structure and prior.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
-
-        Returns
-        -------
-        self : VBNetwork
-            Fitted.
-        """
-        return self._partial_fit(X, y, sample_weight)
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
@@ -332,10 +248,7 @@ class VBNetwork(LatentNodesEstimator):
 
         Parameters
         ----------
-        n_samples : int, default=1
-            Number of rows.
-        random_state : int, RandomState instance or None, default=None
-            By default the estimator's own `random_state`.
+        %(sample.n_samples, sample.random_state)s
 
         Returns
         -------

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from skvbem._compat import Interval, StrOptions, keep_parameters
+from skvbem._docstrings import share_texts
 from skvbem.blocks import Blocks
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
@@ -18,6 +19,7 @@ from skvbem.fitting.fit import question
 from skvbem.models.mixture.model import Mixture
 
 
+@share_texts
 class VBMixture(VBEstimator):
     r"""Bayesian mixture of components, for measurements, counts, categories and tables that mix them.
 
@@ -50,12 +52,7 @@ class VBMixture(VBEstimator):
         bound most [Beal (2.79)], from 0.001 to 1000; the bound is then one given that prior. Needs ``method="vb"``.
     categories : "auto" or mapping of column to array-like, default="auto"
         Levels of categorical columns by name, which of an array is x0, x1, ...; see `VBDiscreteDAG`.
-    method : {"vb", "map", "ml"}, default="vb"
-        Variational Bayes, the posterior mode, or maximum likelihood.
-    map_basis : {"natural", "probability"}, default="natural"
-        Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
-    n_init : int, default=10
-        Number of starts. With ``init="auto"`` more of them search longer.
+    %(method, map_basis, n_init)s
     init : {"auto", "k-means++", "random", "hierarchical"} or array-like, default="auto"
         Components start around rows that lie apart ("k-means++"), or around any rows ("random"), and every start is
         run to the end. "hierarchical" has one start that joins rows, two by two, where the prior finds the union most
@@ -66,22 +63,10 @@ class VBMixture(VBEstimator):
         maximum likelihood a solution in which some component has no width in some direction, or no more rows than
         columns, is refused while there is another. An array of shape (n_samples, n_components) gives responsibilities
         to start from.
-    max_iter : int, default=10000
-        Most steps of each start.
-    tol : float, default=1e-5
-        A start has converged when the gain of the objective still to come is below this, in total nats.
-    acceleration : bool, default=True
-        Whether steps are extrapolated (SQUAREM) where that raises the objective.
-    handle_unknown : {"warn", "missing", "error"}, default="warn"
-        What a category that fit did not see becomes.
-    missing_values : scalar or list, default=np.nan
-        Values that mean "missing" besides NaN, None, pandas.NA and null.
+    %(max_iter, tol, acceleration, handle_unknown, missing_values)s
     max_memory : float, default=4e9
         Most bytes that the parameters of all components in all starts may take, and rows that are drawn.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
-    n_jobs : int, default=None
-        Threads that share the rows of a large table; the result does not depend on it.
+    %(random_state, n_jobs)s
     warm_start : bool, default=False
         Whether a further call of `fit` starts from the last solution alone, in place of `n_init` starts, as
         scikit-learn's mixtures do: from what it says of the rows at hand. Where the components or the columns are
@@ -92,38 +77,26 @@ class VBMixture(VBEstimator):
     ----------
     weights_ : ndarray of shape (n_components,)
         Posterior means (VB) or the point found.
-    means_, covariances_, precisions_ : ndarray
-        As in scikit-learn's mixtures, if there is a Gaussian group; where there are several, by group, as are the other
-        attributes of measurements.
+    %(means_)s
     weight_concentration_ : ndarray of shape (n_components,), or (n_components - 1, 2) of sticks
     mean_precision_, degrees_of_freedom_ : ndarray
         Parameters of the posterior (``method="vb"``). The last two exist if there is a Gaussian group.
     weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
         The prior as it was resolved, with what was taken from X, and hidden hyperparameters as they are expected.
-    parameters_ : dict of str to dict of str to ndarray
-        By group, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
-        probabilities, rates and means is the posterior mean.
+    %(parameters_)s
     counts_ : ndarray of float, shape (n_components,)
         Expected rows of each component.
     latent_states_ : dict of str to LatentStates
         Under "component" the components in use, empty ones, duplicates that rows (of the last batch) do not tell apart,
         and how many there are in effect.
-    lower_bound_ : float
-        Bound on the log evidence, total nats (``method="vb"``).
+    %(lower_bound_)s
     batch_lower_bound_ : float
         After `partial_fit`, the bound of the last batch given those before.
-    log_posterior_, log_likelihood_ : float
-        The objective of MAP and ML.
+    %(log_posterior_)s
     lower_bounds_ : ndarray of shape (n_points,)
         The objective along the run that led to the fit; it never falls. Where sticks made components change places,
         that is the run after it.
-    restarts_ : Restarts
-        Where every start ended, of what kind it was, and the moves that led on from there.
-    n_iter_ : int
-    converged_ : bool
-    n_samples_ : float
-        Sum of the weights of the rows.
-    n_free_parameters_ : int
+    %(restarts_, n_iter_, converged_, n_samples_, n_free_parameters_)s
     n_components_ : int
     component_names_ : ndarray of object, shape (n_components,)
         What components are called by the `labels` of `fit`, if it was given any; their numbers where none calls them.
@@ -133,13 +106,7 @@ class VBMixture(VBEstimator):
         the bound: kind, number of components, bound and numbers of factors after each.
     n_factors_ : ndarray of int, shape (n_components,)
         Factors of each component, if there is a group with factors; where there are several, by group.
-    groups_ : dict of str to list of str
-        Group -> names of its columns. A group has the name that a list gives it, else that of its emission.
-    categories_ : dict of str to ndarray
-        Levels of each categorical column, in the order of its probabilities.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X has string column names.
+    %(groups_, categories_, n_features_in_, feature_names_in_)s
 
     See Also
     --------
@@ -259,13 +226,10 @@ class VBMixture(VBEstimator):
 
         Parameters
         ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
-            NaN, None and NA are missing cells. An array of floats in C order is read where it lies. If rows come in
-            blocks (see `blocks_of`), one block at a time is in memory.
+        %(blocks.X)s
         y : None
             Ignored; components of rows that are known are `labels`.
-        sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
-            How often each row counts; rows of weight 0 are as if absent. Where X comes in blocks, so may these.
+        %(blocks.sample_weight)s
         labels : array-like of shape (n_samples,), default=None
             Components of rows, as far as they are known. Labels are names, which components get in increasing order (a
             pandas Categorical has its own order), or numbers 0, 1, ... of components. None, NaN and NA, and -1 among
@@ -275,8 +239,7 @@ class VBMixture(VBEstimator):
 
         Returns
         -------
-        self : VBMixture
-            Fitted.
+        %(self)s
 
         Raises
         ------
@@ -299,17 +262,11 @@ class VBMixture(VBEstimator):
 
         Parameters
         ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(partial_fit.X, y, sample_weight)s
 
         Returns
         -------
-        self : estimator
-            Fitted.
+        %(self)s
         """
         if isinstance(X, Blocks):
             raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
@@ -400,8 +357,7 @@ class VBMixture(VBEstimator):
         ----------
         n_samples : int, default=1
             Number of rows; as many as `given` has where there are such.
-        random_state : int, RandomState instance or None, default=None
-            By default the estimator's own `random_state`.
+        %(sample.random_state)s
         given : array-like of shape (n_samples, n_features), default=None
             Rows whose covariates new rows have, where an emission has `covariates`; their other cells are not asked.
 

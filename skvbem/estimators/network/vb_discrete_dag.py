@@ -7,12 +7,12 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_count, check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
-from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
+from skvbem._docstrings import share_texts
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.network.kind import NetworkKind
 from skvbem.fitted.bayesian_network import Network
@@ -22,6 +22,7 @@ from skvbem.reading.output import as_fit_saw, filled
 from skvbem.tables import LabeledTable
 
 
+@share_texts
 class VBDiscreteDAG(LatentNodesEstimator):
     r"""A discrete Bayesian network with hidden nodes anywhere, fitted to incomplete data.
 
@@ -46,15 +47,13 @@ class VBDiscreteDAG(LatentNodesEstimator):
     prior : float, "bdeu", "per_row" or mapping of node to these or to arrays, default=1.0
         Dirichlet concentrations: a number per cell; "bdeu" divides `equivalent_sample_size` among all cells of a node's
         table, "per_row" among the cells of each row; an array has axes ``(*structure_.parents(node), node)``.
-    equivalent_sample_size : float, default=1.0
-        Total of "bdeu" and "per_row" priors, in rows of data.
+    %(equivalent_sample_size)s
     ties : mapping of node to node, or list of groups of nodes, default=None
         Nodes that share one table. A mapping gives each node the table of the node it is mapped to; a group shares the
         table of its first node. Such nodes have the same states. Their parents have the same states, too, and stand
         for each other in the order of ``structure_``; families ``(*parents, node)`` instead of nodes say another
         order. `DynamicDAG` makes ties.
-    method : {"vb", "map", "ml"}, default="vb"
-        Variational Bayes, the posterior mode, or maximum likelihood.
+    %(method)s
     map_basis : {"natural", "probability"}, default="natural"
         Coordinates in which ``method="map"`` takes the mode. The natural (softmax) mode always exists; in the
         probability basis a prior of 1 gives the maximum likelihood.
@@ -63,8 +62,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         `max_table_cells`, and is a product over clusters of hidden nodes where it does not; "mean_field" is a product
         over all of them; a list gives the clusters. A product has a looser bound, never an invalid one: see
         :doc:`/user_guide/approximate_inference`.
-    n_init : int, default=10
-        Number of starts. With ``init="auto"`` more of them search longer.
+    %(n_init)s
     init : {"auto", "random"}, Network or mapping of node to table, default="auto"
         "auto" lets starts race (tables drawn uniformly): one that cannot reach the best any more is stopped. Once they
         have ended, moves join the race (states of a latent are joined, divided, or share their rows anew) until a few
@@ -72,31 +70,17 @@ class VBDiscreteDAG(LatentNodesEstimator):
         "random" runs every start to the end. A mapping gives tables (conditional probabilities, axes as for `prior`) to
         start from; nodes that it does not name start uniform. A Network, or LabeledTables as in `tables_`, are matched
         by the names of nodes and categories, and by the numbers of latents' states.
-    max_iter : int, default=10000
-        Most steps of each start.
-    tol : float, default=1e-5
-        A start has converged when the gain of the objective still to come, as estimated from the last steps, is below
-        this, in total nats.
-    acceleration : bool, default=True
-        Whether steps are extrapolated (SQUAREM) where that raises the objective; the optima are the same.
+    %(max_iter, tol, acceleration)s
     annealing : array-like of float, default=None
         Inverse temperatures at which one annealed step each is taken before the run [Beal]_ (2.118, 2.119), such as
         ``np.linspace(0.1, 1, 20)``.
     learn_prior : bool, default=False
         Whether each node's prior is multiplied by the strength (between 1e-3 and 1e3) that maximizes the bound [Beal]_
         (2.79). The bound is then one given the optimized prior: it favors models with more nodes a little.
-    handle_unknown : {"warn", "missing", "error"}, default="warn"
-        What a category that fit did not see becomes: a missing cell with a warning, a missing cell, or an error.
-    missing_values : scalar or list, default=np.nan
-        Values that mean "missing" besides NaN, None, pandas.NA and null.
-    max_table_cells : int, default=2**24
-        Most cells of one table, of a node or of hidden nodes summed together.
+    %(handle_unknown, missing_values, max_table_cells)s
     max_memory : float, default=4e9
         Most bytes of all tables and indices of a fit, and of rows that are drawn.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
-    n_jobs : int, default=None
-        Threads that share the rows of a large table; the result does not depend on it.
+    %(random_state, n_jobs)s
     warm_start : bool, default=False
         Whether to start where the last fit ended rather than from `n_init` new starts, if it was of the same network;
         without annealing.
@@ -105,8 +89,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
 
     Attributes
     ----------
-    lower_bound_ : float
-        Lower bound on the log marginal likelihood of the data, total nats (``method="vb"``).
+    %(lower_bound_)s
     log_posterior_, log_likelihood_ : float
         The objective of ``method="map"`` (log likelihood plus log prior density in `map_basis`) and ``method="ml"``.
     log_posterior_bound_, log_likelihood_bound_ : float
@@ -116,8 +99,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     row_gap_ : float or None
         What one exact E step at the parameters found would gain, nats: 0.0 where inference is exact, None where such a
         step does not fit. Never what a fit by exact inference would gain, which may be far more.
-    lower_bounds_ : ndarray
-        The objective at every point of the best start's run; it never falls.
+    %(lower_bounds_)s
     posterior_ : dict of node to LabeledTable
         Dirichlet concentrations of q(theta), prior + expected counts (``method="vb"``).
     tables_ : dict of node to LabeledTable
@@ -144,17 +126,12 @@ class VBDiscreteDAG(LatentNodesEstimator):
         The objective of every start, how many met the best, and the moves that led on from there.
     latent_states_ : dict of latent to LatentStates
         Expected rows in each state; the states in use, empty, and duplicates of each other.
-    n_iter_ : int
-    converged_ : bool
-    n_samples_ : float
-        Sum of the weights of the rows.
+    %(n_iter_, converged_, n_samples_)s
     n_rows_all_missing_ : int
         Rows without any observed cell; they are kept and change nothing.
     treewidth_ : int
         Treewidth of the widest part that had to be summed over.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X has string column names.
+    %(n_features_in_, feature_names_in_)s
 
     Notes
     -----
@@ -229,64 +206,6 @@ class VBDiscreteDAG(LatentNodesEstimator):
         verbose=0,
     ):
         keep_parameters(self, locals())
-
-    # Fitting ----------------------------------------------------------------------------------------------------------
-
-    def fit(self, X, y=None, sample_weight=None):
-        """Fit the network to a table of categories.
-
-        X is copied as codes before anything is computed. A fit that raises or is interrupted leaves the estimator as it
-        was before.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            Categories of any kind; NaN, None and NA are missing cells.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; rows of weight 0 are as if absent.
-
-        Returns
-        -------
-        self : VBDiscreteDAG
-            Fitted.
-
-        Raises
-        ------
-        StructureError
-            If the structure is no DAG, or names a node that is neither column nor latent.
-        TooLargeError
-            If a table or the whole fit exceeds `max_table_cells` or `max_memory`.
-        ValueError
-            If X or a parameter is not what it should be; the message names which and what would be right.
-        """
-        return self._fit(X, y, sample_weight)
-
-    @available_if(has_posterior)
-    def partial_fit(self, X, y=None, sample_weight=None):
-        """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
-
-        Exact on complete data, whatever the batches. With hidden variables a state that an early batch does not need is
-        soon given up for good: let the first batch be large, or use `fit`. `batch_lower_bound_` bounds the log
-        probability of this batch given the approximate past; the sum over batches is no bound on the evidence of all
-        data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first batch. Only with ``method="vb"``.
-
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            The first batch fixes categories, structure and prior.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
-
-        Returns
-        -------
-        self : VBDiscreteDAG
-            Fitted.
-        """
-        return self._partial_fit(X, y, sample_weight)
 
     @property
     def network_(self) -> Network:
@@ -411,10 +330,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
 
         Parameters
         ----------
-        n_samples : int, default=1
-            Number of rows.
-        random_state : int, RandomState instance or None, default=None
-            By default the estimator's own `random_state`.
+        %(sample.n_samples, sample.random_state)s
 
         Returns
         -------

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from skvbem._arguments import is_option
 from skvbem._arithmetic import ArithmeticMixin
 from skvbem._compat import Interval, StrOptions, fit_context, keep_parameters
+from skvbem._docstrings import share_texts
 from skvbem._names import did_you_mean
 from skvbem._numerics import log_rising
 from skvbem.emissions import EmissionSpecification
@@ -24,6 +25,7 @@ from skvbem.reading.names import check_names
 from skvbem.reading.tables import Column, Table, read_table
 
 
+@share_texts
 class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
     """Class probabilities from a Bayesian network of features and class, gaps in the features included.
 
@@ -48,22 +50,16 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         Dirichlet concentrations of tables.
     equivalent_sample_size : float, default=1.0
         Total of "bdeu" and "per_row" priors, and of the prior by which "tan" chooses edges, in rows of data.
-    method : {"vb", "map", "ml"}, default="vb"
-        Variational Bayes, the posterior mode, or maximum likelihood.
+    %(method)s
     n_init : int, default=10
         Number of starts, where something is hidden.
-    max_iter : int, default=10000
-        Most steps of each start.
+    %(max_iter)s
     tol : float, default=1e-5
         A start has converged when the gain still to come is below this, in total nats.
-    handle_unknown : {"warn", "missing", "error"}, default="warn"
-        What a category that fit did not see becomes.
-    missing_values : scalar or list, default=np.nan
-        Values that mean "missing" besides NaN, None, pandas.NA and null.
+    %(handle_unknown, missing_values)s
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
-    n_jobs : int, default=None
-        Threads that share the rows of a large table; the result does not depend on it.
+    %(n_jobs)s
 
     Attributes
     ----------
@@ -72,10 +68,7 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         As fitted to features and class; its states of the class are numbers of `classes_`. It answers everything else:
         queries, rows drawn, evidence, reports.
     structure_ : DAG
-    n_iter_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X has string column names.
+    %(n_iter_, n_features_in_, feature_names_in_)s
 
     See Also
     --------

@@ -9,10 +9,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._compat import HasMethods, check_feature_names_in, fit_context, output_of
+from skvbem._docstrings import share_texts
 from skvbem.estimators.mixture.vb_mixture import VBMixture
 from skvbem.reading.tables import is_frame
 
 
+@share_texts
 class VBImputer(TransformerMixin, BaseEstimator):
     """Missing cells filled by a model of all columns, as a step of a pipeline.
 
@@ -32,9 +34,7 @@ class VBImputer(TransformerMixin, BaseEstimator):
     ----------
     estimator_ : estimator
         As fitted.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X has string column names.
+    %(n_features_in_, feature_names_in_)s
 
     See Also
     --------
@@ -73,8 +73,7 @@ class VBImputer(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
-        y : None
-            Ignored.
+        %(y)s
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
 

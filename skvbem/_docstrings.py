@@ -1,0 +1,205 @@
+"""Texts that docstrings of several estimators share, filled in once a class is defined."""
+
+from __future__ import annotations
+
+import re
+from textwrap import indent
+from typing import TypeVar
+
+_Class = TypeVar("_Class", bound=type)
+#: A line of a docstring that stands for shared texts, one after the other.
+_PLACEHOLDER = re.compile(r"^( *)%\((.+)\)s$", re.MULTILINE)
+
+# Parameters of constructors, attributes of fits, parameters of methods. What stands before a dot tells texts of one
+# name apart, and is left out.
+_TEXTS = """
+equivalent_sample_size : float, default=1.0
+    Total of "bdeu" and "per_row" priors, in rows of data.
+
+method : {"vb", "map", "ml"}, default="vb"
+    Variational Bayes, the posterior mode, or maximum likelihood.
+
+map_basis : {"natural", "probability"}, default="natural"
+    Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
+
+n_init : int, default=10
+    Number of starts. With ``init="auto"`` more of them search longer.
+
+max_iter : int, default=10000
+    Most steps of each start.
+
+tol : float, default=1e-5
+    A start has converged when the gain of the objective still to come is below this, in total nats.
+
+acceleration : bool, default=True
+    Whether steps are extrapolated (SQUAREM) where that raises the objective.
+
+handle_unknown : {"warn", "missing", "error"}, default="warn"
+    What a category that fit did not see becomes: a missing cell with a warning, a missing cell, or an error.
+
+missing_values : scalar or list, default=np.nan
+    Values that mean "missing" besides NaN, None, pandas.NA and null.
+
+max_table_cells : int, default=2**24
+    Most cells of one table, of a node or of hidden nodes summed together.
+
+random_state : int, RandomState instance or None, default=None
+    Seed of the starts. The same seed gives the same result for any `n_jobs` and row order.
+
+n_jobs : int, default=None
+    Threads that share the rows of a large table; the result does not depend on it.
+
+lower_bound_ : float
+    Lower bound on the log marginal likelihood of the data, total nats (``method="vb"``).
+
+log_posterior_, log_likelihood_ : float
+    The objective of ``method="map"`` (log likelihood plus log prior density) and ``method="ml"``.
+
+lower_bounds_ : ndarray of shape (n_points,)
+    The objective along the run of the best start; it never falls.
+
+parameters_ : dict of str to dict of str to ndarray
+    By group, the parameters of its columns: of VB the mode of q(theta) in natural coordinates, which for
+    probabilities, rates and means is the posterior mean.
+
+means_, covariances_, precisions_ : ndarray
+    As in scikit-learn's mixtures, if there is a Gaussian group; where there are several, by group, as are the other
+    attributes of measurements.
+
+groups_ : dict of str to list of str
+    Group -> names of its columns. A group has the name that a list gives it, else that of its emission.
+
+categories_ : dict of str to ndarray
+    Levels of each categorical column, in the order of its probabilities.
+
+restarts_ : Restarts
+    Where every start ended, of what kind it was, and the moves that led on from there.
+
+n_iter_ : int
+
+converged_ : bool
+
+n_samples_ : float
+    Sum of the weights of the rows.
+
+n_free_parameters_ : int
+
+n_features_in_ : int
+
+feature_names_in_ : ndarray of str
+    If X has string column names.
+
+y : None
+    Ignored.
+
+sample_weight : array-like of shape (n_samples,), default=None
+    As in `fit`.
+
+blocks.X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
+    NaN, None and NA are missing cells. An array of floats in C order is read where it lies. If rows come in
+    blocks (see `blocks_of`), one block at a time is in memory.
+
+blocks.sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
+    How often each row counts; rows of weight 0 are as if absent. Where X comes in blocks, so may these.
+
+fit.sequence_id : array-like of shape (n_rows,), default=None
+    Which sequence each row belongs to.
+
+fit.lengths : array-like of int, default=None
+    Rows of each sequence, one after the other.
+
+partial_fit.X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+    The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
+
+data.X : array-like of shape (n_samples, n_features)
+    The data of the fit, rows in any order.
+
+criterion.X : array-like of shape (n_samples, n_features)
+    The data of the fit; without them an error says so.
+
+data.**where
+    For sequences, `sequence_id` or `lengths` as in `fit`.
+
+sequences.X : list of tables, or table
+
+sequence_id, lengths : array-like, default=None
+    As in `fit`.
+
+sequences.sample_weight, sequence_id, lengths : array-like, default=None
+    As in `fit`.
+
+inputs.sequence_id, lengths, inputs, output_inputs : array-like, default=None
+    As in `fit`.
+
+inputs.sample_weight, sequence_id, lengths, inputs, output_inputs : array-like, default=None
+    As in `fit`.
+
+interval.level : float, default=0.95
+    Mass of each interval.
+
+input_features : array-like of str or None, default=None
+    Names of the columns of X, only compared with those that fit saw.
+
+draws.random_state : int, RandomState instance or None, default=None
+    By default draws follow from the seed of the fit.
+
+score.random_state : int, RandomState instance or None, default=None
+    Seed of scores that draw; by default it follows from the seed of the fit.
+
+sample.random_state : int, RandomState instance or None, default=None
+    By default the estimator's own `random_state`.
+
+sample.n_samples : int, default=1
+    Number of rows.
+
+forecast.n_steps : int, default=1
+    How many steps ahead.
+
+self : estimator
+    Fitted.
+
+fit.ValueError
+    If X or a parameter is not what it should be; the message names which and what would be right.
+"""
+
+
+def _by_name(texts: str) -> dict[str, str]:
+    """Texts by the first name in their first line, and what tells it apart."""
+    parts = [text.strip("\n") for text in texts.split("\n\n")]
+    return {re.split(r"[ ,\n]", text)[0]: re.sub(r"^\w+\.", "", text) for text in parts}
+
+
+TEXTS = _by_name(_TEXTS)
+
+
+def filled(docstring: str) -> str:
+    """The docstring with shared texts in the place of lines such as ``%(tol, n_jobs)s``.
+
+    Parameters
+    ----------
+    docstring : str
+
+    Raises
+    ------
+    KeyError
+        If there is no such text.
+    """
+
+    def texts(match: re.Match) -> str:
+        return "\n".join(indent(TEXTS[name], match[1]) for name in match[2].split(", "))
+
+    return _PLACEHOLDER.sub(texts, docstring)
+
+
+def share_texts(cls: _Class) -> _Class:
+    """A decorator of classes: shared texts stand in their docstring and in those of their methods.
+
+    Parameters
+    ----------
+    cls : type
+    """
+    for thing in (cls, *vars(cls).values()):
+        while "%(" in (getattr(thing, "__doc__", None) or ""):
+            thing.__doc__ = filled(thing.__doc__)
+            thing = getattr(thing, "__wrapped__", None)
+    return cls
