@@ -15,7 +15,7 @@ strings are different kinds and may not be mixed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -24,12 +24,12 @@ from skvbem._arguments import is_collection, is_option
 from skvbem._compat import warn
 from skvbem.errors import DataWarning, UnknownCategoryWarning
 from skvbem.reading.coding import LARGEST_EXACT, Coding, coding_of
+from skvbem.reading.guesses import doubt_in_words, doubts_about
 from skvbem.reading.tables import (
     MAX_NAMED_COLUMNS,
     Table,
     as_plain,
     first_unhashable,
-    is_fraction,
     is_missing_value,
     kind_of,
     listed,
@@ -246,7 +246,7 @@ class CategoryEncoder:
             _check_values(f"Column {name!r} of X", levels)
         else:
             levels, dtype = _in_order(name, values), seen.dtype
-            for doubt, value in _doubts(levels):
+            for doubt, value in doubts_about(levels):
                 doubts.setdefault(doubt, {})[name] = value
         return _category_array(levels, dtype, values) if levels else np.empty(0)
 
@@ -262,7 +262,7 @@ class CategoryEncoder:
             )
         self._keep(names, categories)
         for doubt, values in doubts.items():
-            warn(_doubt_message(doubt, values, self.if_measured), DataWarning)
+            warn(doubt_in_words(doubt, values, self.if_measured), DataWarning)
 
     def _keep(self, names: list[str], categories: list[np.ndarray]) -> None:
         self.names_ = names
@@ -414,43 +414,6 @@ def _in_order(name: str, values: list) -> list:
 
 
 # Messages -------------------------------------------------------------------------------------------------------------
-
-
-def _doubts(levels: list) -> Iterator[tuple[str, object]]:
-    """What about these undeclared levels, in increasing order, may not be meant; with the level in question."""
-    if len(levels) == 1:
-        yield "constant", levels[0]
-    if levels and kind_of(levels[0]) == "number":
-        fraction = next((v for v in levels if is_fraction(v)), None)
-        if fraction is not None:
-            yield "fraction", fraction
-        elif levels[0] < 0 and sum(v >= 0 for v in levels) > 1:
-            yield "negative", levels[0]
-    elif "" in levels[:1]:
-        yield "empty", levels[0]
-
-
-_DOUBTS = {  # for one column, for several
-    "constant": ("holds only one category, {}.", "hold only one category each, such as {}."),
-    "fraction": (
-        "holds the fraction {0}, taken as a category. If it is a measurement, {1}.",
-        "hold fractions such as {0}, taken as categories. If they are measurements, {1}.",
-    ),
-    "negative": (
-        "holds the negative value {0}, taken as a category. If it marks missing cells, pass missing_values={0}.",
-        "hold negative values such as {0}, taken as categories. If they mark missing cells, pass missing_values={0}.",
-    ),
-    "empty": (
-        "holds the empty string, taken as a category. If it marks missing cells, pass missing_values={}.",
-        "hold the empty string, taken as a category. If it marks missing cells, pass missing_values={}.",
-    ),
-}
-
-
-def _doubt_message(doubt: str, values: dict[str, object], if_measured: str) -> str:
-    one, several = _DOUBTS[doubt]
-    text = (one if len(values) == 1 else several).format(show(next(iter(values.values()))), if_measured)
-    return f"{named_columns(list(values))} of X {text}"
 
 
 def _unknown_message(unknown: list[tuple[str, list, int]]) -> str:

@@ -5,14 +5,15 @@ Nothing is taken for anything else here: columns are what their data types make 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from skvbem._compat import warn
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS
 from skvbem.errors import DataWarning
-from skvbem.reading.tables import listed, named_columns
+from skvbem.reading.tables import is_fraction, kind_of, listed, named_columns, show
 
 # Values of whole numbers that look like categories at most, and rows for each; values of counts, and rows.
 _MAX_CATEGORIES, _ROWS_PER_CATEGORY = 10, 10
@@ -28,6 +29,134 @@ _SHARE_OF_ROWS = 0.5
 # Columns in a mapping that a message writes out.
 _MAX_COLUMNS = 40
 _COUNTS = "poisson"
+# Texts that usually mark missing cells, in any case of letters; words among them are none beside words of their kind.
+_MARKS = frozenset({"", "?", ".", "-", "--", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "missing"})
+_WORDS = frozenset({"na", "null", "none", "nan", "missing"})
+# A number of nines is a mark where all other values are at most this share of it; in measurements, where it lies off
+# their range by more than its width, and more than once.
+_SHARE_OF_NINES = 1 / 3
+_NINES = tuple(float("9" * k) for k in range(2, 7))
+#: Codes of missing cells among measurements.
+MARKS_OF_NUMBERS = np.array([-9.0, *(-nines for nines in _NINES), *_NINES])
+
+
+def marks_among(levels: Sequence) -> list:
+    """Levels of a column of categories, in increasing order, that usually mark missing cells.
+
+    '-' is none beside '+', and a word is none beside words that are written alike, such as 'None' beside 'Attached' or
+    'NA' beside 'EU'.
+    """
+    if not levels or not isinstance(levels[0], str):
+        return _nines_among(levels)
+    marks = [level for level in levels if level.strip().lower() in _MARKS]
+    others = [level for level in levels if level not in marks]
+    if not marks or not others or "+" in others:
+        return []
+    return [mark for mark in marks if mark.strip().lower() not in _WORDS or not all(map(_as(mark), others))]
+
+
+def _as(word: str) -> Callable[[str], bool]:
+    """The test whether another word is written as this one: in capitals and as long, or with a capital."""
+    if word.isupper():
+        return lambda other: other.isalpha() and other.isupper() and len(other) == len(word)
+    return lambda other: len(other) > 2 and other[0].isupper() == word[0].isupper() and other[1:].islower()
+
+
+def _nines_among(levels: Sequence) -> list:
+    """The code 99, 999, ... that is the highest of whole numbers, and far from the others."""
+    if len(levels) < 3 or isinstance(levels[0], bool) or float(levels[-1]) not in _NINES:
+        return []
+    nearest = next((level for level in levels[-2::-1] if level < levels[-1] - 2), None)  # 97, 98: other refusals
+    is_far = nearest is not None and levels[0] >= 0 and nearest <= _SHARE_OF_NINES * levels[-1]
+    return [levels[-1]] if is_far else []
+
+
+def number_as_text(levels: Sequence) -> str | None:
+    """A level of a column whose levels, but for marks of missing cells, are measurements written as text."""
+    if not levels or not isinstance(levels[0], str):
+        return None
+    texts = [level for level in levels if level.strip().lower() not in _MARKS]
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        return None
+    is_measured = len(texts) > MIN_LEVELS or sum(not number.is_integer() for number in numbers) > 1
+    return texts[0] if texts and is_measured else None
+
+
+def marks_in_measurements(cells: np.ndarray) -> list[int]:
+    """Codes of missing cells in a column of measurements, (n_rows,).
+
+    A code is there twice or more, and off the range of the others by more than its width.
+    """
+    codes = MARKS_OF_NUMBERS[np.isin(MARKS_OF_NUMBERS, (np.nanmin(cells), np.nanmax(cells)))]
+    others = cells[~np.isin(cells, codes) & ~np.isnan(cells)]
+    if not len(others):
+        return []
+    low, high = others.min(), others.max()
+    return [
+        int(code)
+        for code in codes
+        if np.count_nonzero(cells == code) > 1 and max(low - code, code - high) > high - low > 0
+    ]
+
+
+def doubts_about(levels: list) -> Iterator[tuple[str, object]]:
+    """What about these undeclared levels, in increasing order, may not be meant; with the level in question."""
+    if len(levels) == 1:
+        yield "constant", levels[0]
+    if levels and kind_of(levels[0]) == "number":
+        fraction = next((v for v in levels if is_fraction(v)), None)
+        if fraction is not None:
+            yield "fraction", fraction
+        elif levels[0] < 0 and sum(v >= 0 for v in levels) > 1:
+            yield "negative", levels[0]
+    marks = marks_among(levels)
+    if marks:
+        yield ("empty", "") if marks == [""] else ("mark", marks)
+    text = number_as_text(levels)
+    if text is not None:
+        yield "text", text
+
+
+_DOUBTS = {  # for one column, for several
+    "constant": ("holds only one category, {}.", "hold only one category each, such as {}."),
+    "fraction": (
+        "holds the fraction {0}, taken as a category. If it is a measurement, {1}.",
+        "hold fractions such as {0}, taken as categories. If they are measurements, {1}.",
+    ),
+    "negative": (
+        "holds the negative value {0}, taken as a category. If it marks missing cells, pass missing_values={0}.",
+        "hold negative values such as {0}, taken as categories. If they mark missing cells, pass missing_values={0}.",
+    ),
+    "mark": (
+        "holds {2}, taken as a category. If it marks missing cells, pass missing_values={0}.",
+        "hold {2}, taken as categories. If they mark missing cells, pass missing_values={0}.",
+    ),
+    "text": (
+        "holds numbers as text, such as {0}, each taken as a category. If they are measurements, make numbers of them, "
+        "as by pandas.to_numeric(X[{3}], errors='coerce').",
+        "hold numbers as text, such as {0}, each taken as a category. If they are measurements, make numbers of them, "
+        "as by pandas.to_numeric(X[{3}], errors='coerce').",
+    ),
+    "empty": (
+        "holds the empty string, taken as a category. If it marks missing cells, pass missing_values={}.",
+        "hold the empty string, taken as a category. If it marks missing cells, pass missing_values={}.",
+    ),
+}
+
+
+def doubt_in_words(doubt: str, values: dict[str, Any], if_measured: str) -> str:
+    """The warning of one kind of doubt, with the value in question of each column, or the marks."""
+    one, several = _DOUBTS[doubt]
+    name, value = next(iter(values.items()))
+    marks = ""
+    if doubt == "mark":  # of all columns, to be copied
+        every = list(dict.fromkeys(mark for of_column in values.values() for mark in of_column))
+        value, marks = every[0] if len(every) == 1 else every, listed(map(show, every))
+    shown = repr(value) if doubt == "mark" else show(value)
+    text = (one if len(values) == 1 else several).format(shown, if_measured, marks, show(name))
+    return f"{named_columns(list(values))} of X {text}"
 
 
 def warn_of_numbers(

@@ -20,8 +20,9 @@ from skvbem.errors import DataWarning
 from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.reading.base import Extent, Reading
 from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.guesses import MARKS_OF_NUMBERS, marks_in_measurements
 from skvbem.reading.labels import RowLabels
-from skvbem.reading.tables import are_complete, are_observed, count_missing, named_columns
+from skvbem.reading.tables import are_complete, are_observed, count_missing, listed, named_columns
 
 if TYPE_CHECKING:
     from skvbem.models.hmm.model import HMM
@@ -335,8 +336,9 @@ def warn_of_oddities(
         return
     for k, (group, part) in enumerate(zip(groups.groups, parts_of(emission))):
         if group.specification.needs_variation:
-            constant = _constant(rows, k)
-            if names := [group.names[j] for j in constant]:
+            low, high = _ranges(rows, k)
+            _warn_of_marks(rows, k, low, high)
+            if names := [group.names[j] for j in np.flatnonzero(low == high)]:
                 what = "holds one value" if len(names) == 1 else "hold one value each"
                 warn(f"{named_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
         names = [group.names[j] for j in group.specification.collinear(part, total_weight)]
@@ -348,11 +350,30 @@ def warn_of_oddities(
             )
 
 
-def _constant(rows: TableReading, k: int) -> np.ndarray:
-    """The columns of a group that hold one value."""
-    low, high = np.inf, -np.inf
+def _ranges(rows: TableReading, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest value of each column of a group."""
+    low, high = np.array(np.inf), np.array(-np.inf)
     for values, _ in rows.blocks:
         cells = rows.columns.groups[k].modeled(values[k])
         low = np.fmin(low, np.fmin.reduce(cells, axis=0, initial=np.inf))
         high = np.fmax(high, np.fmax.reduce(cells, axis=0, initial=-np.inf))
-    return np.flatnonzero(low == high)
+    return low, high
+
+
+def _warn_of_marks(rows: TableReading, k: int, low: np.ndarray, high: np.ndarray) -> None:
+    """Warn of columns of measurements with codes of missing cells, of ranges (n_columns,) that are known."""
+    group, marks = rows.columns.groups[k], {}
+    for j in np.flatnonzero(np.isin(low, MARKS_OF_NUMBERS) | np.isin(high, MARKS_OF_NUMBERS)).tolist():
+        cells = np.concatenate([group.modeled(values[k])[:, j] for values, _ in rows.blocks])
+        if codes := marks_in_measurements(cells):
+            marks[group.names[j]] = codes
+    if marks:
+        every = sorted({mark for of_column in marks.values() for mark in of_column})
+        those = every[0] if len(every) == 1 else every
+        several = len(marks) > 1
+        warn(
+            f"{named_columns([*marks])} of X hold{'' if several else 's'} {listed(map(repr, every))} again and again, "
+            f"far from all else, taken as {'measurements' if several else 'a measurement'}. If that marks missing "
+            f"cells, pass missing_values={those!r}.",
+            DataWarning,
+        )

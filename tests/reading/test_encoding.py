@@ -8,12 +8,15 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import scipy.sparse
+import sklearn.datasets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+import skvbem.datasets
+from skvbem import VBMixture
 from skvbem._compat import (
     CallbackSupportMixin,
     Interval,
@@ -24,6 +27,7 @@ from skvbem._compat import (
 )
 from skvbem.errors import DataWarning, UnknownCategoryWarning
 from skvbem.reading.categories import CategoryEncoder
+from skvbem.reading.guesses import marks_among, marks_in_measurements, number_as_text
 from skvbem.reading.tables import read_table
 
 pd = pytest.importorskip("pandas")
@@ -592,7 +596,7 @@ def test_a_negative_value_beside_others_may_be_a_forgotten_marker(column, warned
 
 
 def test_the_empty_string_is_a_category_with_a_warning():
-    X = pd.DataFrame({"city": ["", "Oslo", "Bergen"], "fine": ["a", "b", " "]})
+    X = pd.DataFrame({"city": ["", "Oslo", "Bergen"], "fine": ["a", "b", "c"]})
     assert doubts(X) == [
         "Column 'city' of X holds the empty string, taken as a category. "
         "If it marks missing cells, pass missing_values=''."
@@ -600,6 +604,85 @@ def test_the_empty_string_is_a_category_with_a_warning():
     assert learn(X)[0].categories_[0].tolist() == ["", "Bergen", "Oslo"]
     assert doubts(X, missing_values="") == []
     assert doubts(X, categories={"city": ["", "Oslo", "Bergen"]}) == []
+
+
+@pytest.mark.parametrize("mark", ["?", " ", "NA", "N/A", "nan", "NaN", "None", "null", "-", ".", "<NA>", "#N/A"])
+def test_texts_that_mark_missing_cells_are_categories_with_a_warning(mark):
+    X = pd.DataFrame({"a": ["x", "y", mark], "b": ["x", "y", "?"], "c": ["x", "y", "z"]})
+    every = ["?"] if mark == "?" else [mark, "?"]
+    value = repr(every[0] if len(every) == 1 else every)
+    [message] = doubts(X)
+    assert message.startswith(f"Columns 'a', 'b' of X hold {', '.join(map(repr, every))}, taken as categories.")
+    assert message.endswith(f"pass missing_values={value}.")
+    assert doubts(X, missing_values=eval(value)) == []
+    assert doubts(X, categories=[sorted(X[name]) for name in X]) == []
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["+", "-"],
+        ["None", "Attached", "Detached"],
+        ["none", "mild", "severe"],
+        ["NA", "EU", "AS"],
+        ["a", "b", "?!"],
+        [20, 50, 97, 99],
+        [1, 2, 98],
+        ["1", "2", "3"],
+        ["0.5", "1"],
+    ],
+    ids=str,
+)
+def test_what_only_looks_like_a_mark_is_a_category(levels):
+    assert doubts([[level] for level in levels]) == []
+
+
+@pytest.mark.parametrize(("mark", "others"), [(99, [1, 5]), (999, [0, 150]), (99, [1, 2, 97, 98])])
+def test_nines_far_from_all_else_are_categories_with_a_warning(mark, others):
+    X = [[level] for level in (*others, mark)]
+    assert doubts(X) == [
+        f"Column 'x0' of X holds {mark}, taken as a category. If it marks missing cells, pass missing_values={mark}."
+    ]
+    assert doubts(X, missing_values=mark) == []
+
+
+def test_measurements_as_text_are_named():
+    numbers = pd.Series(np.random.default_rng(0).normal(size=60).round(2).astype(str))
+    X = pd.DataFrame({"a": numbers.where(numbers.index != 3, "?")})
+    mark, text = doubts(X)
+    assert mark.endswith("pass missing_values='?'.")
+    assert text.startswith("Column 'a' of X holds numbers as text, such as '-0.")
+    advice = text.partition("as by ")[2].rstrip(".")
+    numeric = eval(advice, {"pandas": pd, "X": X})
+    assert numeric.isna().sum() == 1
+    assert doubts(pd.DataFrame({"a": [f"{k % 5}" for k in range(60)]})) == []
+
+
+def test_codes_among_measurements_are_named():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    X.loc[[3, 4], "a"], X.loc[[5, 9], "b"] = -99, 999
+    model = VBMixture(2, n_init=1, random_state=0)
+    with pytest.warns(DataWarning, match=r"Columns 'a', 'b' of X hold -99, 999 .* pass missing_values=\[-99, 999\]\."):
+        model.fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        model.set_params(missing_values=[-99, 999]).fit(X)
+        ages = np.random.default_rng(0).integers(20, 99, 100)
+        model.fit(pd.DataFrame({"age": np.append(ages, [99.5, 99, 99])}))  # near the others
+
+
+def test_no_bundled_table_has_a_mark():
+    frames = [getattr(sklearn.datasets, f"load_{name}")(as_frame=True).frame for name in ("iris", "wine", "diabetes")]
+    for name in skvbem.datasets.__all__:
+        loaded = getattr(skvbem.datasets, name)() if name.startswith("load_") else None
+        frames += [pd.DataFrame(loaded.data)] if hasattr(loaded, "data") and np.ndim(loaded.data) == 2 else []
+    assert len(frames) > 20
+    for column in (frame[name].dropna() for frame in frames for name in frame):
+        levels = sorted(set(column.tolist()), key=lambda level: (str(type(level)), level))
+        assert marks_among(levels) == []
+        assert number_as_text(levels) is None
+        if column.dtype.kind in "iuf":
+            assert marks_in_measurements(column.to_numpy(dtype=float)) == []
 
 
 def test_a_constant_column_has_one_category_and_one_warning():
