@@ -8,8 +8,8 @@ import numpy as np
 
 # Doubles of an array from which its memory is kept: what is smaller, malloc does not give back to the system either.
 _MIN_SIZE = 2**13
-# Pieces of memory that are kept at most.
-_MAX_KEPT = 8
+# Doubles of memory that is kept at most, 34 MB: what blocks of eight threads take.
+_MAX_KEPT = 2**22
 _TYPE = np.dtype(float).str
 
 
@@ -24,7 +24,7 @@ class _Lease:
         self.__array_interface__ = {"shape": shape, "typestr": _TYPE, "data": place, "version": 3}
 
     def __del__(self) -> None:
-        if len(self._free) < _MAX_KEPT:
+        if self._memory.size + sum(each.size for each in self._free) <= _MAX_KEPT:
             self._free.append(self._memory)
 
 
@@ -48,7 +48,9 @@ class ReusedMemory:
             if not size <= memory.size <= 2 * size:
                 others.append(memory)
                 memory = None
-        self._free += others if len(others) < _MAX_KEPT else others[1:]  # the new one will need a place
+        if memory is None and sum(each.size for each in others) + size > _MAX_KEPT:
+            others.clear()  # of which none will fit the next one either
+        self._free += others
         return np.asarray(_Lease(np.empty(size) if memory is None else memory, shape, self._free))
 
     def __reduce__(self) -> tuple:

@@ -1,6 +1,6 @@
 """Rows of sequences, compiled: an emission's table, where sequences begin and end, and how often each counts.
 
-Passes take them in segments, pieces of rows that fit the cache, and have their buffers from a pool.
+Passes take them in segments, pieces of rows that fit the cache, and use the memory of the last pass again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skvbem._memory import ReusedMemory
 from skvbem.data import mixed
 
 
@@ -87,27 +88,6 @@ def segments(starts: np.ndarray, ends: np.ndarray, at_once: int, size: int) -> l
     return cut
 
 
-class BufferPool:
-    """Memory used again from one step to the next: having it from the system takes longer than a pass over it."""
-
-    def __init__(self):
-        self._free: list[np.ndarray] = []
-
-    def take(self, n_lanes: int, size: int) -> np.ndarray:
-        """An array (n_lanes, size) of anything."""
-        try:
-            buffer = self._free.pop().reshape(-1)  # one step, so that threads do not take the same
-        except IndexError:
-            return np.empty((n_lanes, size))
-        if buffer.size < n_lanes * size:
-            return np.empty((n_lanes, size))
-        return buffer[: n_lanes * size].reshape(n_lanes, size)
-
-    def give_back(self, buffer: np.ndarray) -> None:
-        """Let another have the memory of an array that was taken."""
-        self._free.append(buffer if buffer.base is None else buffer.base)
-
-
 @dataclass(frozen=True, eq=False)
 class HMMData:
     """Sequences as a hidden Markov model takes them: their rows one after the other.
@@ -136,7 +116,7 @@ class HMMData:
     total_weight: float
     has_whole_weights: bool = True
     row_hashes: Callable[[slice], np.ndarray] | None = None
-    buffers: BufferPool = field(default_factory=BufferPool, init=False, repr=False)
+    memory: ReusedMemory = field(default_factory=ReusedMemory, init=False, repr=False)
     _for_draws: list[HMMData] = field(default_factory=list, init=False, repr=False)
     _cut: dict[tuple[int, int], list[list[Segment]]] = field(default_factory=dict, init=False, repr=False)
 

@@ -270,7 +270,7 @@ def test_passes_that_are_kept_are_those_made_again(spread, rng, monkeypatch):
         log_likelihood = spread * rng.normal(size=(3, n_states, 100))
         found = []
         for most in (0, 4000, 2**24):
-            monkeypatch.setattr("skvbem.models.hmm.forward_backward._MAX_KEPT_DOUBLES", most)
+            monkeypatch.setattr("skvbem.models.hmm.forward_backward.MAX_KEPT_DOUBLES", most)
             passes, kept = passes_over(*chain, log_likelihood), []
             for _ in range(2):
                 results = []

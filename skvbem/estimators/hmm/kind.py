@@ -13,12 +13,14 @@ import numpy as np
 from skvbem._arguments import is_option, is_whole
 from skvbem.emissions import Emission
 from skvbem.emissions.specification import floats, positive
+from skvbem.errors import check_memory
 from skvbem.estimators.labels import LabelKind, check_size, resolve_emission_prior, responsibilities_of
 from skvbem.estimators.sequences import read_steps
 from skvbem.fitted.hmm import FittedHMM
 from skvbem.fitting.fit import n_starts_of
 from skvbem.fitting.kind import Kind
 from skvbem.models.hmm.enumeration import first_impossible
+from skvbem.models.hmm.forward_backward import MAX_KEPT_DOUBLES
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
@@ -97,6 +99,9 @@ class HMMKind(LabelKind):
         """The chain of an emission."""
         n, owner = n_components, type(estimator).__name__
         check_size(emission, n, n_starts_of(estimator), estimator.max_memory, owner, n + 1)
+        n_rows = reading.sequences.n_rows
+        held = n_rows * (emission.n_columns + n + 2) + min(n_rows * n, MAX_KEPT_DOUBLES)  # a copy, and shares of states
+        check_memory(f"{n_rows:,} steps of {n} states", held, "fewer", estimator.max_memory, owner)
         return HMM(emission, *resolve_chain(estimator), resolve_emission_prior(reading.columns, emission, n))
 
     def starts(self, estimator, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]) -> Any:

@@ -95,7 +95,8 @@ class VBHMM(SequenceEstimator):
         list of sequences it may be a list of arrays.
     %(max_iter, tol, acceleration, handle_unknown, missing_values)s
     max_memory : float, default=4e9
-        Most bytes that the parameters of all states in all starts may take, and steps that are drawn or forecast.
+        Most bytes that the parameters of all states in all starts may take, what a fit holds of the steps beside X, and
+        steps that are drawn or forecast.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts and draws. The same seed gives the same result for any `n_jobs`.
     n_jobs : int, default=None

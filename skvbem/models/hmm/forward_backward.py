@@ -2,7 +2,7 @@
 
 A segment is either some whole sequences or a piece of one that is too long for a single one. Long sequences are passed
 over twice: once forward, and then piece by piece from the end, backward within the piece. Of the forward pass the last
-pieces are kept, as many as take 134 MB in each thread; of those before them only what each hands on to the next, so
+pieces are kept, as many as take 8 MB in each thread; of those before them only what each hands on to the next, so
 that they are passed over forward once more. Then no sum needs an array that grows with rows times states. A best path
 does: it takes two bytes for each row and state of its sequence.
 """
@@ -10,14 +10,16 @@ does: it takes two bytes for each row and state of its sequence.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import accumulate, takewhile
 
 import numpy as np
 
 from skvbem._kernels import _hmm
-from skvbem.models.sequences import BufferPool, Segment
+from skvbem._memory import ReusedMemory
+from skvbem.models.sequences import Segment
 
-# Doubles of forward passes that a long sequence may keep, 134 MB.
-_MAX_KEPT_DOUBLES = 2**24
+#: Doubles of forward passes that a long sequence may keep, 8 MB.
+MAX_KEPT_DOUBLES = 2**20
 
 
 class ForwardBackward:
@@ -30,8 +32,8 @@ class ForwardBackward:
         (Expected) logarithms, -inf for transitions that do not exist.
     log_likelihood : callable of slice
         Log likelihoods of rows, (n_lanes, n_states, n_rows), an array of its own.
-    buffers : BufferPool, optional
-        Memory for forward passes that are kept.
+    memory : ReusedMemory, optional
+        For forward passes that are kept.
     """
 
     def __init__(
@@ -39,9 +41,9 @@ class ForwardBackward:
         log_initial: np.ndarray,
         log_transition: np.ndarray,
         log_likelihood: Callable[[slice], np.ndarray],
-        buffers: BufferPool | None = None,
+        memory: ReusedMemory | None = None,
     ):
-        self.buffers = BufferPool() if buffers is None else buffers
+        self.memory = ReusedMemory() if memory is None else memory
         self.log_likelihood = log_likelihood
         self.log_initial = np.ascontiguousarray(log_initial)
         self.log_transition = np.ascontiguousarray(log_transition)
@@ -78,7 +80,7 @@ class ForwardBackward:
         m = len(pieces[0].starts)
         log_z, in_logs = np.zeros((self.n_lanes, m)), np.zeros((self.n_lanes, m), dtype=np.uint8)
         carries = np.zeros((len(pieces) + 1, self.n_lanes, 2 * self.width + 2))
-        self._kept = dict(self._kept_buffers(pieces)) if again else {}
+        self._kept = self._memory_of_last(pieces) if again else {}
         for _ in range(2):
             before = in_logs.copy()
             for k, piece in enumerate(pieces):
@@ -110,7 +112,6 @@ class ForwardBackward:
             logs, kept = self._taken_up(pieces[k], in_logs)  # where the posteriors are then written
             counts = self.first_counts, self.counts
             self._call(_hmm.smooth, pieces[k], logs, weight, carries[k], after, in_logs, log_z, *counts, *kept)
-            self._leave(*kept)
             yield pieces[k], logs
 
     def drawn(
@@ -134,7 +135,6 @@ class ForwardBackward:
             (logs, kept), numbers = self._taken_up(pieces[k], in_logs), uniform(pieces[k].n_rows)
             counts = self.first_counts, self.counts  # states are written over the log likelihoods
             self._call(_hmm.draw, pieces[k], logs, carries[k], after, in_logs, log_z, numbers, *counts, *kept)
-            self._leave(*kept)
             yield pieces[k], logs
 
     def best(self, pieces: list[Segment]) -> tuple[np.ndarray, np.ndarray]:
@@ -162,15 +162,15 @@ class ForwardBackward:
         in_logs = np.zeros((self.n_lanes, len(pieces[0].starts)), dtype=np.uint8)
         return in_logs, np.zeros((1, self.n_lanes, 2 * self.width + 2))
 
-    def _kept_buffers(self, pieces: list[Segment]) -> Iterator[tuple[int, np.ndarray]]:
+    def _memory_of_last(self, pieces: list[Segment]) -> dict[int, np.ndarray]:
         """Memory in which the forward pass over a piece, by its first row, is kept, of the last pieces."""
-        left = _MAX_KEPT_DOUBLES
-        for piece in reversed(pieces):
-            size = _hmm.work_size(self.n_states, piece.at_once)
-            left -= size * self.n_lanes
-            if left < 0:
-                return
-            yield piece.rows.start, self.buffers.take(self.n_lanes, size)
+        sizes = (_hmm.work_size(self.n_states, piece.at_once) * self.n_lanes for piece in reversed(pieces))
+        ends = list(takewhile(lambda end: end <= MAX_KEPT_DOUBLES, accumulate(sizes)))
+        if not ends:
+            return {}
+        size = MAX_KEPT_DOUBLES if ends[-1] > MAX_KEPT_DOUBLES // 2 else ends[-1]  # so that later passes fit in, too
+        parts = np.split(self.memory.empty(size)[: ends[-1]], ends[:-1])
+        return {piece.rows.start: part.reshape(self.n_lanes, -1) for piece, part in zip(reversed(pieces), parts)}
 
     def _taken_up(self, piece: Segment, in_logs: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, bool]]:
         """Log likelihoods of a segment, memory to work in, and whether its forward pass was kept there.
@@ -183,10 +183,6 @@ class ForwardBackward:
         if in_logs.any():
             return self.log_likelihood(piece.rows), (work, True)
         return np.empty((self.n_lanes, self.n_states, piece.n_rows)), (work, True)
-
-    def _leave(self, buffer: np.ndarray, was_kept: bool) -> None:
-        if was_kept:
-            self.buffers.give_back(buffer)
 
     def _buffer(self, piece: Segment) -> np.ndarray:
         """Memory to work in on a segment, one lane after the other."""

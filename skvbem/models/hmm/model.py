@@ -355,7 +355,7 @@ class HMM(LabelModel):
         def log_likelihood(rows: slice) -> np.ndarray:
             return rows_last(at, data.table[rows], natural.shape[1], self.n_components)
 
-        return ForwardBackward(*self.log_chain(natural), log_likelihood, data.buffers)
+        return ForwardBackward(*self.log_chain(natural), log_likelihood, data.memory)
 
     def segment_rows(self, n_lanes: int = 1) -> tuple[int, int]:
         """Rows that are passed over at once, and rows of a segment, for which log likelihoods are found."""

@@ -3,6 +3,7 @@
 import json
 import pickle
 import time
+import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from skvbem import VBHMM, StructureSearchCV, VBMixture
 from skvbem.datasets import load_earthquakes, load_fetal_lamb
 from skvbem.emissions import Categorical, Gaussian
+from skvbem.errors import TooLargeError
 from skvbem.evidence import certify_evidence, evidence_table
 from skvbem.fitting.evaluation import at_draw
 from skvbem.fitting.fit import read
@@ -918,3 +920,27 @@ def test_starts_survive_a_prior_that_empties_states():
         assert len(fit.latent_states_["state"].in_use) == 6
         assert fit.restarts_.n_best > 1
         assert VBHMM(10, random_state=0, **prior).fit(strings).lower_bound_ >= fit.lower_bound_ - 0.01
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_chain_takes_little_memory_beside_X(rng):
+    X = rng.normal(size=(200_000, 2)) + 3 * (np.arange(200_000)[:, None] // 50 % 3)
+    model = VBHMM(3, n_init=10, max_iter=4, random_state=0)
+    tracemalloc.start()
+    try:
+        with pytest.warns(ConvergenceWarning):
+            model.fit(X)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40e6
+
+
+def test_steps_of_a_chain_are_counted_by_max_memory(rng):
+    X = rng.normal(size=(10_000, 2))
+    with pytest.raises(TooLargeError, match=r"10,000 steps of 3 states would take at least 8e\+05 bytes"):
+        VBHMM(3, max_memory=7e5).fit(X)
+    with pytest.warns(ConvergenceWarning):
+        VBHMM(3, n_init=1, max_iter=1, max_memory=9e5, random_state=0).fit(X)
