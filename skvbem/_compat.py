@@ -66,7 +66,6 @@ __all__ = [
     "output_of",
     "pickled",
     "returns_one_by_one",
-    "validate_params",
     "warn",
     "worker_deaths",
 ]
@@ -221,11 +220,6 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
     return weights
 
 
-def validate_params(estimator) -> None:
-    """Refuse parameters that an estimator's `_parameter_constraints` rule out, in scikit-learn's words."""
-    estimator._validate_params()
-
-
 def output_of(method: str, estimator) -> str:
     """The container that scikit-learn's ``set_output`` lets a method of an estimator return, "default" for its own."""
     return _get_output_config(method, estimator)["dense"]
@@ -262,8 +256,9 @@ class IterationReport:
         self._task: Any = None
         self._iteration = "iteration"
         self.stopped = False
-        self._listened = bool(getattr(estimator, "_skl_callbacks", ()))
-        if self._listened or hasattr(estimator, "_parent_callback_ctx"):
+        kept = getattr(estimator, "__dict__", {})
+        self._listened = bool(kept.get("_skl_callbacks"))
+        if self._listened or "_parent_callback_ctx" in kept:
             self._task = estimator._init_callback_context(max_subtasks=max_iterations)
             self._task.call_on_fit_task_begin(**self._given)
 

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
 from skvbem._arguments import is_option
-from skvbem._compat import SuggestingMixin, validate_params
+from skvbem._compat import SuggestingMixin
 from skvbem._names import shown
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
@@ -63,7 +63,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
 
     def check_parameters(self) -> None:
         """Refuse parameters that are wrong for any table, before a table is read."""
-        validate_params(self)
+        self._validate_params()
 
     # Reading ----------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -20,15 +20,18 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.latent_states import states_of_components
-from skvbem.fitting.fit import OBJECTIVES, n_starts_of
+from skvbem.fitting.fit import OBJECTIVES, limits_of, n_starts_of
 from skvbem.fitting.kind import Kind
 from skvbem.models.labels.model import of_rows_alone
+from skvbem.optima.component_moves import ComponentMoves
 from skvbem.optima.factor_moves import FactorMoves
+from skvbem.optima.labels import LabelStarts
+from skvbem.optima.plan import FitPlan, Problem, best_fit
 from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.rows import warn_of_oddities
 from skvbem.reading.tables import Table, are_observed, listed, show
-from skvbem.vbem.fit import Move
+from skvbem.vbem.fit import Fit, Move
 
 # Multiplications of a step that are taken without a warning: about a second.
 _MAX_WORK = 1e9
@@ -53,6 +56,8 @@ class LabelKind(Kind):
     default_score = "lower_bound"
     #: Name of the hidden label of a row.
     label: ClassVar[str]
+    #: Statistics of starts, as `LabelStarts` draws them.
+    draw: ClassVar[Callable[..., np.ndarray]]
 
     @abstractmethod
     def model_of(self, estimator, reading: Any, emission: Emission, n_components: int) -> Any:
@@ -99,8 +104,11 @@ class LabelKind(Kind):
             check_shapes(model.emission, first.table, model.prior.blocks[-1], model.n_components)
         return data
 
-    def size_options(self, estimator, model, reading, run) -> dict[str, Any]:
-        """The models of other sizes, and the moves that change numbers of factors where these are to be chosen."""
+    def best_fit(self, estimator, model, data, reading: Any, run: Any) -> tuple[Any, FitPlan, Fit, dict]:
+        """The best fit, also among models of other numbers of components or factors where these are to be chosen."""
+        is_auto = getattr(estimator, "n_components", 1) == "auto"
+        if not (is_auto or counts_factors(model.emission)):
+            return super().best_fit(estimator, model, data, reading, run)
 
         def tell(move: Move) -> None:
             n = move.n_components
@@ -108,11 +116,25 @@ class LabelKind(Kind):
             many = f"{n} {self.label}{'s' * (n > 1)}{factors}"
             print(f"[{type(estimator).__name__}] {move.kind}: {many}, lower_bound {move.lower_bound:.6f}")
 
-        return {
-            "model_of": partial(self.model_of, estimator, reading),
-            "moves_of": FactorMoves if counts_factors(model.emission) else None,
-            "tell": tell if estimator.verbose else lambda move: None,
-        }
+        starts = LabelStarts(estimator.init, estimator.n_init, run.seed, self.draw)
+        of_any_size = FitPlan(self.method, run.seed, starts, limits_of(estimator), explore=True)
+        problem = Problem(
+            model,
+            data,
+            run.form,
+            plan_of=(lambda other: of_any_size) if is_auto else run.plan,
+            stopped=lambda: run.report.stopped,
+            tell=tell if estimator.verbose else lambda move: None,
+            model_of=partial(self.model_of, estimator, reading),
+            moves_of=ComponentMoves if is_auto else FactorMoves,
+            **run.options,
+        )
+        model, plan, fit, moves = best_fit(problem)
+        return model, plan, fit, {"moves_": moves}
+
+    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> Any:
+        """As many starts around rows that lie apart."""
+        return LabelStarts("k-means++", plan.n_starts, seed, self.draw)
 
     def presentation(self, estimator, reading) -> dict[str, Any]:
         """Names of the labels that were given."""

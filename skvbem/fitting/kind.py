@@ -14,7 +14,7 @@ import numpy as np
 
 from skvbem.evidence import DEFAULT_SCORE
 from skvbem.fitted.base import Fitted
-from skvbem.optima.plan import FitMethod, FitPlan, Problem, best_fit
+from skvbem.optima.plan import FitMethod, FitPlan
 from skvbem.reading.base import Reading
 from skvbem.vbem.fit import Fit
 
@@ -79,14 +79,8 @@ class Kind(ABC):
 
     def best_fit(self, estimator, model, data, reading: Any, run: Any) -> tuple[Any, FitPlan, Fit, dict]:
         """The model, the plan of its fit, the best fit, and published attributes about the search; `run` is a `Run`."""
-        options = {"plan_of": run.plan, **run.options, **self.size_options(estimator, model, reading, run)}
-        problem = Problem(model, data, run.form, stopped=lambda: run.report.stopped, **options)
-        model, plan, fit, moves = best_fit(problem)
-        return model, plan, fit, {} if moves is None else {"moves_": moves}
-
-    def size_options(self, estimator, model, reading: Any, run: Any) -> dict[str, Any]:
-        """Fields of the `Problem` by which numbers of components and factors are chosen; none by default."""
-        return {}
+        plan = run.plan(model)
+        return model, plan, plan.run(model, data, run.form, **run.options), {}
 
     def learns_prior(self, estimator) -> bool:
         """True if strengths of the prior are learned."""

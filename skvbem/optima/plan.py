@@ -251,18 +251,22 @@ class FitPlan:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A model to fit, its data, and how fits of it, and of models of other numbers of components or factors, start.
+    """A model whose numbers of components or factors are chosen, its data, and how fits of all such models start.
 
     Parameters
     ----------
     model : LatentModel
-        Where numbers are chosen, one of the fewest components that there may be.
+        One of the fewest components that there may be.
     data : object
         As the model compiled them.
     form : Form
-        VB where numbers are chosen.
+        VB.
     plan_of : callable of LatentModel to FitPlan
         Starts, seed and limits of a fit.
+    model_of : callable of (Emission, int) to LatentModel
+        The model of an emission and so many components.
+    moves_of : callable of Problem
+        Moves that change numbers: `ComponentMoves`, or `FactorMoves` alone.
     n_threads : int
     stop : callable, optional
         As in `skvbem.vbem.driver.run`.
@@ -270,22 +274,18 @@ class Problem:
         True once a run was asked to stop, so that no other should follow.
     tell : callable of Move
         Called with every change of numbers that raised the bound.
-    model_of : callable of (Emission, int) to LatentModel, optional
-        The model of an emission and so many components, where numbers are chosen.
-    moves_of : callable of Problem, optional
-        Moves that change numbers, where these are chosen: `ComponentMoves`, or `FactorMoves` alone.
     """
 
     model: Any
     data: Any
     form: Form
     plan_of: Callable[[Any], FitPlan]
+    model_of: Callable[[Emission, int], Any]
+    moves_of: Callable[[Problem], Any]
     n_threads: int = 1
     stop: Stop | None = None
     stopped: Callable[[], bool] = lambda: False
     tell: Callable[[Move], None] = lambda move: None
-    model_of: Callable[[Emission, int], Any] | None = None
-    moves_of: Callable[[Problem], Any] | None = None
     _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -398,16 +398,13 @@ class Sizes:
                 yield ended
 
 
-def best_fit(problem: Problem) -> tuple[Any, FitPlan, Fit, list[Move] | None]:
-    """The model, the plan of its fit, the fit, and the changes of numbers that led there (None if none is chosen).
+def best_fit(problem: Problem) -> tuple[Any, FitPlan, Fit, list[Move]]:
+    """The model, the plan of its fit, the fit, and the changes of numbers of components or factors that led there.
 
     Changes of numbers are moves of the same search (see `skvbem.optima.search`). Its candidates are models, each run
     nearly to its end; the first that raises the bound is taken. Where none does, new starts of the numbers found must
     agree.
     """
-    if problem.moves_of is None:
-        model, plan = problem.model, problem.plan_of(problem.model)
-        return model, plan, plan.run(model, problem.data, problem.form, problem.n_threads, problem.stop), None
     sizes = Sizes(problem, problem.moves_of(problem))
     (best, *_) = searched(sizes, [sizes.moves.first()])
     return best.model, sizes.plan, sizes.fit, list(best.moves)

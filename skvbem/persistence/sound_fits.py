@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._compat import validate_params
+from skvbem._compat import check_parameters
 from skvbem.emissions.base import parts_of
 from skvbem.fitting.fit import is_of_data, objective_name
 from skvbem.fitting.kind import kind_of
@@ -213,7 +213,7 @@ def _labeled_tables(tables: Any) -> None:
 @checks("VBDiscreteDAG", "VBFactorAnalysis", "VBHMM", "VBLinearDynamicalSystem", "VBMixture", "VBNetwork")
 def _estimator(estimator: Any) -> None:
     """Refuse a fit whose record is that of another."""
-    validate_params(estimator)
+    check_parameters(estimator)
     fitted, run = (vars(estimator).get(name) for name in ("_fitted_", "_run_"))
     if fitted is None:
         return

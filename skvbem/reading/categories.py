@@ -190,7 +190,7 @@ class CategoryEncoder:
             A cell or data type that cannot be a category.
         """
         table = read_table(X, self.owner)
-        markers = self._markers()
+        markers = missing_markers(self.missing_values, self.owner)
         declared = self._declared(table.names, markers)
         codes = np.empty((table.n_samples, table.n_columns), dtype=np.int8)
         categories, observed = [], False
@@ -220,7 +220,7 @@ class CategoryEncoder:
         tables : iterable of Table
             Of the same columns.
         """
-        markers, names, n_rows = self._markers(), None, 0
+        markers, names, n_rows = missing_markers(self.missing_values, self.owner), None, 0
         for table in tables:
             if names is None:
                 names, seen = table.names, [_Seen() for _ in table.names]
@@ -296,7 +296,7 @@ class CategoryEncoder:
                 f"X has {table.n_columns} features, but {self.owner} is expecting {len(self.categories_)} features "
                 "as input."
             )
-        markers = self._markers()
+        markers = missing_markers(self.missing_values, self.owner)
         codes = np.empty((table.n_samples, table.n_columns), dtype=self.code_dtype_)
         unknown = []
         for j, (name, levels) in enumerate(zip(self.names_, self.categories_)):
@@ -331,9 +331,6 @@ class CategoryEncoder:
         elif levels.dtype.kind != "f":
             levels = levels.astype(object)
         return np.concatenate([levels, np.array([np.nan], dtype=levels.dtype)])[codes]
-
-    def _markers(self) -> set[tuple]:
-        return missing_markers(self.missing_values, self.owner)
 
     def _declared(self, names: list[str], markers: set[tuple]) -> dict[str, list]:
         """Levels by column name, checked, from the `categories` parameter."""

@@ -280,7 +280,7 @@ def checked_weights(sample_weight, n_samples: int) -> np.ndarray | None:
 
 def weighted_rows(table: Table, sample_weight) -> tuple[Table, np.ndarray | None, np.ndarray | None]:
     """The rows of a table of weight > 0, their weights, and which rows these are (None for all)."""
-    weights = checked_weights(sample_weight, table.n_samples)
+    weights = None if sample_weight is None else checked_weights(sample_weight, table.n_samples)
     if weights is None or weights.all():
         return table, weights, None
     is_weighted = weights > 0

@@ -28,7 +28,6 @@ from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.sequences import HMMData
 from skvbem.optima.hmm import HMMMethod
 from skvbem.optima.labels import LabelStarts
-from skvbem.optima.plan import FitPlan
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import labels_of_list, read_labels
 from skvbem.reading.rows import SequenceReading
@@ -48,6 +47,7 @@ class HMMKind(LabelKind):
     located_by = ("sequence_id", "lengths", "labels")
     prior_parameters = ("startprob_prior", "transmat_prior")
     label = "state"
+    draw = staticmethod(seeded_starts)
 
     def located(self, estimator, X, *, sequence_id=None, lengths=None) -> Sequences:
         """X as sequences, which every method takes in place of X."""
@@ -107,7 +107,7 @@ class HMMKind(LabelKind):
     def starts(self, estimator, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]) -> Any:
         """Starts by the name of `init`, or statistics (n_cells, 1) of responsibilities given."""
         if isinstance(estimator.init, str):
-            return LabelStarts(estimator.init, estimator.n_init, seed, seeded_starts)
+            return LabelStarts(estimator.init, estimator.n_init, seed, self.draw)
         given, sequences = estimator.init, reading.sequences
         if sequences.are_listed and isinstance(given, (list, tuple)) and given and np.ndim(given[0]) == 2:
             given = np.concatenate([np.asarray(each) for each in given])
@@ -118,10 +118,6 @@ class HMMKind(LabelKind):
     def start_from(self, last: Any, model: HMM, data: HMMData, reading: SequenceReading) -> np.ndarray:
         """Statistics under the last solution."""
         return last.start_of(reading, model, data)
-
-    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> Any:
-        """As many starts around rows that lie apart."""
-        return LabelStarts("k-means++", plan.n_starts, seed, seeded_starts)
 
     def attributes(self, fitted: Any) -> dict[str, Any]:
         """States, transitions and expected steps."""

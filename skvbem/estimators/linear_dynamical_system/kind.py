@@ -127,7 +127,11 @@ class LDSKind(Kind):
 
     def warn_of_data(self, estimator, reading: InputReading, model, data: LDSData) -> None:
         """Warn of columns that say nothing of states."""
-        warn_of_columns(reading)
+        for name, column in zip(reading.columns.names, reading.values[0].T):
+            seen = column[~np.isnan(column)]
+            if len(seen) > 1 and (seen == seen[0]).all():
+                says = "it says nothing of the states"
+                warn(f"Column {name!r} of X holds one value wherever observed: {says}.", DataWarning)
 
     def warn_of_fit(self, estimator, fitted: FittedLDS, data: LDSData) -> None:
         """Warn of noise without width."""
@@ -235,12 +239,3 @@ def _in_order_of_appearance(group: np.ndarray) -> np.ndarray:
     """Groups numbered in the order in which their first columns stand."""
     _, first, which = np.unique(group, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[which.ravel()]
-
-
-def warn_of_columns(reading: InputReading) -> None:
-    """Warn of columns that say nothing of states."""
-    values = reading.values[0]
-    for name, column in zip(reading.columns.names, values.T):
-        seen = column[~np.isnan(column)]
-        if len(seen) > 1 and (seen == seen[0]).all():
-            warn(f"Column {name!r} of X holds one value wherever observed: it says nothing of the states.", DataWarning)

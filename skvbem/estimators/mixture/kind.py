@@ -15,14 +15,12 @@ from skvbem.errors import check_memory
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import LabelKind, check_size, come_in_blocks, resolve_emission_prior, responsibilities_of
 from skvbem.fitted.mixture import FittedMixture
-from skvbem.fitting.fit import generator_of, limits_of, n_starts_of, question
+from skvbem.fitting.fit import generator_of, n_starts_of, question
 from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
 from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
-from skvbem.optima.component_moves import ComponentMoves
 from skvbem.optima.labels import LabelStarts, MixtureMethod
-from skvbem.optima.plan import FitPlan
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import read_labels
 from skvbem.reading.names import check_names
@@ -43,6 +41,7 @@ class MixtureKind(LabelKind):
     located_by: ClassVar[tuple[str, ...]] = ("labels",)
     prior_parameters: ClassVar[tuple[str, ...]] = ("weight_concentration_prior_type", "weight_concentration_prior")
     label = "component"
+    draw = staticmethod(starts_of)
 
     def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> TableReading:
         """The reading of a table, or of blocks of one, with the labels of its rows where some are known."""
@@ -146,15 +145,6 @@ class MixtureKind(LabelKind):
         weights = self.weights(estimator, n_components)
         return Mixture(emission, weights, resolve_emission_prior(reading.columns, emission, n_components))
 
-    def size_options(self, estimator, model, reading, run) -> dict[str, Any]:
-        """The models of other sizes, and the moves that change the number of components where it is to be chosen."""
-        options = super().size_options(estimator, model, reading, run)
-        if getattr(estimator, "n_components", 1) != "auto":
-            return options
-        starts = LabelStarts(estimator.init, estimator.n_init, run.seed, starts_of)
-        plan = FitPlan(self.method, run.seed, starts, limits_of(estimator), explore=True)
-        return {**options, "plan_of": lambda other: plan, "moves_of": ComponentMoves}
-
     def learns_prior(self, estimator) -> bool:
         """True if the concentration of the weights is learned."""
         return isinstance(estimator.weight_concentration_prior, str)
@@ -163,7 +153,7 @@ class MixtureKind(LabelKind):
         """Starts by the name of `init`, or statistics (n_cells, 1) of responsibilities given."""
         if isinstance(estimator.init, str):
             n_starts = estimator.n_init if model.n_components > 1 else 1  # with one component all are the same
-            return LabelStarts(estimator.init, n_starts, seed, starts_of)
+            return LabelStarts(estimator.init, n_starts, seed, self.draw)
         n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
         given = responsibilities_of(estimator.init, n_rows, model.n_components, type(estimator).__name__)
         given = given if reading.is_weighted is None else given[reading.is_weighted]
@@ -176,10 +166,6 @@ class MixtureKind(LabelKind):
         return model.statistics_of(
             (part for values, *_ in reading.arranged(model) for part in last.e_step(values)), data
         )
-
-    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> Any:
-        """As many starts around rows that lie apart."""
-        return LabelStarts("k-means++", plan.n_starts, seed, starts_of)
 
     def attributes(self, fitted: Any) -> dict[str, Any]:
         """Components, their weights and expected rows."""

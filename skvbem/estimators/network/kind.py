@@ -131,7 +131,7 @@ class NetworkKind(Kind):
 
     def model(self, estimator, reading: NetworkReading) -> DiscreteDAG:
         """The network, divided as `inference` says."""
-        candidate = self.network(estimator, reading)
+        candidate = CandidateNetwork.of(estimator, reading)
         candidate.check_size()
         model = DiscreteDAG(candidate.dag, candidate.cardinalities, candidate.prior(), candidate.ties)
         if estimator.inference == "exact":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skvbem._compat import validate_params
+from skvbem._compat import check_parameters
 from skvbem.evidence import SCORES, EvidenceScorer, score_of
 from skvbem.evidence.base import Score
 from skvbem.fitting.evaluation import evaluate
@@ -143,7 +143,7 @@ class DecomposableScores:
             raise NotDecomposable(
                 "needs learn_prior=False: a prior learned anew for each graph does not fall into families"
             )
-        validate_params(estimator)
+        check_parameters(estimator)
         network.check_prior()
         completed = CompletedRows.of_complete(self._reading.rows, network.cardinalities)
         if not score.is_penalized_likelihood:
