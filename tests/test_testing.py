@@ -19,6 +19,9 @@ from skvbem.emissions import (
     Poisson,
     Regression,
 )
+from skvbem.emissions.exponential import ExponentialEmission
+from skvbem.emissions.factor.analyzer import FactorAnalyzer
+from skvbem.emissions.factor.hidden import HiddenFactors
 from skvbem.estimators.mixture.kind import MixtureKind
 from skvbem.evidence import Evidence, Score
 from skvbem.families import Dirichlet, Gamma
@@ -134,6 +137,13 @@ class WrongFilling(GeometricEmission):
         return super().impute(block, point, responsibilities) + 1.0
 
 
+class WrongPoint(GeometricEmission):
+    """Means are filled in at the mode, of which they are no linear function."""
+
+    def predictive_point(self, posterior):
+        return posterior.mode()
+
+
 @pytest.mark.parametrize(
     ("emission", "law"),
     [
@@ -141,6 +151,7 @@ class WrongFilling(GeometricEmission):
         (WrongNormalizer, "predictions_sum_to_one"),
         (SeesMissing, "rows_without_cells_say_nothing"),
         (WrongFilling, "filled_rows_keep_what_was_observed"),
+        (WrongPoint, "filled_cells_are_means_of_predictions"),
     ],
     ids=name_of,
 )
@@ -211,7 +222,7 @@ def test_an_emission_is_taken_by_its_name(rng):
 
 def test_too_few_values_of_a_missing_cell_are_told(rng):
     law = "missing_cell_is_the_sum_over_its_values"
-    with pytest.raises(AssertionError, match=r"of the first 5 values that `cells` gives \(at most 400\)"):
+    with pytest.raises(AssertionError, match=r"of the first 5 values that `cells` gives \(at most 4000\)"):
         check_emission("poisson", counts(rng), cells=lambda row, column: range(5), laws=[law])
 
 
@@ -224,6 +235,35 @@ def test_numbers_of_our_families_are_distributed_as_they_say(specification, rng)
     report, *_ = check_emission(specification, counts(rng) + 1.0, laws=["numbers_are_distributed_as_said"], rng=rng)
     assert report.held == ("numbers_are_distributed_as_said",)
     assert specification.has_cumulative
+
+
+class AlikeFactors(HiddenFactors):
+    """Factors that no start tells apart: their loadings are 0, and stay so."""
+
+    def start_natural(self, prior):
+        return prior.expected_natural()
+
+
+def test_hidden_variables_that_a_start_holds_in_a_tie_are_told(rng, monkeypatch):
+    rows, law = rng.normal(size=(20, 1)) + 0.3 * rng.normal(size=(20, 4)), "fits_end_at_no_saddle"
+    assert check_emission(FactorGaussian(1), rows, laws=[law])[0].held == (law,)
+    monkeypatch.setattr(FactorAnalyzer, "hidden", property(AlikeFactors))
+    with pytest.raises(AssertionError, match=f"breaks the law '{law}'.*\n.* nats below another one that is near"):
+        check_emission(FactorGaussian(1), rows, laws=[law])
+
+
+@pytest.mark.parametrize(
+    ("method", "law"),
+    [("fold", "missing_cell_is_the_sum_over_its_values"), ("log_predictive", "predictions_sum_to_one")],
+)
+def test_positive_numbers_are_integrated_where_they_can_be(method, law, rng, monkeypatch):
+    """The density of a waiting time goes on below 0, where the specification refuses cells."""
+    values, right = rng.exponential([1.0, 300.0], size=(12, 2)), getattr(ExponentialEmission, method)
+    asked = {"cells": lambda row, column: None, "laws": [law]}
+    assert [report.held for report in check_emission(Exponential(), values, **asked)] == [(law,)] * 2
+    monkeypatch.setattr(ExponentialEmission, method, lambda self, *args: right(self, *args) + 1e-3)
+    with pytest.raises(AssertionError, match=f"breaks the law '{law}'.*\nThe integral over column"):
+        check_emission(Exponential(), values, **asked)
 
 
 # What users hold, of every registered emission.
@@ -252,6 +292,7 @@ def test_every_emission_that_users_hold_keeps_all_laws(name, rng):
         "at_a_point_the_log_likelihood_is_the_definition",
         "missing_cell_is_the_sum_over_its_values",
         "predictions_sum_to_one",
+        "filled_cells_are_means_of_predictions",
         "filled_rows_keep_what_was_observed",
     }
     lacking |= set() if specification.wanted else {"bad_cells_are_refused_in_its_words"}

@@ -266,3 +266,12 @@ def in_words(log_n: float) -> str:
         return f"{exp(log_n):.4g}"
     power = floor((log_n - log(0.9995)) / log(10.0))  # what two digits round to 10.00 of a power is 1.00 of the next
     return f"{exp(log_n - power * log(10.0)):.2f}e+{power}"
+
+
+def no_closed_form(what: str) -> ValueError:
+    """The error of an exact evidence that cannot be had, since that of rows with known labels has no closed form."""
+    return ValueError(
+        f"The exact evidence of {what} is an integral that has no closed form: over missing cells of a Gaussian with a "
+        "full or tied covariance, or over what else an emission hides in a row. For the former take "
+        "covariance_type='diag' or 'spherical', or fill or leave out the rows. Scores such as 'ais' approximate it."
+    )

@@ -14,7 +14,6 @@ from skvbem.emissions import Emission, EmissionSpecification
 ASKED = {
     "log_density": "the density by definition, `log_density(row, parameters, k)`",
     "cells": "the values that a missing cell may take, `cells(row, column)`",
-    "finite_cells": "finitely many values of cells, `cells(row, column)`",
     "for_data": "how the emission is made, `for_data(values, weight)`",
     "conjugate": "rows whose statistics are their own",
     "gaps": "rows with missing cells",
@@ -36,7 +35,8 @@ class EmissionExample:
     log_density : callable, optional
         The definition, nats: of a row, parameters by name, and the number of a component; of observed cells alone.
     cells : callable, optional
-        Takes a row and the number of a column, and returns the values of a missing cell; None for any float.
+        Takes a row and the number of a column, and returns the values of a missing cell; None for any float that the
+        specification does not refuse.
     conjugate : bool
         Whether rows have statistics that are their own: as with missing cells, or with more hidden in a row than its
         component, they may not.
@@ -82,8 +82,7 @@ class EmissionExample:
         """The first of these, names in `ASKED`, that the example lacks; empty if none."""
         single = not isinstance(self.values, tuple)
         has = {
-            "cells": self.cells is not None and single and self.values.shape[1] > 1,
-            "finite_cells": self.cells is not None and single and self.cells(self.values[0], 0) is not None,
+            "cells": self.cells is not None and single,
             "conjugate": self.conjugate,
             "gaps": not all(observed(part).all() for part in parts_of(self.values)),
         }

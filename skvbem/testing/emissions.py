@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import integrate
 
 from skvbem._names import did_you_mean
 from skvbem.blocks import map_reduce
@@ -23,12 +22,12 @@ from skvbem.testing.emission_examples import (
     example_of,
     missing_mark,
     n_rows,
-    observed,
     parts_of,
     row_of,
     rows_of,
     with_gaps,
 )
+from skvbem.testing.emission_predictions import PREDICTION_LAWS, filled, over_values
 from skvbem.testing.laws import Report, agree, hold, needs, needs_of, require
 
 
@@ -61,8 +60,8 @@ def check_emission(
     log_density : callable, optional
         The definition, nats: of a row, parameters by name, and the number of a component; of observed cells alone.
     cells : callable, optional
-        Takes a row and the number of a column, and returns the values of a missing cell, the first 400 of which are
-        tried: all but some whose probability is below 1e-9. None for any float.
+        Takes a row and the number of a column, and returns the values of a missing cell, the first 4000 of which are
+        tried: all but some whose probability is below 1e-9. None for any float that is not refused.
     refused : float or sequence of float, optional
         Cells that no member of the family can make.
     laws : iterable of str, optional
@@ -116,9 +115,6 @@ def check_emission(
     return [report(example, words) for example, words in zip(examples, ("as they are", "with gaps"))]
 
 
-_MAX_VALUES = 400
-
-
 # --- likelihoods ------------------------------------------------------------------------------------------------------
 
 
@@ -147,28 +143,15 @@ def missing_cell_is_the_sum_over_its_values(case: EmissionExample, rng: np.rando
 def missing_cell_is_the_sum(case: EmissionExample, natural: np.ndarray, rng: np.random.Generator) -> None:
     """The law of a missing cell at given natural parameters, which are those of a point."""
     column = int(rng.integers(case.values.shape[1]))
-    row = case.values[:1].copy()
-    row[0, column] = missing_mark(row)
-    expected = np.exp(case.emission.expected_log_likelihood(case.emission.prepare(row), natural))[0]
+    row = case.values[0].copy()
+    row[column] = missing_mark(row)
 
-    def whole(value):
-        filled = row.copy()
-        filled[0, column] = value
-        return np.exp(case.emission.expected_log_likelihood(case.emission.prepare(filled), natural))[0]
+    def densities(values):
+        table = case.emission.prepare(filled(row, column, values))
+        return np.exp(case.emission.expected_log_likelihood(table, natural))
 
-    values = case.cells(row[0], column)
-    if values is None:
-        middle = case.values[:, column][observed(case.values[:, column])]
-        far = middle.mean() + np.array([-1, 1]) * 40 * (middle.std() + 1)
-        total = integrate.quad_vec(whole, *far, epsabs=0, epsrel=1e-10, limit=2000)[0]
-        agree(f"The integral over column {column}", total, expected, rel=1e-7)
-    else:
-        tried = list(values)[:_MAX_VALUES]
-        total = np.sum([whole(value) for value in tried], axis=0)
-        what = (
-            f"The sum over column {column}, of the first {len(tried)} values that `cells` gives (at most {_MAX_VALUES})"
-        )
-        agree(what, total, expected, rel=1e-7)
+    what, total = over_values(case, column, row, densities)
+    agree(what, total, densities([row[column]])[0], rel=1e-7)
 
 
 def rows_without_cells_say_nothing(case: EmissionExample, rng: np.random.Generator) -> None:
@@ -304,47 +287,6 @@ def rows_in_the_order_advised_are_the_same_rows(case: EmissionExample, rng: np.r
     agree("Log likelihoods", by_sorted_rows, wanted, rel=1e-12, abs=1e-11)
 
 
-# --- predictions and evidence -----------------------------------------------------------------------------------------
-
-
-@needs("conjugate")
-def bound_of_one_component_is_the_product_of_predictions(case: EmissionExample, rng: np.random.Generator) -> None:
-    """Nothing hidden, ln Z - KL is the sum of log predictive densities of each row after those before it."""
-    emission, values, prior = case.emission, case.values, case.prior(1)
-    table = emission.prepare(values)
-    posterior = prior + emission.statistics(table, np.ones((len(table), 1)), prior.expected_natural())
-    bound = emission.expected_log_likelihood(table, posterior.expected_natural()).sum() - posterior.kl(prior)
-    total, before = 0.0, prior
-    for i in rng.permutation(len(table)):
-        row = emission.prepare(rows_of(values, slice(i, i + 1)))
-        total += emission.log_predictive(row, before)[0, 0]
-        before = before + emission.statistics(row, np.ones((1, 1)), before.expected_natural())
-    agree("The bound", float(bound), total, rel=1e-9, abs=1e-9)
-
-
-@needs("finite_cells")
-def predictions_sum_to_one(case: EmissionExample, rng: np.random.Generator) -> None:
-    """Over the values of a cell, the others missing, predictive probabilities sum to one."""
-    _, _, posterior = case.posterior(rng)
-    for column in range(case.values.shape[1]):
-        values = list(case.cells(case.values[0], column))
-        rows = np.full((len(values), case.values.shape[1]), missing_mark(case.values), dtype=case.values.dtype)
-        rows[:, column] = values
-        total = np.exp(case.emission.log_predictive(case.emission.prepare(rows), posterior)).sum(axis=0)
-        agree(f"The sum over column {column}", total, np.ones(case.n_components), abs=1e-6)
-
-
-def parallel_predictions_are_those_of_each_component(case: EmissionExample, rng: np.random.Generator) -> None:
-    """And of the many rows at once, those of each row."""
-    _, table, posterior = case.posterior(rng)
-    together = case.emission.log_predictive(table, posterior)
-    require(together.shape == (len(table), case.n_components), f"The shape of predictions is {together.shape}.")
-    for i in range(0, len(table), 3):
-        alone = case.emission.prepare(rows_of(case.values, slice(i, i + 1)))
-        computed = case.emission.log_predictive(alone, posterior)[0]
-        agree(f"Predictions of row {i}", computed, together[i], rel=1e-11, abs=1e-11)
-
-
 #: Every law of emissions by name.
 LAWS = {
     law.__name__: law
@@ -360,9 +302,7 @@ LAWS = {
         statistics_of_rows_add_up,
         components_may_change_places,
         rows_in_the_order_advised_are_the_same_rows,
-        bound_of_one_component_is_the_product_of_predictions,
-        predictions_sum_to_one,
-        parallel_predictions_are_those_of_each_component,
+        *PREDICTION_LAWS,
         *DRAW_LAWS,
     )
 }

@@ -122,10 +122,16 @@ def exponential(rng, n_rows=12, gaps=0.0):
         seen = ~np.isnan(row)
         return stats.expon(scale=1 / parameters["rates"][k][seen]).logpdf(row[seen]).sum()
 
-    for_data = EMISSIONS["exponential"]().for_data
-    emission = for_data(values)
+    made, cells = EMISSIONS["exponential"](), lambda row, column: None
     return EmissionExample(
-        emission, values, int(rng.integers(1, 4)), log_density, lambda row, column: None, True, for_data
+        made.for_data(values),
+        values,
+        int(rng.integers(1, 4)),
+        log_density,
+        cells,
+        True,
+        made.for_data,
+        specification=made,
     )
 
 

@@ -77,9 +77,14 @@ def test_predictions_side_by_side_are_those_of_each_component(problems, rng):
     hold("parallel_predictions_are_those_of_each_component", problems[:6], rng)
 
 
-@pytest.mark.parametrize("name", ["categorical", "bernoulli", "poisson"])
+@pytest.mark.parametrize("name", ["full", "diag", "exponential", "categorical", "bernoulli", "poisson"])
 def test_predictions_sum_to_one(name, gaps, rng):
-    hold("predictions_sum_to_one", [PROBLEMS[name](rng, gaps=gaps) for _ in range(3)], rng)
+    hold("predictions_sum_to_one", [PROBLEMS[name](rng, gaps=gaps)], rng)
+
+
+@pytest.mark.parametrize("name", ["full", "diag", "exponential", "poisson"])
+def test_filled_cells_are_means_of_predictions(name, gaps, rng):
+    hold("filled_cells_are_means_of_predictions", [PROBLEMS[name](rng, gaps=gaps) for _ in range(2)], rng)
 
 
 def test_components_may_change_places(problems, rng):
@@ -127,6 +132,11 @@ def test_units_of_blocks_are_those_of_the_whole_table(name, gaps, rng):
 
 def test_statistics_of_rows_add_up(problems, rng):
     hold("statistics_of_rows_add_up", problems, rng)
+
+
+@pytest.mark.parametrize("name", ["full", "tied", "factor"])
+def test_fits_end_at_no_saddle(name, rng):
+    hold("fits_end_at_no_saddle", [PROBLEMS[name](rng, gaps=0.35)], rng)
 
 
 def test_what_is_hidden_varies_as_draws_do(problems, rng):

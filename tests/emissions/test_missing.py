@@ -25,7 +25,9 @@ def mixed(problem, rng):
     return table, prior, prior + emission.statistics(table, shares, prior.expected_natural())
 
 
-@pytest.mark.parametrize("name", ["full", "tied", "diag", "spherical", "categorical", "bernoulli", "poisson"])
+@pytest.mark.parametrize(
+    "name", [*DENSE, "diag", "spherical", "factor", "exponential", "categorical", "bernoulli", "poisson"]
+)
 def test_a_missing_cell_is_the_sum_over_its_values(name, rng):
     """At a point, and for the dense Gaussian at expected natural parameters, which it takes for those of a point."""
     for _ in range(4):

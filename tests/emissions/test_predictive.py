@@ -7,7 +7,7 @@ import pytest
 from emissions.members import PROBLEMS
 from scipy import integrate, stats
 
-from skvbem.emissions import Exponential, Gaussian, Multinomial, Poisson
+from skvbem.emissions import Gaussian, Multinomial, Poisson
 
 approx = pytest.approx
 
@@ -42,21 +42,6 @@ def test_densities_integrate_to_one_and_over_a_cell_to_that_of_the_others(covari
 
     total = integrate.quad_vec(marginal, -np.pi / 2, np.pi / 2, epsabs=1e-12, limit=500)[0]
     assert total == approx(np.ones(2), abs=1e-6)
-
-
-def test_waiting_times_integrate_to_one(rng):
-    values = rng.exponential(30, size=(6, 2))
-    emission = Exponential().for_data(values)
-    posterior = after_data(emission, values, 2, rng)
-
-    def marginal(t, column):
-        row = [np.nan, np.nan]
-        row[column] = 30 * np.tan(t)
-        return density(emission, posterior, row) * 30 * (1 + np.tan(t) ** 2)
-
-    for column in (0, 1):
-        total = integrate.quad_vec(marginal, 0, np.pi / 2, epsabs=1e-12, args=(column,), limit=500)[0]
-        assert total == approx(np.ones(2), abs=1e-6)
 
 
 def test_categories_sum_to_one(rng):

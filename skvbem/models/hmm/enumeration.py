@@ -23,7 +23,7 @@ from scipy.special import logsumexp
 
 from skvbem.emissions.known_labels import labels_of
 from skvbem.errors import TooLargeError
-from skvbem.models.base import in_words
+from skvbem.models.base import in_words, no_closed_form
 from skvbem.models.hmm.model import HMM
 from skvbem.models.labels.model import log_evidences_of_sets, of_rows_alone, statistics_of_rows
 from skvbem.models.sequences import HMMData
@@ -43,11 +43,7 @@ def log_evidence_by_enumeration(model: HMM, data: HMMData, max_terms: int) -> tu
         If rows of known states have no evidence in closed form.
     """
     if not model.emission.is_conjugate(data.table):
-        raise ValueError(
-            "The exact evidence of sequences of Gaussians with a full or tied covariance is an integral over their "
-            "missing cells that has no closed form. Take covariance_type='diag' or 'spherical', fill or leave out the "
-            "rows, or take a score that approximates it, such as 'ais'."
-        )
+        raise no_closed_form("these sequences")
     log_n = float(data.weight @ _log_n_paths(model, data))
     if log_n > log(max_terms) + 1e-9:
         raise TooLargeError(

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from skvbem._kernels import _contexts
 from skvbem.errors import TooLargeError
-from skvbem.models.base import in_words
+from skvbem.models.base import in_words, no_closed_form
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.network.joint_states import state_offsets
@@ -34,11 +34,7 @@ def log_evidence_by_enumeration(model: MixedNetwork, data: MixedData, max_terms:
         If rows whose hidden nodes are known have no evidence in closed form.
     """
     if any(known.statistics is None for known in data.known) or not _are_conjugate(model, data):
-        raise ValueError(
-            "The exact evidence of a network with a Gaussian emission of full or tied covariance is an integral over "
-            "its missing cells that has no closed form. Take covariance_type='diag' or 'spherical', fill or leave out "
-            "the rows, or take a score that approximates it, such as 'ais'."
-        )
+        raise no_closed_form("this network")
     weight = data.program.contraction.arrays["weight"][: data.program.contraction.n_contexts].astype(np.int64)
     n_states = np.repeat(
         [prod(plan.cardinalities) for plan in data.program.plans], [plan.n_contexts for plan in data.program.plans]

@@ -28,7 +28,7 @@ from scipy.special import gammaln, logsumexp
 from skvbem._numerics import log_rising
 from skvbem.emissions.known_labels import labels_of
 from skvbem.errors import TooLargeError
-from skvbem.models.base import in_words
+from skvbem.models.base import in_words, no_closed_form
 from skvbem.models.labels.model import BATCH, log_evidences_of_sets, of_rows_alone, statistics_of_rows
 from skvbem.models.mixture.model import Mixture, MixtureData
 
@@ -47,11 +47,7 @@ def log_evidence_by_enumeration(model: Mixture, data: MixtureData, max_terms: in
         If rows of known components have no evidence in closed form.
     """
     if not model.emission.is_conjugate(data.table):
-        raise ValueError(
-            "The exact evidence of a Gaussian mixture with a full or tied covariance is an integral over its missing "
-            "cells that has no closed form. Take covariance_type='diag' or 'spherical', fill or leave out the rows, or "
-            "take a score that approximates it, such as 'ais'."
-        )
+        raise no_closed_form("this mixture")
     model, data, known_terms, counts = _after_known_labels(model, data)
     statistics, weight, log_base = _distinct_rows(model, data)
     log_base += known_terms
