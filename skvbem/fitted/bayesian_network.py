@@ -15,8 +15,7 @@ from skvbem._names import did_you_mean, shown
 from skvbem._tabular import html_table
 from skvbem.data import Rows
 from skvbem.errors import StructureError
-from skvbem.fitted.asking import AskedNetwork
-from skvbem.fitted.named_states import nodes_asked
+from skvbem.fitted.asking import AskedNetwork, nodes_asked
 from skvbem.graphs.dag import DAG
 from skvbem.models.network import queries
 from skvbem.reading.categories import CategoryEncoder

@@ -14,10 +14,10 @@ from scipy.special import logsumexp
 from skvbem._arguments import is_real
 from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
+from skvbem.fitted.asking import code_of
 from skvbem.fitted.base import Fitted, Intervals, Parameters
 from skvbem.fitted.labeled_tables import LabeledTables
 from skvbem.fitted.latent_states import LatentStates
-from skvbem.fitted.named_states import code_of
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.profile_rows import rows_of_profiles
 from skvbem.fitted.under_fit import Cells, UnderFit

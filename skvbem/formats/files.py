@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 import tempfile
 import zlib
+from contextlib import suppress
 
 from skvbem._names import shown
 from skvbem.errors import TooLargeError
 
+#: The end of the names of files that are not complete yet.
+PART = ".part"
 _GZIP = b"\x1f\x8b"
 
 
@@ -72,17 +75,42 @@ def write_bytes(data: bytes, path) -> None:
     path = os.path.realpath(path)
     with open(path, "ab"):  # makes the file with the usual permissions; one already there stays as it is
         pass
-    handle, new = tempfile.mkstemp(dir=os.path.dirname(path))
+    write_atomically(path, data, stat.S_IMODE(os.stat(path).st_mode))
+
+
+def write_atomically(path: str, data: bytes, mode: int) -> None:
+    """Replace a file: after a crash at any moment it holds what it did before, or the new bytes.
+
+    Raises
+    ------
+    OSError
+        With the path, if there is no room for it or it cannot be written.
+    """
+    folder, name = os.path.split(path)
+    descriptor, part = tempfile.mkstemp(prefix=f"{name}.", suffix=PART, dir=folder)
     try:
-        with open(handle, "wb") as file:
+        with open(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        shutil.copymode(path, new)
-        os.replace(new, path)
-    except BaseException:
-        os.unlink(new)
+            os.chmod(part, mode)
+            os.fsync(descriptor)
+        os.replace(part, path)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(part)
+        if isinstance(error, OSError):
+            error.filename = path  # which a full disk does not tell
         raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: str) -> None:
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _check_regular(path):

@@ -9,9 +9,8 @@ from typing import Any
 
 from skvbem._names import shown
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.structures import coerce_structure
 from skvbem.spaces.base import Space
-from skvbem.spaces.settings import canonical, distinct
+from skvbem.spaces.settings import canonical, coerce_structure, distinct
 
 __all__ = ["ListSpace"]
 

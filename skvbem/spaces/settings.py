@@ -20,8 +20,7 @@ from skvbem._arguments import is_whole
 from skvbem._names import shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
-from skvbem.graphs.structures import coerce_structure
-from skvbem.graphs.undirected import UndirectedGraph
+from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 
 __all__ = [
     "canonical",
@@ -184,3 +183,22 @@ def _is_count(value) -> bool:
 def merge(parts: Sequence[Mapping]) -> dict:
     """One setting of several that set different parameters."""
     return {name: value for part in parts for name, value in part.items()}
+
+
+def coerce_structure(structure, nodes: Iterable[Hashable] = ()) -> DAG | UndirectedGraph:
+    """The graph that `structure` describes, with those of `nodes` that it lacks added at the end, without edges.
+
+    Parameters
+    ----------
+    structure : UndirectedGraph, networkx.Graph, or what `DAG.coerce` takes
+    nodes : iterable of hashable
+
+    Raises
+    ------
+    TypeError
+        If it is no structure.
+    StructureError
+        If it is directed and has a cycle.
+    """
+    kind: type[DAG] | type[UndirectedGraph] = UndirectedGraph if is_undirected(structure) else DAG
+    return kind.coerce(structure, nodes)

@@ -164,7 +164,7 @@ def test_a_journal_is_taken_in_at_the_next_start(path):
 def test_a_long_journal_is_taken_in_now_and_then(path, monkeypatch):
     """So often that writing n records costs a small multiple of their length."""
     monkeypatch.setattr(checkpoint_module, "TUNING", replace(checkpoint_module.TUNING, shared_bytes=2_000))
-    lengths, write = [], journal.write_atomically
+    lengths, write = [], checkpoint_module.write_atomically
     monkeypatch.setattr(
         checkpoint_module, "write_atomically", lambda *args: (lengths.append(len(args[1])), write(*args))
     )

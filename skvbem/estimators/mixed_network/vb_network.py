@@ -15,8 +15,8 @@ from skvbem._docstrings import share_texts
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network.kind import MixedNetworkKind
+from skvbem.fitted.asking import nodes_asked
 from skvbem.fitted.mixed_network import FittedMixedNetwork
-from skvbem.fitted.named_states import nodes_asked
 from skvbem.fitting.fit import generator_of, question
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.reading.mixed_network import values_of

@@ -28,15 +28,9 @@ import sklearn
 
 from skvbem._compat import warn
 from skvbem.errors import SearchCheckpointError, SearchWarning
+from skvbem.formats.files import write_atomically
 from skvbem.search.checkpoint.fingerprints import is_lasting
-from skvbem.search.checkpoint.journal import (
-    Journal,
-    lines_of,
-    locked,
-    read_whole,
-    remove_partial_files,
-    write_atomically,
-)
+from skvbem.search.checkpoint.journal import Journal, lines_of, locked, read_whole, remove_partial_files
 from skvbem.search.execution.jobs import Record, digest
 from skvbem.search.tuning import TUNING
 from skvbem.spaces.settings import canonical

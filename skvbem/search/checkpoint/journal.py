@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from skvbem.errors import SearchCheckpointError
+from skvbem.formats.files import PART
 from skvbem.search.execution.deadlines import machine
 
 try:
@@ -19,7 +19,6 @@ except ImportError:  # Windows: nothing keeps two searches apart
     fcntl = None  # type: ignore[assignment]
 
 _APPEND = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_PART = ".part"
 
 
 @contextmanager
@@ -89,48 +88,12 @@ def read_whole(path: str) -> bytes | None:
         return file.read()
 
 
-def write_atomically(path: str, text: bytes, mode: int) -> None:
-    """Replace a file: after a crash at any moment it holds what it did before, or the new text.
-
-    Raises
-    ------
-    OSError
-        With the path, if there is no room for it or it cannot be written.
-    """
-    folder, name = os.path.split(path)
-    descriptor, part = tempfile.mkstemp(prefix=f"{name}.", suffix=_PART, dir=folder)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(text)
-            file.flush()
-            if hasattr(os, "fchmod"):
-                os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
-        os.replace(part, path)
-    except BaseException as error:
-        with suppress(OSError):
-            os.unlink(part)
-        if isinstance(error, OSError):
-            error.filename = path  # which a full disk does not tell
-        raise
-    _sync_folder(folder)
-
-
 def remove_partial_files(path: str) -> None:
     """Remove partial files that crashes left of `write_atomically`."""
     folder, name = os.path.split(path)
     for other in os.listdir(folder):
-        if other.startswith(f"{name}.") and other.endswith(_PART):
+        if other.startswith(f"{name}.") and other.endswith(PART):
             os.unlink(os.path.join(folder, other))
-
-
-def _sync_folder(folder: str) -> None:
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @dataclass(frozen=True)
