@@ -12,6 +12,7 @@ from skvbem.evidence.registry import DEFAULT_SCORE, SCORES, get_score, register_
 __all__ = [
     "DEFAULT_SCORE",
     "SCORES",
+    "AllRows",
     "Certificate",
     "Evidence",
     "EvidenceScorer",
@@ -30,6 +31,7 @@ __getattr__, __dir__ = names_on_demand(
     __name__,
     {
         "skvbem.reports.evidence_tables": (
+            "AllRows",
             "EvidenceScorer",
             "EvidenceTable",
             "certify_evidence",

@@ -96,8 +96,9 @@ def read_again(estimator, X, sample_weight=None, **where) -> Reading:
         hint = f" This fit knew labels of rows: give {owner} the same 'labels' again, beside X."
     raise ValueError(
         f"The evidence and the posterior of this {owner} belong to the data of its fit. X (or sample_weight) is other "
-        "data, as the test folds of a cross-validation are. Fit X for its evidence or posterior, or use score_samples "
-        f"for the log predictive probability of new rows.{hint}"
+        "data, as the test folds of a cross-validation are: give a search by the evidence cv=AllRows(), of "
+        "skvbem.evidence. Fit X for its evidence or posterior, or use score_samples for the log predictive probability "
+        f"of new rows.{hint}"
     )
 
 

@@ -9,6 +9,9 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
 from skvbem._arguments import is_collection
 from skvbem._tabular import data_frame, html_table
 from skvbem.errors import EvidenceWarning
@@ -142,7 +145,14 @@ def evidence_table(
     -------
     EvidenceTable
         A mapping of names to `Evidence`, best first. A score that does not exist here (too many terms, no interior
-        mode) is missing from it, with the reason in `remarks`.
+        mode, no closed form of complete data) is missing from it, with the reason in `remarks`.
+
+    Raises
+    ------
+    TypeError
+        If `kinds` or `options` are not what they should be.
+    ValueError
+        If X is other data than those of the fit.
 
     Examples
     --------
@@ -170,18 +180,46 @@ def evidence_table(
     fits = evaluation_of(estimator, X, sample_weight, random_state)
     evidences, seconds, remarks = {}, {}, {}
     for score in scores:
-        began = time.perf_counter()
+        began, given = time.perf_counter(), score_options(estimator, options.get(score.name, {}))
+        score.check_options(given)
         try:
-            given = score_options(estimator, options.get(score.name, {}))
             evidences[score.name] = score_of(fits, score, given)
             remark = "; ".join(evidences[score.name].doubts)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:  # a TypeError if the model lacks what the score needs
             remark = str(error)
         seconds[score.name] = time.perf_counter() - began
         if remark:
             remarks[score.name] = remark
     best_first = sorted(evidences, key=lambda kind: -evidences[kind].value)
     return EvidenceTable({kind: evidences[kind] for kind in best_first}, seconds, remarks)
+
+
+class AllRows:
+    """The splitter whose one split has all rows on both sides, as searches by an evidence take it.
+
+    The evidence is that of the data of the fit, so that there is nothing to hold out. Unlike indices that are written
+    down, it also suits a search within a cross-validation, whose folds have fewer rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem.evidence import AllRows
+    >>> [(train, test)] = AllRows().split(np.zeros((3, 2)))
+    >>> train, test
+    (array([0, 1, 2]), array([0, 1, 2]))
+    """
+
+    def split(self, X, y=None, groups=None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the indices of all rows of X twice: for the fit, and for its score."""
+        rows = np.arange(_num_samples(X))
+        yield rows, rows
+
+    def get_n_splits(self, X=None, y=None, groups=None) -> int:
+        """The number of splits, one."""
+        return 1
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
 
 @dataclass(frozen=True)
@@ -225,7 +263,7 @@ def scorer(kind: str | Score, **options) -> EvidenceScorer:
     """A score by name as a callable of (estimator, X, y=None), for scikit-learn's model selection.
 
     The evidence has its penalty for complexity built in and is that of the data of the fit: a splitter that holds rows
-    out makes it an error. Use one split whose training and test rows are all rows.
+    out makes it an error. Give searches ``cv=AllRows()``.
 
     In a pipeline the last step is scored. Compare pipelines only if the steps before it are the same: on other columns,
     or in other units, the evidence is that of other data.
@@ -243,15 +281,13 @@ def scorer(kind: str | Score, **options) -> EvidenceScorer:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.model_selection import GridSearchCV
     >>> from skvbem import VBDiscreteDAG
     >>> from skvbem.datasets import load_carcinoma
-    >>> from skvbem.evidence import scorer
+    >>> from skvbem.evidence import AllRows, scorer
     >>> X = load_carcinoma().data
-    >>> everything = np.arange(len(X))
     >>> model, grid = VBDiscreteDAG(random_state=0), {"latents": [2, 3, 4]}
-    >>> search = GridSearchCV(model, grid, scoring=scorer("collapsed"), cv=[(everything, everything)])
+    >>> search = GridSearchCV(model, grid, scoring=scorer("collapsed"), cv=AllRows())
     >>> search.fit(X).best_params_
     {'latents': 3}
     """

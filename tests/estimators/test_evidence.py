@@ -9,14 +9,15 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skvbem import VBDiscreteDAG, VBMixture
+from skvbem import VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture
 from skvbem.datasets import load_carcinoma, load_faithful
 from skvbem.errors import EvidenceWarning, UnknownCategoryWarning
-from skvbem.evidence import SCORES, Evidence, Score, certify_evidence, evidence_table, scorer
+from skvbem.evidence import SCORES, AllRows, Evidence, Score, certify_evidence, evidence_table, scorer
+from skvbem.reports.evidence_tables import IN_TABLE
 
 X = pd.DataFrame(load_carcinoma().data, columns=load_carcinoma().feature_names)
 QUICK = {"ais": {"n_chains": 8, "n_steps": 16}, "importance": {"n_draws": 64}}
@@ -202,14 +203,51 @@ def test_table(fitted):
 
 
 def test_grid_search_on_all_rows_and_on_folds():
-    everything = np.arange(len(X))
     model = VBDiscreteDAG(random_state=0, n_init=3)
     grid = {"latents": [2, 3, 4]}
-    search = GridSearchCV(model, grid, scoring=scorer("lower_bound"), cv=[(everything, everything)]).fit(X)
+    search = GridSearchCV(model, grid, scoring=scorer("lower_bound"), cv=AllRows()).fit(X)
     expected = [VBDiscreteDAG(latents=k, n_init=3, random_state=0).fit(X).lower_bound_ for k in (2, 3, 4)]
     assert search.cv_results_["mean_test_score"] == pytest.approx(expected)
-    with pytest.raises(ValueError, match="test folds"):
+    with pytest.raises(ValueError, match=r"test folds of a cross-validation are: .* cv=AllRows\(\)"):
         GridSearchCV(model, grid, scoring=scorer("lower_bound"), cv=3, error_score="raise").fit(X)
+
+
+def test_a_search_by_the_evidence_within_a_cross_validation():
+    rows = load_faithful().data
+    search = GridSearchCV(
+        VBMixture(n_init=1, init="k-means++", random_state=0),
+        {"n_components": [1, 2]},
+        scoring=scorer("lower_bound"),
+        cv=AllRows(),
+        error_score="raise",
+    )
+    heldout = lambda fit, X, y=None: fit.best_estimator_.score(X)  # noqa: E731
+    outer = cross_validate(search, rows, cv=3, scoring=heldout, return_estimator=True)
+    assert [fit.best_params_ for fit in outer["estimator"]] == 3 * [{"n_components": 2}]
+    assert np.isfinite(outer["test_score"]).all()
+    assert clone(search).cv.get_n_splits() == 1
+
+
+@pytest.mark.parametrize(
+    ("estimator", "lacks"),
+    [
+        (VBMixture(2, n_init=1, random_state=0), {"collapsed", "collapsed_ascent", "cheeseman_stutz", "mled"}),
+        (VBFactorAnalysis(1, random_state=0), {"collapsed", "collapsed_ascent", "cheeseman_stutz", "mled"}),
+        (
+            VBLinearDynamicalSystem(1, n_init=1, random_state=0),
+            {"collapsed", "collapsed_ascent", "cheeseman_stutz", "mled", "laplace"},
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_table_by_default_says_which_scores_a_model_does_not_have(estimator, lacks):
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    fit = estimator.fit(rows)
+    table = evidence_table(fit, rows, options={"ais": {"n_chains": 4, "n_steps": 8}})
+    assert set(table) == {*IN_TABLE} - lacks
+    assert lacks <= set(table.remarks)
+    with pytest.raises(TypeError, match="no option"):
+        evidence_table(fit, rows, ["bic"], options={"bic": {"n_steps": 8}})
 
 
 def unregistered(evaluation):
@@ -233,9 +271,8 @@ def test_the_last_step_of_a_pipeline_is_scored(before):
     rows = load_faithful().data
     model = make_pipeline(*before, VBMixture(2, random_state=0)).fit(rows)
     assert scorer("lower_bound")(model, rows) == model[-1].lower_bound_
-    everything = np.arange(len(rows))
     grid = {"vbmixture__n_components": [1, 2, 3]}
-    search = GridSearchCV(model, grid, scoring=scorer("lower_bound"), cv=[(everything, everything)]).fit(rows)
+    search = GridSearchCV(model, grid, scoring=scorer("lower_bound"), cv=AllRows()).fit(rows)
     assert search.best_params_ == {"vbmixture__n_components": 2}
     with pytest.raises(ValueError, match="test folds"):
         scorer("lower_bound")(model, rows[:100])

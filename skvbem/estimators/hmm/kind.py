@@ -93,15 +93,15 @@ class HMMKind(LabelKind):
         """The chain of as many states as asked for."""
         if reading.labels is not None:
             reading.labels.check(estimator.n_components, type(estimator).__name__, self.label)
-        return self.model_of(estimator, reading, reading.as_independent.emission(), estimator.n_components)
+        emission, n, n_rows = reading.as_independent.emission(), estimator.n_components, reading.sequences.n_rows
+        held = n_rows * (emission.n_columns + n + 2) + min(n_rows * n, MAX_KEPT_DOUBLES)  # a copy, and shares of states
+        check_memory(f"{n_rows:,} steps of {n} states", held, "fewer", estimator.max_memory, type(estimator).__name__)
+        return self.model_of(estimator, reading, emission, n)
 
     def model_of(self, estimator, reading: SequenceReading, emission: Emission, n_components: int) -> HMM:
         """The chain of an emission."""
         n, owner = n_components, type(estimator).__name__
         check_size(emission, n, n_starts_of(estimator), estimator.max_memory, owner, n + 1)
-        n_rows = reading.sequences.n_rows
-        held = n_rows * (emission.n_columns + n + 2) + min(n_rows * n, MAX_KEPT_DOUBLES)  # a copy, and shares of states
-        check_memory(f"{n_rows:,} steps of {n} states", held, "fewer", estimator.max_memory, owner)
         return HMM(emission, *resolve_chain(estimator), resolve_emission_prior(reading.columns, emission, n))
 
     def starts(self, estimator, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]) -> Any:
