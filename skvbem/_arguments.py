@@ -23,6 +23,11 @@ def is_collection(value) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
 
+def is_list(value) -> bool:
+    """True if a value is a list or a tuple, as users write several things."""
+    return isinstance(value, (list, tuple))
+
+
 def is_option(value, *names: str) -> bool:
     """True if a value, which may be an array, is one of some names."""
     return isinstance(value, str) and value in names

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from skvbem._arguments import is_option
 from skvbem._names import did_you_mean
 from skvbem.emissions import EMISSIONS, EmissionSpecification
 from skvbem.reading.column_groups import is_list_of_emissions
@@ -66,7 +67,7 @@ def set_nested(emission, params: Mapping[str, Any], owner: str):
 
 def _object_of(family, parameter: str = "") -> str:
     """Advice on the object that replaces the name of a family, or another value without parameters."""
-    if isinstance(family, str) and family in EMISSIONS:
+    if is_option(family, *EMISSIONS):
         return f"A name stands for its defaults; hold the object: {parameter}{EMISSIONS[family].__name__}()."
     return f"Hold an object, such as {parameter}Gaussian() of skvbem.emissions."
 

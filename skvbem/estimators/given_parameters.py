@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import is_option, is_whole
+from skvbem._arguments import is_collection, is_option, is_whole
 from skvbem._compat import check_parameters
 from skvbem._names import did_you_mean
 from skvbem.emissions import Emission
@@ -155,7 +154,7 @@ def _names(estimator, parameters: Mapping, columns) -> Sequence:
         return range(first.shape[1])
     if is_whole(columns) and int(columns) >= 1:
         return range(int(columns))
-    names = [] if isinstance(columns, (str, Integral)) else list(columns)
+    names = list(columns) if is_collection(columns) else []
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ValueError(
             f"The 'columns' of {owner} must be different names, or an int >= 1, how many there are. Got "

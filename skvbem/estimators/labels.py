@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skvbem._arguments import is_list
 from skvbem._compat import StrOptions, warn
 from skvbem.blocks import is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
@@ -83,7 +84,7 @@ class LabelKind(Kind):
     def check_numbers_of_factors(self, estimator, X) -> None:
         """Refuse numbers of factors to be chosen where there is no bound to choose by, or no rows in memory."""
         emission, owner = self.column_options(estimator)["emission"], type(estimator).__name__
-        groups = emission if isinstance(emission, (list, tuple)) else [("", emission, None)]
+        groups = emission if is_list(emission) else [("", emission, None)]
         specifications = [group[1] for group in groups if len(group) == 3]
         if not any(getattr(each, "n_factors", None) == "auto" for each in specifications):
             return

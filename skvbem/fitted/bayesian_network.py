@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
 
-from skvbem._arguments import check_count
+from skvbem._arguments import check_count, is_real
 from skvbem._names import did_you_mean, shown
 from skvbem._tabular import html_table
 from skvbem.data import Rows
@@ -174,7 +173,7 @@ class Network:
         ValueError
             If it is not.
         """
-        if not isinstance(share, Real) or not 0 < share <= 1:
+        if not is_real(share) or not 0 < share <= 1:
             raise ValueError(f"The share of the uniform distribution must be above 0 and at most 1. Got {share!r}.")
         tables = {node: (1 - share) * table + share / table.shape[-1] for node, table in self.tables.items()}
         return Network(self.dag, self.states, tables)

@@ -11,7 +11,7 @@ import numpy as np
 
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.scores import factors_of, mean_noise, variances_of
-from skvbem.families.hierarchical import Hierarchical, regression_of
+from skvbem.families.hierarchical import regression_of
 from skvbem.fitted.base import Intervals, Parameters, of_draw
 from skvbem.fitted.mixture import FittedMixture
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -125,7 +125,7 @@ class FittedFactorAnalysis(FittedMixture):
 
         Where columns come in groups, of each group, (n_groups, q).
         """
-        if not isinstance(self.model.prior.blocks[-1], Hierarchical):
+        if self.model.prior.blocks[-1].hyperprior is None:
             return None
         loadings = self.as_found["loadings"] / self.deviations[:, None]
         order, _ = order_and_signs(loadings, np.eye(self.n_factors))

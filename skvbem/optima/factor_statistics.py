@@ -17,7 +17,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
-from skvbem.emissions.base import Emission, parts_of
+from skvbem.emissions.base import Emission, counts_factors, parts_of
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.independent import Independent
@@ -51,8 +51,8 @@ class FactorGroup:
         groups, first = [], 0
         for place, part in enumerate(parts_of(emission)):
             after = first + len(part.component_of_cell(n_components))
-            if isinstance(part, FactorAnalyzer) and part.hidden.awaits_n_factors:
-                groups.append(cls(part, place, slice(first, after)))
+            if counts_factors(part):
+                groups.append(cls(cast(FactorAnalyzer, part), place, slice(first, after)))
             first = after
         return groups
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from skvbem.families import Regression
 from skvbem.families.base import ConjugateFamily
-from skvbem.families.hierarchical import Hierarchical, regression_of, with_hidden_rates
+from skvbem.families.hierarchical import regression_of, with_hidden_rates
 from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.model import HIDDEN_RATE, LDSAscent, LinearDynamicalSystem
 from skvbem.optima.plan import FitMethod, FitPlan
@@ -41,7 +41,7 @@ class LDSMethod(FitMethod):
 
 def _strengthened(now: Any, base: Any, statistics: np.ndarray, n_states: int | None) -> ConjugateFamily:
     """The prior whose strength statistics score best, those of hidden rates among them."""
-    if not isinstance(now, Hierarchical):
+    if now.hyperprior is None:
         return _best_multiple(now, base, statistics, n_states)
     means = now.hyperprior.prior_statistics
     at_means, of_base = (prior.given_hyperparameters(means) for prior in (now, base))

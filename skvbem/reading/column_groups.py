@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from skvbem._arguments import is_option
+from skvbem._arguments import is_list, is_option
 from skvbem._names import did_you_mean
 from skvbem.blocks import Blocks
 from skvbem.emissions import EMISSIONS, Emission, EmissionSpecification
@@ -612,8 +612,4 @@ class EmissionReader:
 
 def is_list_of_emissions(emission) -> bool:
     """Whether an `emission` parameter has the form of a list of (name, emission, columns)."""
-    return (
-        isinstance(emission, (list, tuple))
-        and len(emission) > 0
-        and all(isinstance(item, (list, tuple)) and len(item) == 3 for item in emission)
-    )
+    return is_list(emission) and len(emission) > 0 and all(is_list(item) and len(item) == 3 for item in emission)

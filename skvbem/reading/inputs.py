@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skvbem._arguments import is_list
 from skvbem.data import mixed
 from skvbem.reading.names import compare_names
 from skvbem.reading.rows import SequenceReading
@@ -229,7 +230,7 @@ def inputs_of_steps(given: Any, name: str, shape: tuple[int, int, int], estimato
     if given is None:
         values = np.zeros((*shape[:2], 0))
     else:
-        tables = given if isinstance(given, (list, tuple)) and any(map(_names_of, given)) else [given]
+        tables = given if is_list(given) and any(map(_names_of, given)) else [given]
         check_input_names({name: column_names(tables, name)}, estimator)
         given = given if tables[0] is given else _in_one_order(tables)
         try:

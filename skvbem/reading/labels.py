@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from skvbem._arguments import is_collection
 from skvbem.blocks import Blocks
 from skvbem.emissions import Emission
 from skvbem.emissions.known_labels import KnownLabels
@@ -80,7 +81,7 @@ class RowLabels:
                     f"{show(lacking)}. Leave out what labels no row, or say 'n_components'."
                 )
             return
-        assert isinstance(n_components, (int, np.integer))
+        n_components = int(n_components)
         if n <= n_components:
             return
         if self.are_numbers:
@@ -138,7 +139,7 @@ def labels_of_list(labels: Any, lengths: np.ndarray, owner: str) -> Any:
     """Labels of the rows of listed sequences, one sequence after the other, from one array of them for each."""
     if labels is None:
         return None
-    given = list(labels) if hasattr(labels, "__iter__") and not isinstance(labels, (str, bytes)) else []
+    given = list(labels) if is_collection(labels) else []
     of_each = [len(each) if hasattr(each, "__len__") and not isinstance(each, str) else -1 for each in given]
     if of_each != lengths.tolist():
         wrong = next((k for k, (n, m) in enumerate(zip(of_each, lengths.tolist())) if n != m), None)
@@ -156,7 +157,7 @@ def _cells(labels: Any, owner: str) -> tuple[list, tuple | None]:
     """Labels one by one, and the names that their data type declares, in its order."""
     if isinstance(labels, Blocks):
         raise TypeError(f"'labels' of {owner} must be in memory, one label for each row. Got rows in blocks.")
-    if isinstance(labels, (str, bytes)) or not (hasattr(labels, "__len__") and hasattr(labels, "__iter__")):
+    if not (is_collection(labels) and hasattr(labels, "__len__")):
         raise TypeError(f"'labels' of {owner} must be array-like, one label for each row of X. Got {show(labels)}.")
     if len(getattr(labels, "shape", (0,))) != 1:
         raise ValueError(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import is_whole
+from skvbem._arguments import is_collection, is_list, is_option, is_whole
 from skvbem._compat import warn
 from skvbem._names import did_you_mean
 from skvbem.reading.tables import MAX_NAMED_COLUMNS, Table, listed, show
@@ -96,7 +96,7 @@ class ColumnSelection:
             columns = columns(self.source)
         if isinstance(columns, slice):
             positions = list(range(len(self.names)))[self._as_positions(columns)]
-        elif isinstance(columns, (str, Integral)) or not isinstance(columns, Iterable):
+        elif not is_collection(columns):
             positions = [self._position(columns)]
         else:
             positions = self._positions(list(columns))
@@ -123,7 +123,7 @@ class ColumnSelection:
         return slice(start, stop, columns.step)
 
     def _position(self, column) -> int:
-        if isinstance(column, str) and column in self.names:
+        if is_option(column, *self.names):
             return list(self.names).index(column)
         if is_whole(column) and 0 <= int(column) < len(self.names):
             return int(column)
@@ -160,7 +160,7 @@ class ColumnSelection:
         """
         if isinstance(groups, Mapping):
             named = list(groups.items())
-        elif isinstance(groups, (list, tuple)) and not all(isinstance(each, (str, Integral)) for each in groups):
+        elif is_list(groups) and not all(isinstance(each, (str, Integral)) for each in groups):
             named = list(enumerate(groups))
         else:
             raise ValueError(

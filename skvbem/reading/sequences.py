@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
+from skvbem._arguments import is_list
 from skvbem.reading.tables import Table, is_frame, is_missing_value, read_table, show
 
 _REMEDY = "Give a list of sequences, or 'sequence_id' with an id for each row: these are split as rows are."
@@ -98,7 +99,7 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
         return X
     if sequence_id is not None and lengths is not None:
         raise ValueError("Give 'sequence_id' or 'lengths', not both: each says which rows are one sequence.")
-    if isinstance(X, (list, tuple)) and not X:
+    if is_list(X) and not X:
         raise ValueError("X holds no sequence: it is an empty list. Give at least one sequence of at least one row.")
     if _is_list_of_tables(X):
         for name, value in (("sequence_id", sequence_id), ("lengths", lengths)):
@@ -170,13 +171,13 @@ def _is_list_of_tables(X) -> bool:
     """Whether X is a list of sequences, rather than of rows of one."""
     if isinstance(X, np.ndarray):
         return X.dtype == object and X.ndim == 1 and len(X) > 0 and _is_table(X[0])
-    return isinstance(X, (list, tuple)) and any(_is_table(item) for item in X)
+    return is_list(X) and any(_is_table(item) for item in X)
 
 
 def _refuse_flat_items(X) -> None:
     """Refuse a list whose items can only be meant as sequences of one column, which are tables, too."""
     is_flat_array = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X) > 0
-    if not (is_flat_array or isinstance(X, (list, tuple))):
+    if not (is_flat_array or is_list(X)):
         return
     if isinstance(X[0], str):
         raise ValueError(
@@ -193,7 +194,7 @@ def _refuse_flat_items(X) -> None:
 
 
 def _is_table(item) -> bool:
-    if isinstance(item, (list, tuple)):
+    if is_list(item):
         return bool(item) and isinstance(item[0], (list, tuple, np.ndarray))
     return is_frame(item, "pandas") or is_frame(item, "polars") or getattr(item, "ndim", 1) >= 2
 
@@ -235,8 +236,8 @@ def _joined(X: Sequence, owner: str) -> tuple[Any, np.ndarray]:
 
 
 def _as_array(item, k: int) -> np.ndarray:
-    array = np.array(item, dtype=object) if isinstance(item, (list, tuple)) else np.asarray(item)
-    if array.ndim == 1 and isinstance(item, (list, tuple)) and len(array):
+    array = np.array(item, dtype=object) if is_list(item) else np.asarray(item)
+    if array.ndim == 1 and is_list(item) and len(array):
         raise ValueError(
             f"Sequence {k} of X must be 2-D, its rows of one length. Got {show(item)}; of one column that is "
             "[[a], [b], ...]."

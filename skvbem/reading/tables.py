@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
+from skvbem._arguments import is_list
 from skvbem._compat import check_sample_weight
 from skvbem._names import first_few
 from skvbem.blocks import Blocks
@@ -138,7 +139,7 @@ def is_frame(X, library: str) -> bool:
 
 def _array_table(X, owner: str) -> Table:
     mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
-    if isinstance(X, (list, tuple)):
+    if is_list(X):
         X = np.array(X, dtype=object)  # any other dtype would turn the 1 of [1, "a"] into "1"
         if X.ndim == 1 and X.size and all(isinstance(row, (list, tuple, np.ndarray)) for row in X):
             lengths = sorted({len(row) for row in X})

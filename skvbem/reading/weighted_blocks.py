@@ -30,7 +30,9 @@ class WeightedTables:
         self._n_given: int | None = None
         if is_dask(sample_weight):
             sample_weight = blocks_of(sample_weight)
-        elif not (sample_weight is None or isinstance(sample_weight, (Blocks, Number))):
+        self._in_blocks = isinstance(sample_weight, Blocks)
+        self._of_all = not (sample_weight is None or self._in_blocks or isinstance(sample_weight, Number))
+        if self._of_all:
             sample_weight = check_sample_weight(sample_weight, np.empty((len(np.atleast_1d(sample_weight)), 1)))
         self.sample_weight = sample_weight
 
@@ -78,12 +80,12 @@ class WeightedTables:
                 "Blocks must be the same for every pass over the rows. X had "
                 f"{self._n_given} rows before, and {n_rows} now."
             )
-        if isinstance(self.sample_weight, np.ndarray) and len(self.sample_weight) != n_rows:
+        if self._of_all and len(self.sample_weight) != n_rows:
             raise ValueError(f"'sample_weight' has {len(self.sample_weight)} weights, and X has {n_rows} rows.")
         self._n_given = n_rows
 
     def _pairs(self) -> Iterator[tuple]:
-        if not isinstance(self.sample_weight, Blocks):
+        if not self._in_blocks:
             yield from ((block, None) for block in self.X)
             return
         nothing = object()
@@ -99,10 +101,10 @@ class WeightedTables:
         """The weights of a block of rows."""
         if self.sample_weight is None:
             return None
-        if isinstance(self.sample_weight, Number):
-            return check_sample_weight(self.sample_weight, np.empty((n_rows, 1)))
-        if isinstance(self.sample_weight, np.ndarray):
+        if self._of_all:
             weight = self.sample_weight[n_before : n_before + n_rows]
+        elif not self._in_blocks:  # a number, of every row
+            return check_sample_weight(self.sample_weight, np.empty((n_rows, 1)))
         else:  # not all weights of a block need be above 0
             weight = np.append(np.asarray(block), 1.0)
             weight = check_sample_weight(weight, np.empty((len(weight), 1)))[:-1]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from skvbem._arguments import check_count
+from skvbem._arguments import check_count, is_option
 from skvbem._arithmetic import arithmetic
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.tuning import TUNING
@@ -158,7 +158,7 @@ def bootstrap(
         If an argument is none, rows come in blocks, or cannot be drawn.
     """
     check_count("n_draws", "bootstrap", n_draws)
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not is_option(kind, *KINDS):
         raise ValueError(
             f"The 'kind' parameter of bootstrap must be {' or '.join(map(repr, KINDS))}. Got {kind!r} instead."
         )

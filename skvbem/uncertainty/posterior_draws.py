@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from skvbem._arguments import check_count
+from skvbem._arguments import check_count, is_option
 from skvbem._compat import warn
 from skvbem.errors import PosteriorWarning
 from skvbem.evidence.evaluation import Evaluation, Stream
@@ -81,7 +81,7 @@ class PosteriorDraws(Draws):
 
 def check_method(caller: str, method: Any) -> None:
     """Refuse what names no way to draw from a posterior, for the `method` parameter of a method."""
-    if not isinstance(method, str) or method not in METHODS:
+    if not is_option(method, *METHODS):
         names = ", ".join(map(repr, METHODS))
         raise ValueError(f"The 'method' parameter of {caller} must be one of {names}. Got {method!r} instead.")
 

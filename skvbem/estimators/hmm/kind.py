@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import is_option, is_whole
+from skvbem._arguments import is_list, is_option, is_whole
 from skvbem.emissions import Emission
 from skvbem.emissions.specification import floats, positive
 from skvbem.errors import check_memory
@@ -109,7 +109,7 @@ class HMMKind(LabelKind):
         if isinstance(estimator.init, str):
             return LabelStarts(estimator.init, estimator.n_init, seed, self.draw)
         given, sequences = estimator.init, reading.sequences
-        if sequences.are_listed and isinstance(given, (list, tuple)) and given and np.ndim(given[0]) == 2:
+        if sequences.are_listed and is_list(given) and given and np.ndim(given[0]) == 2:
             given = np.concatenate([np.asarray(each) for each in given])
         given = responsibilities_of(given, sequences.n_rows, model.n_components, type(estimator).__name__)
         labels = None if reading.labels is None else reading.labels.codes

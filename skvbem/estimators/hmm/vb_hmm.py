@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._arguments import check_flag
+from skvbem._arguments import check_flag, is_list
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem.errors import warn_of_impossible
@@ -582,7 +582,7 @@ class VBHMM(SequenceEstimator):
 
     def _given_of_lengths(self, given, steps: np.ndarray) -> list[np.ndarray]:
         """Values of sequences that new ones of some lengths go by."""
-        lengths = steps if not (isinstance(given, (list, tuple)) or len(steps) == 1) else None
+        lengths = steps if not (is_list(given) or len(steps) == 1) else None
         reading = steps_of_question(self, given, lengths=lengths)[1]
         if not np.array_equal(reading.lengths, steps):
             raise ValueError(

@@ -85,7 +85,7 @@ class MixtureKind(LabelKind):
             refuse_lags(type(estimator).__name__, estimator.emission)
         owner, method, concentration = type(estimator).__name__, estimator.method, estimator.weight_concentration_prior
         is_auto, has_named_init = estimator.n_components == "auto", isinstance(estimator.init, str)
-        if method != "vb" and (is_auto or isinstance(concentration, str)):
+        if method != "vb" and (is_auto or self.learns_prior(estimator)):
             choice = "n_components='auto'" if is_auto else f"weight_concentration_prior={OPTIMIZED!r}"
             raise ValueError(f"{choice} of {owner} needs method='vb', whose bound decides. Got method={method!r}.")
         if is_auto and not has_named_init:

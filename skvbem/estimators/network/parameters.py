@@ -124,15 +124,14 @@ class CandidateNetwork:
 
     def check_prior(self) -> None:
         """Raise a ValueError if the prior is none, whatever the parents of nodes: tables must fit these as well."""
-        if isinstance(self.given_prior, Mapping):
-            strange = [node for node in self.given_prior if node not in self.cardinalities]
-            if strange:
-                raise ValueError(
-                    f"The 'prior' parameter of {self.owner} names {strange[0]!r}, which is not a node of the structure."
-                    f"{did_you_mean(strange[0], self.dag.nodes)}"
-                )
-        with_their_own = self.given_prior if isinstance(self.given_prior, Mapping) else self.dag.nodes[:1]
-        for node in with_their_own:
+        by_node = self.given_prior if isinstance(self.given_prior, Mapping) else {}
+        strange = [node for node in by_node if node not in self.cardinalities]
+        if strange:
+            raise ValueError(
+                f"The 'prior' parameter of {self.owner} names {strange[0]!r}, which is not a node of the structure."
+                f"{did_you_mean(strange[0], self.dag.nodes)}"
+            )
+        for node in by_node or self.dag.nodes[:1]:
             if self.equal_concentration(node) is not None:
                 self.family_prior((node,), self.cardinalities)
         if self.undirected is not None:

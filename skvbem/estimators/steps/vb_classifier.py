@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from skvbem._arguments import is_option
+from skvbem._arguments import is_option, is_whole
 from skvbem._arithmetic import ArithmeticMixin
 from skvbem._compat import Interval, StrOptions, fit_context, keep_parameters
 from skvbem._docstrings import share_texts
@@ -287,7 +287,7 @@ def _emission_with_class(emission: Any, table: Table, name: str) -> Any:
         emission = {emission: list(table.names)}
     if isinstance(emission, Mapping):
         categories = list(emission.get("categorical", []))
-        by_place = categories and all(isinstance(column, Integral) for column in categories)
+        by_place = categories and all(map(is_whole, categories))
         return {**emission, "categorical": [*categories, table.n_columns if by_place else name]}
     return [*emission, (name, "categorical", [name])]
 
