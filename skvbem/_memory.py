@@ -8,8 +8,8 @@ import numpy as np
 
 # Doubles of an array from which its memory is kept: what is smaller, malloc does not give back to the system either.
 _MIN_SIZE = 2**13
-# Doubles of memory that is kept at most, 34 MB: what blocks of eight threads take.
-_MAX_KEPT = 2**22
+# Doubles of memory that is kept at most, 8 MB: what blocks of three threads take.
+_MAX_KEPT = 2**20
 _TYPE = np.dtype(float).str
 
 
@@ -55,3 +55,7 @@ class ReusedMemory:
 
     def __reduce__(self) -> tuple:
         return type(self), ()
+
+
+#: Of arrays that are computed for a block of rows, and then for the next, of whatever table.
+OF_BLOCKS = ReusedMemory()

@@ -39,7 +39,7 @@ def test_pieces_of_memory_are_few_and_none_is_twice_what_is_asked():
     memory = ReusedMemory()
     arrays = [memory.empty(100_000 + k) for k in range(50)]
     del arrays
-    assert sum(each.size for each in memory._free) <= 2**22
+    assert sum(each.size for each in memory._free) <= 2**20
     assert memory.empty(30_000).base is not None
     del memory._free[:]
     large = memory.empty(10**6)

@@ -197,7 +197,7 @@ class Run:
         of_starts = model if self.form.prior_share else model.with_known_hyperparameters()
         starts = kind.starts(estimator, of_starts, data, reading, self.seed)
         annealing = kind.inverse_temperatures(estimator)
-        explore = is_option(estimator.init, "auto") and not annealing
+        explore = is_option(estimator.init, "auto") and not annealing and not isinstance(starts, PriorStart)
         return FitPlan(kind.method, self.seed, starts, limits, annealing, explore)
 
 

@@ -33,6 +33,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from skvbem._kernels import _partitions
+from skvbem._memory import OF_BLOCKS
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission
@@ -282,16 +283,20 @@ class DenseGaussian(NormalPriorEmission):
         factor = np.linalg.inv(np.linalg.cholesky(scale))  # of the inverse scale, F^T F
         quadratic = Quadratic(factor.swapaxes(-1, -2) @ factor, posterior.mean, np.zeros(len(posterior.mean)))
         log_det = -2 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1) - 2 * self.log_volume
-        log_densities = np.zeros((len(posterior.mean), len(block)))
+        log_densities = OF_BLOCKS.empty(len(posterior.mean), len(block))
+        log_densities[:] = 0.0
         for rows, missing in block.runs:
             m, seen = len(missing), d - len(missing)
             if seen == 0:
                 continue
             part = quadratic.without(self.whitener[:, list(missing)])
-            squares = share[:, None] * part.squares(block.frame[:, rows], block.memory)
+            squares = part.squares(block.frame[:, rows])
+            squares *= share[:, None]
+            np.log1p(squares, out=squares)
+            squares *= ((dof - m + 1) / 2)[:, None]
             constant = log_rising((dof + 1 - d) / 2, seen / 2) - seen / 2 * np.log(np.pi)
             constant = constant - (log_det + part.log_det_hidden) / 2 + seen / 2 * np.log(share)
-            log_densities[:, rows] = constant[:, None] - ((dof - m + 1) / 2)[:, None] * np.log1p(squares)
+            log_densities[:, rows] = np.subtract(constant[:, None], squares, out=squares)
         return log_densities.T
 
     def sample(self, point: NormalPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:

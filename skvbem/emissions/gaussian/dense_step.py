@@ -6,14 +6,14 @@ The formulas stand in `skvbem.emissions.gaussian.dense`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
 
 from skvbem._kernels import _hidden_cells
-from skvbem._memory import ReusedMemory
+from skvbem._memory import OF_BLOCKS
 from skvbem._numerics import LOG_2PI, first_axes_last, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
 from skvbem.emissions.moments import ROWS_AT_ONCE
@@ -43,8 +43,6 @@ class DenseTable:
         Which cells are missing.
     reach : ndarray of shape (d,)
         How far the rows reach in the frame.
-    memory : ReusedMemory
-        Of arrays that are computed for a block of the rows, then for the next.
     """
 
     origin: np.ndarray
@@ -53,7 +51,6 @@ class DenseTable:
     pattern: np.ndarray | None
     patterns: np.ndarray
     reach: np.ndarray
-    memory: ReusedMemory = field(default_factory=ReusedMemory, repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -71,16 +68,16 @@ class DenseTable:
     @cached_property
     def frame(self) -> np.ndarray:
         """Rows in the frame, (d, n_rows); what is missing is taken to be at the origin."""
-        away = np.subtract(self.values, self.origin, out=self.memory.empty(*self.values.shape))
+        away = np.subtract(self.values, self.origin, out=OF_BLOCKS.empty(*self.values.shape))
         if self.pattern is not None:
             np.nan_to_num(away, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        return np.matmul(self.whitener, away.T, out=self.memory.empty(*away.T.shape))
+        return np.matmul(self.whitener, away.T, out=OF_BLOCKS.empty(*away.T.shape))
 
     @cached_property
     def features(self) -> np.ndarray:
         """1, the frame and its products, (1 + d + d (d + 1) / 2, n_rows)."""
         frame, (d, n) = self.frame, self.frame.shape
-        features = self.memory.empty(1 + d + d * (d + 1) // 2, n)
+        features = OF_BLOCKS.empty(1 + d + d * (d + 1) // 2, n)
         features[0] = 1.0
         features[1 : 1 + d] = frame
         at = 1 + d
@@ -205,11 +202,12 @@ class Observed:
         """Its largest value, (..., n_components)."""
         return self.whole.peak + (self.root.shape[-1] * LOG_2PI - self.log_det_hidden) / 2
 
-    def squares(self, frame: np.ndarray, memory: ReusedMemory) -> np.ndarray:
+    def squares(self, frame: np.ndarray) -> np.ndarray:
         """(z - m)^T J (z - m) of rows (d, n_rows), by their differences from the means, (..., n_components, n_rows)."""
         factor = self.whole.factor @ self.keep
         shape = self.whole.mean.shape
-        squares, away, turned = (memory.empty(*axes, frame.shape[1]) for axes in (shape[:-1], shape[-1:], shape[-1:]))
+        squares = OF_BLOCKS.empty(*shape[:-1], frame.shape[1])
+        away, turned = OF_BLOCKS.empty(*frame.shape), OF_BLOCKS.empty(*frame.shape)
         factors = np.broadcast_to(factor, (*shape, shape[-1]))
         for index in np.ndindex(shape[:-1]):
             np.subtract(frame, self.whole.mean[index][:, None], out=away)
@@ -295,7 +293,7 @@ class DenseStep(Step):
         n_lanes, n_components, d = self.shape
         if len(block.runs) == 1 and not len(block.runs[0][1]):
             return by_row(self._of_rows(block, slice(None), block.runs[0][1]), n_components, self.single)
-        log_likelihood = block.memory.empty(n_lanes * n_components, len(block))
+        log_likelihood = OF_BLOCKS.empty(n_lanes * n_components, len(block))
         log_likelihood[:] = 0.0
         for rows, missing in block.runs:
             if len(missing) < d:
@@ -307,7 +305,7 @@ class DenseStep(Step):
         n_lanes, n_components, d = self.shape
         if not self.expanded:
             observed = self._observed(*missing)
-            halved = observed.squares(block.frame[:, rows], block.memory)
+            halved = observed.squares(block.frame[:, rows])
             halved *= 0.5
             return np.subtract(observed.peak[..., None], halved, out=halved).reshape(n_lanes * n_components, -1)
         if missing:
@@ -317,7 +315,7 @@ class DenseStep(Step):
         features = block.features[:, rows]
         if not self.tied:
             matrix = np.concatenate([linear, products], axis=-1).reshape(n_lanes * n_components, -1)
-            return np.matmul(matrix, features, out=block.memory.empty(len(matrix), features.shape[1]))
+            return np.matmul(matrix, features, out=OF_BLOCKS.empty(len(matrix), features.shape[1]))
         log_likelihood = linear.reshape(-1, 1 + d) @ features[: 1 + d]
         log_likelihood.reshape(n_lanes, n_components, -1)[:] += (products[:, 0] @ features[1 + d :])[:, None]
         return log_likelihood
@@ -392,7 +390,7 @@ class DenseStep(Step):
         by_precision = responsibilities.reshape(n_lanes, n_components, -1)
         if self.tied:
             by_precision = by_precision.sum(axis=1, keepdims=True)
-        weighted = block.memory.empty(*frame.shape)
+        weighted = OF_BLOCKS.empty(*frame.shape)
         for lane, k in np.ndindex(by_precision.shape[:2]):
             np.multiply(frame, by_precision[lane, k], out=weighted)
             sums[lane, k, 1 + d :] = pack_symmetric(weighted @ frame.T)

@@ -24,6 +24,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.optima.network import MixedNetworkMethod, MixedStarts
+from skvbem.optima.plan import PriorStart
 from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of
@@ -112,9 +113,9 @@ class MixedNetworkKind(Kind):
         """Rows as the model takes them."""
         return reading.compiled_for(model, n_starts, **self.limits(estimator))
 
-    def starts(self, estimator, model: MixedNetwork, data, reading: MixedReading, seed: tuple) -> MixedStarts:
-        """Starts at random."""
-        return MixedStarts(seed, estimator.n_init)
+    def starts(self, estimator, model: MixedNetwork, data, reading: MixedReading, seed: tuple) -> Any:
+        """Starts at random; where nothing is hidden in any row all would be one."""
+        return MixedStarts(seed, estimator.n_init) if data.program.plans else PriorStart()
 
     def start_from(self, last: FittedMixedNetwork, model, data, reading) -> np.ndarray:
         """Statistics under the last solution."""

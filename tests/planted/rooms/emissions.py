@@ -27,7 +27,7 @@ ERRORS = {
         ("sums[..., :d].shape) * self.unit]", "sums[..., :d].shape)]")
     ],
     "a Student t has a degree of freedom too many": [
-        ("((dof - m + 1) / 2)[:, None] * np.log1p(squares)", "((dof - m + 2) / 2)[:, None] * np.log1p(squares)")
+        ("squares *= ((dof - m + 1) / 2)[:, None]", "squares *= ((dof - m + 2) / 2)[:, None]")
     ],
     "multinomial coefficients are left out": [
         (
