@@ -273,6 +273,7 @@ HELD = {
     "one factor": FactorGaussian(1),
     "tied factors": FactorGaussian(2, tied=True, noise="spherical"),
     "regression": Regression([]),
+    "covariate": Regression([2]),
 }
 
 

@@ -78,7 +78,7 @@ def bound_of_one_component_is_the_product_of_predictions(case: EmissionExample, 
 def predictions_sum_to_one(case: EmissionExample, rng: np.random.Generator) -> None:
     """Over the values of a cell, the others missing, predictive probabilities sum or integrate to one."""
     _, _, posterior = case.posterior(rng)
-    for column in range(case.values.shape[1]):
+    for column in range(case.emission.n_columns):
         what, total = over_values(case, column, _empty(case), _predictive(case, column, posterior))
         agree(what, total, np.ones(case.n_components), abs=1e-6)
 
@@ -94,14 +94,17 @@ def filled_cells_are_means_of_predictions(case: EmissionExample, rng: np.random.
     rows = case.emission.prepare(np.repeat(empty[None], case.n_components, axis=0))
     imputed = case.emission.impute(rows[:], case.emission.predictive_point(posterior), np.eye(case.n_components))
     near = 1e-6 if case.conjugate else 0.25  # predictions without a closed form may be means over draws
-    for column, spread in enumerate(np.nanstd(case.values, axis=0)):
+    for column, spread in enumerate(np.nanstd(case.values[:, : case.emission.n_columns], axis=0)):
         density = _predictive(case, column, posterior)
         _, total = over_values(case, column, empty, lambda y, of=density: np.asarray(y)[:, None] * of(y))
         agree(f"Means of column {column}", imputed[:, column], total, rel=1e-6, abs=near * spread)
 
 
 def _empty(case: EmissionExample) -> np.ndarray:
-    return np.full_like(case.values[0], missing_mark(case.values))
+    """A row of which nothing is observed but covariates, which stand after the columns that an emission makes."""
+    row = case.values[0].copy()
+    row[: case.emission.n_columns] = missing_mark(row)
+    return row
 
 
 def _predictive(case: EmissionExample, column: int, posterior: Any) -> Callable:

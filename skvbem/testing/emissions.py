@@ -142,7 +142,7 @@ def missing_cell_is_the_sum_over_its_values(case: EmissionExample, rng: np.rando
 
 def missing_cell_is_the_sum(case: EmissionExample, natural: np.ndarray, rng: np.random.Generator) -> None:
     """The law of a missing cell at given natural parameters, which are those of a point."""
-    column = int(rng.integers(case.values.shape[1]))
+    column = int(rng.integers(case.emission.n_columns))
     row = case.values[0].copy()
     row[column] = missing_mark(row)
 

@@ -168,8 +168,9 @@ def regression(rng, n_rows=12, gaps=0.0, n_covariates=None):
 
     for_data = Regression([f"u{j}" for j in range(c)]).for_data
     values = np.column_stack([responses, given])
-    cells = None if c else lambda row, column: None
-    return EmissionExample(for_data(values), values, int(rng.integers(1, 4)), log_density, cells, True, for_data)
+    return EmissionExample(
+        for_data(values), values, int(rng.integers(1, 4)), log_density, lambda row, column: None, True, for_data
+    )
 
 
 def independent(rng, n_rows=12, gaps=0.0):

@@ -77,12 +77,12 @@ def test_predictions_side_by_side_are_those_of_each_component(problems, rng):
     hold("parallel_predictions_are_those_of_each_component", problems[:6], rng)
 
 
-@pytest.mark.parametrize("name", ["full", "diag", "exponential", "categorical", "bernoulli", "poisson"])
+@pytest.mark.parametrize("name", ["full", "diag", "exponential", "regression", "categorical", "bernoulli", "poisson"])
 def test_predictions_sum_to_one(name, gaps, rng):
     hold("predictions_sum_to_one", [PROBLEMS[name](rng, gaps=gaps)], rng)
 
 
-@pytest.mark.parametrize("name", ["full", "diag", "exponential", "poisson"])
+@pytest.mark.parametrize("name", ["full", "diag", "exponential", "regression", "poisson"])
 def test_filled_cells_are_means_of_predictions(name, gaps, rng):
     hold("filled_cells_are_means_of_predictions", [PROBLEMS[name](rng, gaps=gaps) for _ in range(2)], rng)
 

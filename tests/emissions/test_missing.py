@@ -26,7 +26,7 @@ def mixed(problem, rng):
 
 
 @pytest.mark.parametrize(
-    "name", [*DENSE, "diag", "spherical", "factor", "exponential", "categorical", "bernoulli", "poisson"]
+    "name", [*DENSE, "diag", "spherical", "factor", "exponential", "regression", "categorical", "bernoulli", "poisson"]
 )
 def test_a_missing_cell_is_the_sum_over_its_values(name, rng):
     """At a point, and for the dense Gaussian at expected natural parameters, which it takes for those of a point."""
