@@ -180,11 +180,8 @@ class Emission(ABC):
     n_levels: int = 0
     #: Those of them that label a row.
     named: tuple[int, ...] = ()
-
-    @property
-    def hidden(self) -> Hidden | None:
-        """Hidden variables of rows besides labels, if these have symmetries or a start of their own; else None."""
-        return None
+    #: Hidden variables of rows besides labels, if these have symmetries or a start of their own; else None.
+    hidden: Hidden | None = None
 
     @property
     @abstractmethod

@@ -113,7 +113,7 @@ def weighted_means(values: np.ndarray | Blocks, weight: np.ndarray | None) -> np
     --------
     n_columns_of : number of columns of such a table.
     """
-    parts = parts_of(values, weight)
+    parts = values if isinstance(values, Blocks) else [(values, weight)]
     return _means(parts, map_reduce(_Extent.of, parts))
 
 
@@ -125,7 +125,7 @@ def _means(parts: Iterable[tuple], extent: _Extent) -> np.ndarray:
 
 def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Moments:
     """Moments of a table (n_rows, d) with weights (n_rows,); NaN where a cell is missing."""
-    parts = parts_of(values, weight)
+    parts = values if isinstance(values, Blocks) else [(values, weight)]
     extent = map_reduce(_Extent.of, parts)
     origin = _means(parts, extent)
     reach, d = extent.from_origin(origin), len(origin)  # in units of which no square leaves the floats
@@ -183,7 +183,7 @@ def _observed(
 
 
 def in_units(
-    values: np.ndarray | Blocks, weight: np.ndarray | None, origin: np.ndarray, unit: np.ndarray
+    values: np.ndarray, weight: np.ndarray | None, origin: np.ndarray, unit: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Some rows at a time, (cells - origin) / unit, and their weights; the next rows overwrite them."""
     buffer = np.empty((0, len(origin)))
@@ -195,15 +195,9 @@ def in_units(
         yield above, w
 
 
-def parts_of(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterable[tuple]:
-    """A table, or blocks of one, as parts (values, weight) that are summed over."""
-    return values if isinstance(values, Blocks) else [(values, weight)]
-
-
-def blocks_of_floats(values: np.ndarray | Blocks, weight: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def blocks_of_floats(values: np.ndarray, weight: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Some rows at a time as floats, and their weights."""
-    for part, w in parts_of(values, weight):
-        size = min(max(_CELLS_AT_ONCE // max(part.shape[1], 1), 64), ROWS_AT_ONCE)
-        for at in range(0, len(part), size):
-            cells = np.asarray(part[at : at + size], dtype=float)
-            yield cells, np.ones(len(cells)) if w is None else np.asarray(w[at : at + size], dtype=float)
+    size = min(max(_CELLS_AT_ONCE // max(values.shape[1], 1), 64), ROWS_AT_ONCE)
+    for at in range(0, len(values), size):
+        cells = np.asarray(values[at : at + size], dtype=float)
+        yield cells, np.ones(len(cells)) if weight is None else np.asarray(weight[at : at + size], dtype=float)

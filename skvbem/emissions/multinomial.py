@@ -15,7 +15,7 @@ import numpy as np
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks, map_reduce
 from skvbem.emissions.linear import LinearEmission, LinearTable, log_base_of_counts
-from skvbem.emissions.moments import blocks_of_floats, n_columns_of, parts_of
+from skvbem.emissions.moments import blocks_of_floats, n_columns_of
 from skvbem.emissions.parameters import distributions, named_arrays
 from skvbem.emissions.specification import CountCells, Parameters, ProbabilitySpecification, positive_of_columns
 from skvbem.families import Dirichlet
@@ -141,7 +141,7 @@ class MultinomialEmission(LinearEmission):
         ValueError
             If a row has missing cells as well as observed ones.
         """
-        totals = map_reduce(_Totals.of, parts_of(values, weight))
+        totals = map_reduce(_Totals.of, values if isinstance(values, Blocks) else [(values, weight)])
         if totals.partial is not None:
             raise ValueError(
                 f"Row {totals.partial} of multinomial counts has a missing cell. The likelihood is that of the counts "

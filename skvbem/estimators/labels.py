@@ -101,7 +101,7 @@ class LabelKind(Kind):
         """Rows as the model takes them; an emission from outside the library is checked on the first of them."""
         data = reading.compiled(model)
         if from_outside(model.emission):
-            first = next(iter(data.chunks()))
+            first = next(iter(data.parts))
             check_shapes(model.emission, first.table, model.prior.blocks[-1], model.n_components)
         return data
 

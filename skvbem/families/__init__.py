@@ -1,10 +1,10 @@
 """Conjugate priors p(theta), which are also the posteriors q(theta)."""
 
+from skvbem.families.base import Product
 from skvbem.families.dirichlet import Dirichlet
 from skvbem.families.gamma import Gamma
 from skvbem.families.normal_gamma import NormalGamma, NormalPoint
 from skvbem.families.normal_wishart import NormalWishart
-from skvbem.families.product import Product
 from skvbem.families.regression import Regression, RegressionPoint
 
 #: Every family of the library: the laws of conjugate families are tested on each.

@@ -315,13 +315,13 @@ def normal_wishart_prior(
 
     hyperpriors: list[Hyperprior] = []
     if isinstance(scale, HiddenScale):
-        dof, no_width = scale.degrees_of_freedom, np.zeros(scale.mean.shape)
-        squares, n_cells = family(0.0, 0.0, no_width).square_cells, len(family(0.0, 0.0, no_width).coordinates)
+        dof, no_width = scale.degrees_of_freedom, family(0.0, 0.0, np.zeros(scale.mean.shape))
         power = n_precisions * degrees_of_freedom / 2
+        squares, n_cells = no_width.square_cells, len(no_width.coordinates)
         hyperpriors.append(WishartHyperprior(dof, dof * np.linalg.inv(scale.mean), power, squares, n_cells))
     if isinstance(mean_precision, HiddenMeanPrecision):
         loading = family(1.0, 0.0, np.zeros((len(mean),) * 2)).coordinates
-        hyperpriors.append(_gamma_hyperprior([_weight_of_means(mean_precision, n_components * len(mean) / 2, loading)]))
+        hyperpriors.append(_gamma_hyperprior([(*mean_precision, n_components * len(mean) / 2, loading[None])]))
     return _hierarchical(family, mean_precision, degrees_of_freedom, scale, np.eye(len(mean)), hyperpriors)
 
 
@@ -354,7 +354,7 @@ def normal_gamma_prior(
         )
 
     no_width = family(0.0, 0.0, np.zeros(n_precisions))
-    n_cells, groups = len(no_width.coordinates), []
+    n_cells, groups = len(no_width.coordinates), list[tuple]()
     if isinstance(scale, HiddenScale):
         cells = no_width.square_cells
         places = np.broadcast_to(np.arange(n_precisions), cells.shape).ravel(), cells.ravel()
@@ -364,20 +364,15 @@ def normal_gamma_prior(
         groups.append((shape, shape / scale.mean, power, loadings))
     if isinstance(mean_precision, HiddenMeanPrecision):
         loading = family(1.0, 0.0, np.zeros(n_precisions)).coordinates
-        groups.append(_weight_of_means(mean_precision, n_components * len(mean) / 2, loading))
+        groups.append((*mean_precision, n_components * len(mean) / 2, loading[None]))
     hyperpriors: list[Hyperprior] = [_gamma_hyperprior(groups)] if groups else []
     return _hierarchical(family, mean_precision, degrees_of_freedom, scale, np.ones(n_precisions), hyperpriors)
 
 
-def _weight_of_means(prior: HiddenMeanPrecision, power: float, loading: np.ndarray) -> tuple:
-    """Shape, rate, power and loadings of the weight of means, whose statistics are a multiple of one loading."""
-    return *(np.array([x]) for x in (prior.shape, prior.rate, power)), csr_array(loading[None])
-
-
 def _gamma_hyperprior(groups: Sequence[tuple]) -> GammaHyperprior:
     """One hyperprior of groups of Gamma variables; loadings of few cells are dense, which is faster."""
-    shape, rate, power = (np.concatenate(parts) for parts in list(zip(*groups))[:3])
-    loadings = vstack([loading for *_, loading in groups], format="csr")
+    shape, rate, power = (np.hstack(parts) for parts in list(zip(*groups))[:3])
+    loadings = vstack([csr_array(loading) for *_, loading in groups], format="csr")
     dense = np.prod(loadings.shape) <= _MAX_DENSE
     return GammaHyperprior(shape, rate, power, loadings.toarray() if dense else loadings)
 

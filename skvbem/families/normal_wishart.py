@@ -144,7 +144,7 @@ class NormalWishart(FlatFamily):
     @property
     def is_valid(self) -> np.ndarray:
         """True where weights are positive, degrees of freedom enough and scales definite; of the shape of the batch."""
-        if self._is_small:
+        if self.n_features <= _MAX_COLUMNS:
             return self._expected[2].copy()
         kappa, dof, _, _ = self._split(self.coordinates)
         enough = (kappa > 0).all(axis=-1) & (dof > self.n_features - 1).all(axis=-1)
@@ -165,7 +165,7 @@ class NormalWishart(FlatFamily):
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over components; NaN where the coordinates are not those of a density."""
-        if self._is_small:
+        if self.n_features <= _MAX_COLUMNS:
             return self._expected[1].copy()
         (kappa, dof, _, _), d = self._moments, self.n_features
         precision_logs = self._log_gamma(dof) - dof / 2 * (d * np.log(np.pi) + self._log_det_scale)
@@ -173,7 +173,7 @@ class NormalWishart(FlatFamily):
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats; NaN where either is not the normalizer of a density."""
-        if self._is_small:
+        if self.n_features <= _MAX_COLUMNS:
             coordinates, statistics = np.broadcast_arrays(self._like(statistics), statistics)
             increment = np.zeros(coordinates[0].size)
             _wishart.increment(*self._form, _as_lanes(coordinates), _as_lanes(statistics), increment)
@@ -192,7 +192,7 @@ class NormalWishart(FlatFamily):
 
     def expected_natural(self) -> np.ndarray:
         """Expectations of the natural parameters, of the shape of the coordinates."""
-        if self._is_small:
+        if self.n_features <= _MAX_COLUMNS:
             return self._expected[0].copy()
         kappa, _, mean, _ = self._moments
         precision, d = self._expected_precision, self.n_features
@@ -253,7 +253,7 @@ class NormalWishart(FlatFamily):
 
     def _above(self, floor: float, statistics: np.ndarray) -> tuple[np.ndarray, bool]:
         """Natural parameters of the most likely point, if it is soon sure that all variances are above a floor."""
-        if not self._is_small:
+        if self.n_features > _MAX_COLUMNS:
             return statistics, False
         cells = _as_lanes(statistics)
         natural, sure = np.empty(cells.shape), np.ones(cells.shape[1], dtype=bool)
@@ -369,10 +369,6 @@ class NormalWishart(FlatFamily):
         means, d = (self.n_components if self.shared else 1), self.n_features
         log_det = 2 * np.log(np.diagonal(safe_cholesky(precision), axis1=-2, axis2=-1)).sum(axis=(-2, -1))
         return (means - d - 1) / 2 * log_det
-
-    @property
-    def _is_small(self) -> bool:
-        return self.n_features <= _MAX_COLUMNS
 
     @property
     def _form(self) -> tuple[int, int, bool]:

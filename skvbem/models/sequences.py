@@ -128,10 +128,6 @@ class HMMData:
         """The sequences as parts that are summed over: one."""
         return (self,)
 
-    def chunks(self) -> Iterator[Self]:
-        """The rows, for a pass over all of them: one chunk."""
-        yield self
-
     def blocks(self, size: int) -> Iterator[tuple[Any, np.ndarray]]:
         """Tables of at most so many rows, and the weights of these."""
         for at in range(0, len(self), size):

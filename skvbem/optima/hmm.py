@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.models.hmm.model import HMM, HMMAscent
-from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.hmm.model import HMM, HMMAscent, Transitions
 from skvbem.optima.labels import LabelMethod
 from skvbem.optima.tuning import TUNING
 from skvbem.vbem.hyperparameters import strengthened

@@ -5,10 +5,8 @@ import pytest
 
 from skvbem.emissions.outside import rows_last
 from skvbem.emissions.poisson import PoissonEmission
-from skvbem.models.hmm.model import HMM
-from skvbem.models.hmm.transitions import Transitions
-from skvbem.models.mixture.model import Mixture
-from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.models.hmm.model import HMM, Transitions
+from skvbem.models.mixture.model import FiniteWeights, Mixture
 
 X = np.arange(40.0)[:, None]
 

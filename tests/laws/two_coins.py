@@ -47,8 +47,9 @@ class Tosses:
         """Rows that count once."""
         return self.one_by_one
 
-    def chunks(self):
-        yield self
+    @property
+    def parts(self):
+        return (self,)
 
 
 class TwoCoins(LatentModel):

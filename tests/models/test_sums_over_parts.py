@@ -13,15 +13,12 @@ from skvbem.data import Rows
 from skvbem.emissions import FactorGaussian, Gaussian
 from skvbem.graphs.dag import DAG
 from skvbem.models import DiscreteDAG
-from skvbem.models.ascent import ModelAscent
-from skvbem.models.base import DataInParts
-from skvbem.models.hmm.model import HMM, HMMAscent
-from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.base import DataInParts, ModelAscent
+from skvbem.models.hmm.model import HMM, HMMAscent, Transitions
 from skvbem.models.linear_dynamical_system.model import LDSAscent, LinearDynamicalSystem
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork, MixedNetworkAscent
-from skvbem.models.mixture.model import Mixture, MixtureAscent
-from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.models.mixture.model import FiniteWeights, Mixture, MixtureAscent
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 

@@ -263,7 +263,7 @@ class FactorAnalyzer(Emission):
         return cls(*units, moments.has_gaps, loadings, spherical, tied, moments.total_weight, (), correlation, group_of)
 
     @property
-    def hidden(self) -> HiddenFactors:
+    def hidden(self) -> HiddenFactors:  # type: ignore[override]
         """The factors of rows."""
         return HiddenFactors(self)
 

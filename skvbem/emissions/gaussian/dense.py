@@ -95,7 +95,7 @@ class NormalPriorEmission(Emission):
         if mean_prior is not None:
             mean = self._in_units(np.asarray(mean_prior, dtype=float) - self.origin)
         hidden = is_hierarchical(covariance_prior)
-        dof = self._default_dof(hidden) if degrees_of_freedom_prior is None else float(degrees_of_freedom_prior)
+        dof = None if degrees_of_freedom_prior is None else float(degrees_of_freedom_prior)
         weight = WEIGHT_OF_MEANS if is_hierarchical(mean_precision_prior) else float(mean_precision_prior)
         covariance = covariance_prior if hidden or covariance_prior is None else np.asarray(covariance_prior, float)
         return self._prior(n_components, mean, weight, dof, covariance)
@@ -116,22 +116,13 @@ class NormalPriorEmission(Emission):
     def _in_units(self, away: np.ndarray) -> np.ndarray:
         """A point (d,), given by its distance from the origin, in the emission's units."""
 
-    @property
-    def _floor(self) -> float:
-        """Floor under a hidden scale, as a share of the variance of the data."""
-        return floor_of_scales(self.total_weight)
-
-    @abstractmethod
-    def _default_dof(self, hidden: bool) -> float:
-        """Degrees of freedom of a prior that says none, under a hidden covariance and under a known one."""
-
     @abstractmethod
     def _prior(
         self,
         n_components: int,
         mean: np.ndarray,
         mean_precision: float | HiddenMeanPrecision,
-        dof: float,
+        dof: float | None,
         covariance: np.ndarray | str | None,
     ) -> Any:
         """The prior with a mean in the emission's units and a covariance in those of the data, or a hidden one."""
@@ -228,23 +219,21 @@ class DenseGaussian(NormalPriorEmission):
     def _in_units(self, away: np.ndarray) -> np.ndarray:
         return self.whitener @ away
 
-    def _default_dof(self, hidden: bool) -> float:
-        """The fewest with which a covariance has a mean where the prior's is hidden; else d."""
-        return self.n_columns + 2.0 if hidden else float(self.n_columns)
-
     def _prior(
         self,
         n_components: int,
         mean: np.ndarray,
         mean_precision: float | HiddenMeanPrecision,
-        dof: float,
+        dof: float | None,
         covariance: np.ndarray | str | None,
     ) -> NormalWishart | Hierarchical:
         """Normal-Wishart distributions."""
         d = self.n_columns
+        if dof is None:  # the fewest with which a hidden covariance has a mean, or d
+            dof = d + 2.0 if isinstance(covariance, str) else float(d)
         scale: np.ndarray | HiddenScale = np.eye(d)
         if isinstance(covariance, str):
-            scale = HiddenScale(float(d), dof * np.eye(d), self._floor * np.eye(d))
+            scale = HiddenScale(float(d), dof * np.eye(d), floor_of_scales(self.total_weight) * np.eye(d))
         elif covariance is not None:
             scale = self.in_frame(covariance)
         return normal_wishart_prior(n_components, mean, mean_precision, dof, scale, shared=self.tied)

@@ -28,6 +28,7 @@ from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions.moments import weighted_moments
 from skvbem.families import NormalGamma, NormalPoint
 from skvbem.families.hierarchical import HiddenMeanPrecision, HiddenScale, Hierarchical, normal_gamma_prior
+from skvbem.families.hyperpriors import floor_of_scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,24 +94,22 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     def _in_units(self, away: np.ndarray) -> np.ndarray:
         return away / self.unit
 
-    def _default_dof(self, hidden: bool) -> float:
-        """Of each variance 3 where the prior's is hidden; else 1."""
-        return 3.0 if hidden else 1.0
-
     def _prior(
         self,
         n_components: int,
         mean: np.ndarray,
         mean_precision: float | HiddenMeanPrecision,
-        dof: float,
+        dof: float | None,
         covariance: np.ndarray | str | None,
     ) -> NormalGamma | Hierarchical:
         """Normal-Gamma distributions; a precision that d columns share has d times the degrees of freedom."""
         p, shared = self.n_precisions, self.n_columns // self.n_precisions
         variances = np.full(p, float(shared))
+        if dof is None:
+            dof = 3.0 if isinstance(covariance, str) else 1.0
         scale: np.ndarray | HiddenScale = variances
         if isinstance(covariance, str):
-            scale = HiddenScale(float(shared), dof * variances, self._floor * variances)
+            scale = HiddenScale(float(shared), dof * variances, floor_of_scales(self.total_weight) * variances)
         elif covariance is not None:
             scale = np.broadcast_to(covariance, p) / self.unit[:p] ** 2 * shared
         return normal_gamma_prior(n_components, mean, mean_precision, dof * shared, scale)

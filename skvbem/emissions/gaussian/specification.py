@@ -109,8 +109,14 @@ class Gaussian(NormalSpecification):
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Mean, its precision in rows, degrees of freedom and covariance."""
+        rows = self.mean_precision_prior
+        if not isinstance(rows, str) and not 1e-100 <= rows <= 1e12:
+            raise ValueError(
+                f"The 'mean_precision_prior' parameter of {type(self).__name__} must lie between 1e-100 and 1e12 rows. "
+                f"Got {rows!r} instead."
+            )
         options = {
-            "mean_precision_prior": self._mean_precision(),
+            "mean_precision_prior": rows,
             "mean_prior": self._mean(emission),
             "degrees_of_freedom_prior": self._degrees_of_freedom(emission.n_columns),
             "covariance_prior": self._covariance(emission),
@@ -206,15 +212,6 @@ class Gaussian(NormalSpecification):
                 f"The 'degrees_of_freedom_prior' parameter of {type(self).__name__} must be at most "
                 f"{_MAX_DEGREES_OF_FREEDOM:g} where 'covariance_prior' is {HIERARCHICAL!r}: with more, all components "
                 f"have one covariance. Got {value!r} instead. Take covariance_type='tied', or give 'covariance_prior'."
-            )
-        return value
-
-    def _mean_precision(self) -> float | str:
-        value = self.mean_precision_prior
-        if not isinstance(value, str) and not 1e-100 <= value <= 1e12:
-            raise ValueError(
-                f"The 'mean_precision_prior' parameter of {type(self).__name__} must lie between 1e-100 and 1e12 rows. "
-                f"Got {value!r} instead."
             )
         return value
 

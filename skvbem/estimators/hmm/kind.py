@@ -21,9 +21,8 @@ from skvbem.fitting.fit import n_starts_of
 from skvbem.fitting.kind import Kind
 from skvbem.models.hmm.enumeration import first_impossible
 from skvbem.models.hmm.forward_backward import MAX_KEPT_DOUBLES
-from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.model import HMM, Transitions, banded, left_to_right
 from skvbem.models.hmm.starts import seeded_starts
-from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.sequences import HMMData
 from skvbem.optima.hmm import HMMMethod

@@ -6,6 +6,8 @@ the expected parameters: the forward-backward algorithm with :math:`e^{\langle\l
 observation depends on are summed out beforehand: those of the steps at the end of a sequence in which nothing was
 observed, and whole sequences of such steps.
 
+A transition that a mask rules out is absent: it is no cell of the prior, and counts as no parameter.
+
 Statistics are flat: those of the initial distribution, of the transitions, of the emission.
 """
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
@@ -23,14 +25,137 @@ from skvbem.blocks import map_reduce, sections
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, start_natural
 from skvbem.emissions.outside import rows_last
-from skvbem.families import Product
+from skvbem.families import Dirichlet, Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import DataInParts, EStep, Expectation
 from skvbem.models.hmm.forward_backward import ForwardBackward
-from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.labels.distinct_rows import DistinctRows, HashedRows
 from skvbem.models.labels.model import EmissionAscent, LabelModel, divergence_sums, symmetric_divergences
 from skvbem.models.sequences import HMMData, Segment, segments
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Rows of probabilities of the next state: one for each state, or a single one for the first state of a chain.
+
+    Parameters
+    ----------
+    concentration : ndarray of shape (n_rows, n_states)
+        0 where there is no such transition.
+
+    Examples
+    --------
+    >>> from skvbem.models.hmm.model import Transitions, left_to_right
+    >>> transitions = Transitions.symmetric(3, 1.0, left_to_right(3))
+    >>> transitions.concentration.round(3).tolist()
+    [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]
+    >>> transitions.n_cells, transitions.prior.n_free_parameters
+    (5, 2)
+    """
+
+    concentration: np.ndarray
+
+    def __post_init__(self):
+        if not (np.isfinite(self.concentration).all() and (self.concentration >= 0).all()):
+            raise ValueError("Concentrations of transitions must be finite and >= 0, where 0 rules a transition out.")
+        stuck = np.flatnonzero(~self.allowed.any(axis=1))
+        if len(stuck):
+            raise ValueError(f"No transition is left from state {stuck[0]}: a mask must allow one from every state.")
+
+    @classmethod
+    def symmetric(cls, n_rows: int, strength: float, allowed: np.ndarray | None = None) -> Self:
+        """Rows over as many states, a total strength shared among the allowed ones of each [Beal §3.5].
+
+        Parameters
+        ----------
+        n_rows : int
+        strength : float
+            Counts, the sum of each row.
+        allowed : ndarray of bool, shape (n_rows, n_states), optional
+            All of n_rows states if None.
+        """
+        allowed = np.ones((n_rows, n_rows), dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)
+        return cls(strength * allowed / np.maximum(allowed.sum(axis=1, keepdims=True), 1))
+
+    @classmethod
+    def sticky(cls, n_states: int, strength: float, stay: float, allowed: np.ndarray | None = None) -> Self:
+        """`symmetric` rows, and so many counts more for staying in a state."""
+        rows = cls.symmetric(n_states, strength, allowed)
+        return cls(rows.concentration + stay * (np.eye(n_states) * rows.allowed))
+
+    @property
+    def n_states(self) -> int:
+        """Number of states that transitions lead to."""
+        return self.concentration.shape[1]
+
+    @cached_property
+    def allowed(self) -> np.ndarray:
+        """True for transitions that are possible, (n_rows, n_states)."""
+        return self.concentration > 0
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """Position of each cell of the block in the flat matrix, (n_cells,)."""
+        return np.flatnonzero(self.allowed)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of transitions that the mask allows."""
+        return len(self.cells)
+
+    @cached_property
+    def prior(self) -> Dirichlet:
+        """One distribution for each row, over the transitions that there are."""
+        return Dirichlet.from_rows([row[row > 0] for row in self.concentration])
+
+    def matrix(self, cells: np.ndarray, absent: float = 0.0) -> np.ndarray:
+        """Cells (n_cells, ...) as a matrix (n_rows, n_states, ...), with a value for transitions that do not exist."""
+        full = np.full((self.concentration.size, *np.shape(cells)[1:]), absent)
+        full[self.cells] = cells
+        return full.reshape(*self.concentration.shape, *np.shape(cells)[1:])
+
+    def statistics(self, counts: np.ndarray) -> np.ndarray:
+        """Cells (n_cells, ...) of a matrix of counts (n_rows, n_states, ...)."""
+        return counts.reshape(-1, *counts.shape[2:])[self.cells]
+
+    def relabeled(self, order: np.ndarray) -> Self:
+        """The prior with the states in another order."""
+        rows = order if len(self.concentration) > 1 else np.arange(1)
+        return type(self)(self.concentration[np.ix_(rows, order)])
+
+    def cells_in_order(self, orders: np.ndarray) -> np.ndarray:
+        """For each cell the one that takes its place where states are put in another order, (..., n_cells).
+
+        Parameters
+        ----------
+        orders : ndarray of int, shape (..., n_states)
+
+        Raises
+        ------
+        ValueError
+            If an order puts a transition that exists in the place of one that does not.
+        """
+        n_rows, n_states = self.concentration.shape
+        rows = orders if n_rows > 1 else np.zeros((*orders.shape[:-1], 1), dtype=int)
+        number = np.full(n_rows * n_states, -1)
+        number[self.cells] = np.arange(self.n_cells)
+        places = number.reshape(n_rows, n_states)[rows[..., :, None], orders[..., None, :]]
+        places = places.reshape(*orders.shape[:-1], -1)[..., self.cells]
+        if (places < 0).any():
+            raise ValueError("States in this order would need transitions that the mask rules out.")
+        return places
+
+
+def left_to_right(n_states: int, reach: int = 1) -> np.ndarray:
+    """A mask (n_states, n_states): stay, or go on by one state, or by up to `reach`; the last state is for good."""
+    step = np.arange(n_states) - np.arange(n_states)[:, None]
+    return (step >= 0) & (step <= reach)
+
+
+def banded(n_states: int, reach: int = 1) -> np.ndarray:
+    """A mask (n_states, n_states): no state farther than `reach` from the last."""
+    return np.abs(np.arange(n_states) - np.arange(n_states)[:, None]) <= reach
+
 
 # Rows times states times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**16
@@ -56,7 +181,7 @@ class HMM(LabelModel):
     >>> import numpy as np
     >>> from skvbem.emissions.categorical import CategoricalEmission
     >>> from skvbem.models.hmm.model import HMM, HMMAscent
-    >>> from skvbem.models.hmm.transitions import Transitions
+    >>> from skvbem.models.hmm.model import Transitions
     >>> from skvbem.vbem import posteriors
     >>> symbols = np.array([[0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1]]).T
     >>> emission = CategoricalEmission((2,))
@@ -79,10 +204,9 @@ class HMM(LabelModel):
         self, emission: Emission, initial: Transitions, transitions: Transitions, emission_prior: ConjugateFamily
     ):
         self.initial, self.transitions = initial, transitions
-        cells = emission.component_of_cell(transitions.n_states)
+        self.emission, self.n_components = emission, transitions.n_states
         blocks = (initial.prior, transitions.prior, emission_prior)
-        prior = Product(blocks, (initial.n_cells, transitions.n_cells, len(cells)))
-        super().__init__(emission, transitions.n_states, prior)
+        self.prior = Product(blocks, tuple(len(block.coordinates) for block in blocks))
 
     def compile(
         self,
@@ -131,10 +255,6 @@ class HMM(LabelModel):
     def e_step(self, natural: np.ndarray, data: HMMData | DataInParts, n_threads: int = 1) -> HMMEStep:
         """The E step at natural parameters (n_cells, n_lanes) as a value: sums of a part, and the outcome of all."""
         return HMMEStep(self, natural, n_threads, data.table)
-
-    def expect(self, natural: np.ndarray, data: HMMData | DataInParts, n_threads: int = 1) -> Expectation:
-        """The E step [Beal §3.4] under natural parameters (n_cells, n_lanes) that need not be normalized."""
-        return self.e_step(natural, data, n_threads).over(data.parts)
 
     def log_normalizers_of_sequences(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """ln Z of each sequence, nats, (n_sequences,), weights left aside, at natural parameters (n_cells,).
@@ -381,10 +501,8 @@ class HMMEStep(EStep):
     model: HMM
     table: Any = None
 
-    @cached_property
-    def step(self) -> Step:
-        """The emission at the natural parameters."""
-        return self.model.step(self.natural, self)
+    def __post_init__(self) -> None:
+        self.step = self.model.step(self.natural, self)
 
     def __call__(self, part: HMMData) -> tuple:
         """The sums of compiled sequences, sections of which threads share."""
@@ -422,3 +540,8 @@ class HMMAscent(EmissionAscent[HMM]):
     """Full steps of one hidden Markov model on its data."""
 
     label = "state"
+
+    @cached_property
+    def rows(self) -> DistinctRows:
+        """Distinct rows of the data, each as often as its sequence counts."""
+        return DistinctRows.of(self.model.emission, self.model.hashed_rows(self.data))

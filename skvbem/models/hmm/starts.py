@@ -16,8 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from skvbem.data import mixed
-from skvbem.models.hmm.model import HMM
-from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.hmm.model import HMM, Transitions
 from skvbem.models.labels.distinct_rows import DistinctRows, drawn_seeds, nearest_seeds, with_known_labels
 from skvbem.models.sequences import HMMData
 

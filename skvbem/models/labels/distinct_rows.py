@@ -54,9 +54,10 @@ class HashedRows:
     def __len__(self) -> int:
         return len(self.weight)
 
-    def chunks(self) -> Iterator[Self]:
-        """The rows: one chunk."""
-        yield self
+    @property
+    def parts(self) -> tuple[Self]:
+        """The rows as parts: one."""
+        return (self,)
 
 
 class _Sample:
@@ -126,25 +127,25 @@ def draws(hashes: np.ndarray, seed: np.uint64 | np.ndarray) -> np.ndarray:
     return -np.log1p(-((mixed(hashes ^ seed) >> np.uint64(11)) * 2.0**-53))
 
 
-def _sampled(chunks: Callable[[], Iterable], n_rows: int, seed: int, most: int) -> _Sample:
+def _sampled(parts: Iterable, n_rows: int, seed: int, most: int) -> _Sample:
     """Distinct rows that count: all of them, or those that arrive first, each counting once then.
 
     Samples of one seed are nested: a larger one has the rows of a smaller one.
 
     Parameters
     ----------
-    chunks : callable
-        Returns the data, chunk after chunk, with `row_hashes` of a slice of rows and their `weight`.
+    parts : iterable
+        The data, the same for each of two passes, with `row_hashes` of a slice of rows and their `weight`.
     n_rows : int
-        Of all chunks.
+        Of all parts.
     seed : int
     most : int
     """
     early = _Sample(seed, most + max(most // 8, _ROWS // 8))
     n_buckets = min(max(1 << (max(n_rows, 1) // 4).bit_length(), _MIN_BUCKETS), _MAX_BUCKETS)
     buckets, mask = np.zeros(n_buckets), np.uint64(n_buckets - 1)
-    for chunk, hashes, weight, rows in _hashed(chunks):
-        np.add.at(buckets, _bucket(hashes, mask), weight)
+    for chunk, hashes, weight, rows in _hashed(parts):
+        np.add.at(buckets, (mixed(hashes) & mask).astype(np.int64), weight)
         soon = slice(None) if early.latest == np.inf else draws(hashes, early.seed) <= early.latest
         early.add(hashes[soon], weight[soon], chunk, rows[soon])
     early.close()
@@ -154,21 +155,17 @@ def _sampled(chunks: Callable[[], Iterable], n_rows: int, seed: int, most: int) 
     last = np.partition(early.arrivals, most - 1)[most - 1] * _SLACK
     del early  # both would be large together
     possible = _Sample(seed)
-    for chunk, hashes, weight, rows in _hashed(chunks):
-        soon = draws(hashes, possible.seed) <= last * buckets[_bucket(hashes, mask)]
+    for chunk, hashes, weight, rows in _hashed(parts):
+        soon = draws(hashes, possible.seed) <= last * buckets[(mixed(hashes) & mask).astype(np.int64)]
         possible.add(hashes[soon], weight[soon], chunk, rows[soon])
     possible.close()
     possible.sample(most)
     return possible
 
 
-def _bucket(hashes: np.ndarray, mask: np.uint64) -> np.ndarray:
-    return (mixed(hashes) & mask).astype(np.int64)
-
-
-def _hashed(chunks: Callable[[], Iterable]) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+def _hashed(parts: Iterable) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Rows that count, some at a time: their chunk, hashes, weights, and places in the chunk."""
-    for number, chunk in enumerate(chunks()):
+    for number, chunk in enumerate(parts):
         for at in range(0, len(chunk), _ROWS):
             rows = slice(at, min(at + _ROWS, len(chunk)))
             weight = chunk.weight[rows]
@@ -215,17 +212,17 @@ class DistinctRows:
         ----------
         emission : Emission
         data : LabeledRows or HashedRows
-            Whose chunks have weights and hashes of rows.
+            Whose parts have weights and hashes of rows.
         most : int
         """
-        sampled = _sampled(data.chunks, len(data), 0, most)
+        sampled = _sampled(data.parts, len(data), 0, most)
         order = np.lexsort((sampled.row, sampled.chunk))
         chunk, row, weight, hashes = (
             each[order] for each in (sampled.chunk, sampled.row, sampled.total, sampled.hashes)
         )
         total = 0.0
         blocks: list[Any] = []
-        for number, rows in enumerate(data.chunks()):
+        for number, rows in enumerate(data.parts):
             total += float(rows.weight.sum())
             mine = row[chunk == number]
             if len(mine) or not (len(row) or blocks):  # where no row counts, one block without any

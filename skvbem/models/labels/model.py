@@ -17,8 +17,7 @@ from skvbem.emissions.base import Step, n_redundant_parameters, rotation_tangent
 from skvbem.emissions.known_labels import without_labels
 from skvbem.emissions.outside import likely_defect
 from skvbem.families import Product
-from skvbem.models.ascent import ModelAscent
-from skvbem.models.base import Expansion, LatentModel
+from skvbem.models.base import Expansion, Expectation, LatentModel, ModelAscent
 from skvbem.models.labels.distinct_rows import DistinctRows
 
 # Stands for the log likelihood of a row that a component cannot make, nats.
@@ -73,10 +72,6 @@ class LabeledRows(Protocol):
 
     def __len__(self) -> int: ...
 
-    def chunks(self) -> Iterator[Any]:
-        """The rows for a pass over all of them, as many at a time as are in memory together."""
-        ...
-
     def blocks(self, size: int) -> Iterator[tuple[Any, np.ndarray]]:
         """Tables of at most so many rows, and the weights of these."""
         ...
@@ -98,10 +93,6 @@ class LabelModel(LatentModel):
     emission: Emission
     n_components: int
     prior: Product
-
-    def __init__(self, emission: Emission, n_components: int, prior: Product):
-        self.emission, self.n_components = emission, n_components
-        self.prior = prior
 
     @property
     def reasons(self) -> Mapping[str, str]:
@@ -134,6 +125,10 @@ class LabelModel(LatentModel):
         tangents = rotation_tangents(self.emission, np.ascontiguousarray(self.prior.split(natural)[-1]))
         return np.pad(tangents, ((self.first_emission_cell, 0), (0, 0)))
 
+    def expect(self, natural: np.ndarray, data: Any, n_threads: int = 1) -> Expectation:
+        """The E step [Beal (2.54), §3.4] under natural parameters (n_cells, n_lanes) that need not be normalized."""
+        return self.e_step(natural, data, n_threads).over(data.parts)
+
     def step(self, natural: np.ndarray, data: Any) -> Step:
         """The emission at natural parameters (n_cells, n_lanes), or (n_cells,) of one lane, for rows with a `table`."""
         return self.emission.step(np.ascontiguousarray(self.prior.split(natural)[-1]), data.table)
@@ -155,10 +150,6 @@ class LabelModel(LatentModel):
     @abstractmethod
     def statistics_of(self, responsibilities: np.ndarray | Iterable[np.ndarray], data: Any) -> np.ndarray:
         """Statistics (n_cells,) of responsibilities (n_rows, n_components), in the order of the rows of the data."""
-
-    @abstractmethod
-    def hashed_rows(self, data: Any) -> Any:
-        """The rows as `skvbem.models.labels.distinct_rows` samples distinct ones from them."""
 
     @abstractmethod
     def expected_rows(self, natural: np.ndarray, data: Any, rows: Any) -> np.ndarray:
@@ -272,7 +263,7 @@ class EmissionAscent(ModelAscent[_Model]):
     @cached_property
     def rows(self) -> DistinctRows:
         """Distinct rows of the data, few if there are many."""
-        return DistinctRows.of(self.model.emission, self.model.hashed_rows(self.data))
+        return DistinctRows.of(self.model.emission, self.data)
 
 
 # Sets of rows, or allocations, whose evidences are found at once.

@@ -31,8 +31,7 @@ from skvbem.families import NormalWishart, Product, Regression
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.hierarchical import regression_of, with_hidden_rates, with_learned_precisions
 from skvbem.families.regression import rotation_tangent
-from skvbem.models.ascent import ModelAscent
-from skvbem.models.base import DataInParts, EStep, Expectation, LatentModel
+from skvbem.models.base import DataInParts, EStep, Expectation, LatentModel, ModelAscent
 from skvbem.models.linear_dynamical_system import first_states
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.first_states import FirstStates

@@ -35,8 +35,7 @@ from skvbem.families import Dirichlet, Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs.dag import DAG
-from skvbem.models.ascent import ModelAscent
-from skvbem.models.base import DataInParts, EStep, Expectation, LatentModel
+from skvbem.models.base import DataInParts, EStep, Expectation, LatentModel, ModelAscent
 from skvbem.models.mixed_network.data import FactorRows, KnownRows, MixedData, MixedRows
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout

@@ -33,7 +33,8 @@ def completed(
     model: Mixture, natural: np.ndarray, data: MixtureData, rng: ParallelGenerator
 ) -> tuple[np.ndarray, np.ndarray]:
     """ln Z of q(x), (n_lanes,), and complete-data statistics with components drawn from it, (n_cells, n_lanes)."""
-    log_weights, step = model.log_weights(natural), model.step(natural, data)
+    e_step = model.e_step(natural, data)
+    log_weights, step = e_step.log_weights, e_step.step
     n_lanes, n_components = natural.shape[1], model.n_components
     log_z, total, counts = np.zeros(n_lanes), step.zeros(), np.zeros((n_lanes, n_components))
     is_conjugate = model.emission.is_conjugate(data.table)
@@ -53,7 +54,7 @@ def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
     """Ways in which components can change places unnoticed: none where their priors differ."""
     component = np.concatenate(
         [
-            np.arange(model.n_components) if model.weights.exchangeable else np.full(model.weights.n_cells, -1),
+            np.arange(model.n_components) if model.weights.exchangeable else np.full(model.first_emission_cell, -1),
             model.emission.component_of_cell(model.n_components),
         ]
     )

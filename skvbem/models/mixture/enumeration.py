@@ -165,7 +165,7 @@ def _pairs(weight: np.ndarray, strides: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def _by_allocations(model: Mixture, statistics: np.ndarray, weight: np.ndarray) -> float:
     """ln of the sum, one allocation of all rows to all components after the other."""
-    n_components, first = model.n_components, model.weights.n_cells
+    n_components, first = model.n_components, model.first_emission_cell
     cells_of = [cells - first for cells in model.cells_of_components()]
     choices = [_allocations(w, n_components) for w in weight.tolist()]
     log_ways = [gammaln(w + 1.0) - gammaln(of + 1.0).sum(axis=1) for w, of in zip(weight, choices)]

@@ -69,7 +69,7 @@ class MixtureMarginals:
     def count_block(self) -> CountBlock:
         """The coordinates of the prior that count rows: those of the weights, and those that the emission counts."""
         weights, emission = self.model.weights, self.model.emission
-        first, parts = weights.n_cells, emission.count_blocks(self.model.prior.blocks[1])
+        first, parts = self.model.first_emission_cell, emission.count_blocks(self.model.prior.blocks[1])
         blocks = [(0, weights.prior), *((first + at, prior) for at, prior in parts)]
         cells = [at + np.arange(len(prior.concentration)) for at, prior in blocks]
         starts = np.cumsum([0, *(size for _, prior in blocks for size in np.diff(prior.row_starts))])
@@ -126,7 +126,7 @@ def score_covariance(
     cells_of_components = model.cells_of_components()
     natural, jacobian = model.prior.natural(point), model.prior.jacobian(point)
     weights = np.arange(model.prior.blocks[0].n_free_parameters)
-    weight_cells = model.weights.statistics(np.eye(model.n_components)).T @ jacobian[: model.weights.n_cells]
+    weight_cells = model.weights.statistics(np.eye(model.n_components)).T @ jacobian[: model.first_emission_cell]
     free = [np.flatnonzero(jacobian[cells].any(axis=0)) for cells in cells_of_components]
     derivatives = [jacobian[np.ix_(cells, of)] for cells, of in zip(cells_of_components, free)]
     d = jacobian.shape[1]

@@ -24,8 +24,7 @@ from skvbem.data import Rows
 from skvbem.errors import NoInteriorModeError
 from skvbem.families import Dirichlet
 from skvbem.graphs.dag import DAG
-from skvbem.models.ascent import ModelAscent
-from skvbem.models.base import Expectation, LatentModel
+from skvbem.models.base import Expectation, LatentModel, ModelAscent
 from skvbem.models.network.clusters import Partition
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout

@@ -6,8 +6,7 @@ from emissions.members import PROBLEMS
 from laws.mixtures import mixture
 
 from skvbem.models.mixture.components import Components
-from skvbem.models.mixture.model import Mixture
-from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
+from skvbem.models.mixture.model import FiniteWeights, Mixture, StickBreaking
 
 approx = pytest.approx
 

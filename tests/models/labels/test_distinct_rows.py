@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from skvbem.blocks import Blocks
 from skvbem.data import mixed, row_hashes
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.models.labels import distinct_rows as seeding
 from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows, _sampled
-from skvbem.models.mixture.model import Mixture
-from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.models.mixture.model import FiniteWeights, Mixture
 
 
 def by_sorting(hashes, weight, seed):
@@ -43,7 +43,7 @@ class Chunk(NamedTuple):
 def cut(hashes, weight, ends):
     """Segments, anew for every pass."""
     edges = [0, *ends, len(hashes)]
-    return lambda: (Chunk(hashes[a:b], weight[a:b]) for a, b in pairwise(edges))
+    return Blocks(lambda: (Chunk(hashes[a:b], weight[a:b]) for a, b in pairwise(edges)))
 
 
 REPEATS = {

@@ -14,8 +14,8 @@ TESTS = (
 ERRORS = {
     "a larger sample of rows has not those of a smaller one": [
         (
-            "sampled = _sampled(data.chunks, len(data), 0, most)",
-            "sampled = _sampled(data.chunks, len(data), most, most)",
+            "sampled = _sampled(data.parts, len(data), 0, most)",
+            "sampled = _sampled(data.parts, len(data), most, most)",
         )
     ],
     "a component counts once for each row, whatever the row's weight": [
@@ -29,8 +29,8 @@ ERRORS = {
     ],
     "log weights of the components are left out": [
         (
-            "        return self.model.log_weights(self.natural)\n",
-            "        return 0.0 * self.model.log_weights(self.natural)\n",
+            "self.log_weights = np.ascontiguousarray(self",
+            "self.log_weights = 0.0 * np.ascontiguousarray(self",
         )
     ],
     "what is left of a stick is forgotten": [
