@@ -7,8 +7,9 @@ from textwrap import indent
 from typing import TypeVar
 
 _Class = TypeVar("_Class", bound=type)
-#: A line of a docstring that stands for shared texts, one after the other.
-_PLACEHOLDER = re.compile(r"^( *)%\((.+)\)s$", re.MULTILINE)
+#: A line of a docstring that stands for shared texts, one after the other; or, with an arrow, for the section of
+#: parameters, which have such texts, and that of the result, whose type follows.
+PLACEHOLDER = re.compile(r"^( *)%\((.+?)(?: -> (.+))?\)s$", re.MULTILINE)
 
 # Parameters of constructors, attributes of fits, parameters of methods. What stands before a dot tells texts of one
 # name apart, and is left out.
@@ -88,6 +89,10 @@ n_features_in_ : int
 
 feature_names_in_ : ndarray of str
     If X has string column names.
+
+X : array-like of shape (n_samples, n_features)
+
+rows.X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
 
 y : None
     Ignored.
@@ -173,7 +178,7 @@ TEXTS = _by_name(_TEXTS)
 
 
 def filled(docstring: str) -> str:
-    """The docstring with shared texts in the place of lines such as ``%(tol, n_jobs)s``.
+    """The docstring with shared texts in the place of lines such as ``%(tol, n_jobs)s`` and ``%(X -> float)s``.
 
     Parameters
     ----------
@@ -186,9 +191,13 @@ def filled(docstring: str) -> str:
     """
 
     def texts(match: re.Match) -> str:
-        return "\n".join(indent(TEXTS[name], match[1]) for name in match[2].split(", "))
+        margin, names, result = match.groups()
+        text = "\n".join(TEXTS[name] for name in names.split(", "))
+        if result:
+            text = f"Parameters\n----------\n{text}\n\nReturns\n-------\n{result}"
+        return indent(text, margin)
 
-    return _PLACEHOLDER.sub(texts, docstring)
+    return PLACEHOLDER.sub(texts, docstring)
 
 
 def share_texts(cls: _Class) -> _Class:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import skvbem
-from skvbem._docstrings import TEXTS, filled
+from skvbem._docstrings import PLACEHOLDER, TEXTS, filled
 
 MODULES = sorted(m.name for m in pkgutil.walk_packages(skvbem.__path__, "skvbem.") if "._kernels" not in m.name)
 PUBLIC = [
@@ -139,16 +139,18 @@ def test_shared_texts_stand_in_the_place_of_their_names():
     text = "A.\n\n    Parameters\n    ----------\n    %(y, tol)s\n    b : int\n"
     y, tol = (textwrap.indent(TEXTS[name], "    ") for name in ("y", "tol"))
     assert filled(text) == text.replace("    %(y, tol)s", f"{y}\n{tol}")
+    assert filled("  %(y -> float)s\n      Nats.") == (
+        "  Parameters\n  ----------\n  y : None\n      Ignored.\n\n  Returns\n  -------\n  float\n      Nats."
+    )
     with pytest.raises(KeyError):
         filled("    %(tolerance)s")
 
 
 def test_no_docstring_is_left_with_a_placeholder():
-    assert [name for name, thing in THINGS.items() if re.search(r"^ *%\(.*\)s$", thing.__doc__ or "", re.M)] == []
+    assert [name for name, thing in THINGS.items() if PLACEHOLDER.search(thing.__doc__ or "")] == []
 
 
 def test_every_shared_text_is_shared():
     sources = "\n".join(path.read_text("utf-8") for path in Path(skvbem.__path__[0]).rglob("*.py"))
-    places = re.findall(r"^ *%\((.+)\)s$", sources, re.MULTILINE)
-    uses = Counter(name for names in places for name in names.split(", "))
+    uses = Counter(name for _, names, _ in PLACEHOLDER.findall(sources) for name in names.split(", "))
     assert [name for name in TEXTS if uses[name] < 2] == []

@@ -240,13 +240,7 @@ class VBEstimator(
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: the name of the class in lower case, then 0, 1, ...
 
-        Parameters
-        ----------
-        %(input_features)s
-
-        Returns
-        -------
-        ndarray of str
+        %(input_features -> ndarray of str)s
         """
         check_is_fitted(self)
         check_feature_names_in(self, input_features, generate_names=False)

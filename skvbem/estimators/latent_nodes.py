@@ -83,13 +83,7 @@ class LatentNodesEstimator(VBEstimator):
     def predict_proba(self, X):
         """Posterior probabilities of each latent's states given each row.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_states), or list of such
+        %(X -> ndarray of shape (n_samples, n_states), or list of such)s
             One array if there is one latent, else a list in the order of `latent_names_`, as scikit-learn's
             multi-output classifiers return. A row that is impossible under the fit gets the probabilities of an empty
             row.
@@ -100,13 +94,7 @@ class LatentNodesEstimator(VBEstimator):
     def predict(self, X):
         """Most probable state of each latent, one by one, given each row.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+        %(X -> ndarray of int, shape (n_samples,) or (n_samples, n_latents))s
         """
         return as_columns([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
 
@@ -119,39 +107,21 @@ class LatentNodesEstimator(VBEstimator):
 
         `predict` has the most probable state of each latent, one by one.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+        %(X -> ndarray of int, shape (n_samples,) or (n_samples, n_latents))s
         """
         return as_columns(self._joint_modes(X))
 
     def transform(self, X):
         """Posterior probabilities of all latents' states, side by side; names by `get_feature_names_out`.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, total number of latent states)
+        %(X -> ndarray of shape (n_samples, total number of latent states))s
         """
         return np.hstack(self._latent_marginals(X))
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: latent and state, as in h0_0, h0_1.
 
-        Parameters
-        ----------
-        %(input_features)s
-
-        Returns
-        -------
-        ndarray of str
+        %(input_features -> ndarray of str)s
         """
         check_is_fitted(self)
         check_feature_names_in(self, input_features, generate_names=False)

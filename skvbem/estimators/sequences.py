@@ -126,13 +126,7 @@ class SequenceEstimator(VBEstimator):
     def fit_predict(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
         """Fit, then return what `predict` says of the same sequences.
 
-        Parameters
-        ----------
-        %(sequences.X, y, sequences.sample_weight)s
-
-        Returns
-        -------
-        ndarray of int, shape (n_rows,), or list of these
+        %(sequences.X, y, sequences.sample_weight -> ndarray of int, shape (n_rows,), or list of these)s
         """
         self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
         return self.predict(X, sequence_id=sequence_id, lengths=lengths)
@@ -140,13 +134,7 @@ class SequenceEstimator(VBEstimator):
     def fit_transform(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
         """Fit, then return what `transform` says of the same sequences.
 
-        Parameters
-        ----------
-        %(sequences.X, y, sequences.sample_weight)s
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components), or list of these
+        %(sequences.X, y, sequences.sample_weight -> ndarray of shape (n_rows, n_components), or list of these)s
         """
         self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
         return self.transform(X, sequence_id=sequence_id, lengths=lengths)
@@ -154,13 +142,7 @@ class SequenceEstimator(VBEstimator):
     def transform(self, X, sequence_id=None, lengths=None):
         """Probabilities of the states of each step given its whole sequence, as `predict_proba`.
 
-        Parameters
-        ----------
-        %(sequences.X, sequence_id)s
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components), or list of these
+        %(sequences.X, sequence_id -> ndarray of shape (n_rows, n_components), or list of these)s
         """
         sequences = self._kind.located(self, X, sequence_id=sequence_id, lengths=lengths)
         check_output(self, sequences)
@@ -172,13 +154,7 @@ class SequenceEstimator(VBEstimator):
         The mean, as of scikit-learn's mixtures, so that folds of other lengths compare. (hmmlearn's is the total: the
         sum of `score_samples`.)
 
-        Parameters
-        ----------
-        %(sequences.X, y, sequences.sample_weight)s
-
-        Returns
-        -------
-        float
+        %(sequences.X, y, sequences.sample_weight -> float)s
         """
         sequences = self._kind.located(self, X, sequence_id=sequence_id, lengths=lengths)
         return self._score(sequences, y, sample_weight)

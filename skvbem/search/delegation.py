@@ -11,6 +11,8 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._docstrings import share_texts
+
 _ROWS = "array-like of shape (n_samples, n_features)"
 _DATA = f"{_ROWS}\n    The data of the search."
 _TYPES = {"n_draws": "int", "level": "float", "method": '{"draws", "linear_response", "vb"}'}
@@ -62,6 +64,7 @@ def _documented(declared: Callable, returns: str, types: dict[str, str]) -> str:
     return "\n".join([*lines, "", "Returns", "-------", returns])
 
 
+@share_texts
 class BestEstimatorDelegation:
     """The methods of `best_estimator_`, which a search has if its `estimator` has them."""
 
@@ -78,13 +81,7 @@ class BestEstimatorDelegation:
     def score_samples(self, X):
         """Log predictive probability of each row, nats: of the best estimator, or averaged over the posterior.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        %(X -> ndarray of shape (n_samples,))s
         """
         check_is_fitted(self)
         average = vars(self).get("averaged_")

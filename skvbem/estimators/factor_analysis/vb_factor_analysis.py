@@ -258,13 +258,7 @@ class VBFactorAnalysis(VBEstimator):
         With ``method="vb"`` the exact average of p(row | theta) over q(theta), which integrates to one over all rows;
         with MAP and ML that of the point found. A row that is impossible scores -inf.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        %(X -> ndarray of shape (n_samples,))s
         """
         fitted, reading = question(self, X)
         return fitted.log_predictive(reading.values)
@@ -287,13 +281,7 @@ class VBFactorAnalysis(VBEstimator):
     def score_covariance(self, X):
         """Posterior covariances of the factors of each row, which `transform` has the means of.
 
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_factors, n_factors)
+        %(rows.X -> ndarray of shape (n_samples, n_factors, n_factors))s
             Equal for all rows with the same cells missing.
         """
         fitted, reading = question(self, X)
@@ -370,13 +358,7 @@ class VBFactorAnalysis(VBEstimator):
 
         Each row has parameters of its own, drawn from q(theta); of more than 1000 rows, each of 1000 parts of them has.
 
-        Parameters
-        ----------
-        %(sample.n_samples, sample.random_state)s
-
-        Returns
-        -------
-        ndarray or DataFrame of shape (n_samples, n_features)
+        %(sample.n_samples, sample.random_state -> ndarray or DataFrame of shape (n_samples, n_features))s
             In the container of the X that was fitted, with its names.
         """
         return sample_rows(self, n_samples, random_state)[0]

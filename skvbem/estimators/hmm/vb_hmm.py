@@ -361,13 +361,7 @@ class VBHMM(SequenceEstimator):
     def decode(self, X, sequence_id=None, lengths=None):
         """The most probable path of each sequence (Viterbi), and its log probability.
 
-        Parameters
-        ----------
-        %(sequences.X, sequence_id)s
-
-        Returns
-        -------
-        states : ndarray of int, shape (n_rows,), or list of these
+        %(sequences.X, sequence_id -> states : ndarray of int, shape (n_rows,), or list of these)s
         log_probability : ndarray of shape (n_sequences,)
             ln p(rows, path), nats, at the parameters that `predictive` says; of equal paths the first. -inf for a
             sequence that no path can make, whose states then mean nothing.
@@ -392,13 +386,7 @@ class VBHMM(SequenceEstimator):
     def predict(self, X, sequence_id=None, lengths=None):
         """The states of each sequence's most probable path (Viterbi).
 
-        Parameters
-        ----------
-        %(sequences.X, sequence_id)s
-
-        Returns
-        -------
-        ndarray of int, shape (n_rows,), or list of these
+        %(sequences.X, sequence_id -> ndarray of int, shape (n_rows,), or list of these)s
             Rows as they are in X; of a list of sequences an array for each.
         """
         return self.decode(X, sequence_id, lengths)[0]
@@ -406,13 +394,7 @@ class VBHMM(SequenceEstimator):
     def predict_proba(self, X, sequence_id=None, lengths=None):
         """Probabilities of the states of each step given its whole sequence (smoothed).
 
-        Parameters
-        ----------
-        %(sequences.X, sequence_id)s
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components), or list of these
+        %(sequences.X, sequence_id -> ndarray of shape (n_rows, n_components), or list of these)s
             Steps of a sequence that is impossible under the fit get `counts_` over their sum.
         """
         fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
@@ -424,13 +406,7 @@ class VBHMM(SequenceEstimator):
     def filter(self, X, sequence_id=None, lengths=None):
         """Probabilities of the states of each step given its sequence up to this step.
 
-        Parameters
-        ----------
-        %(sequences.X, sequence_id)s
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components), or list of these
+        %(sequences.X, sequence_id -> ndarray of shape (n_rows, n_components), or list of these)s
             From the first step on that is impossible under the fit, `counts_` over their sum.
         """
         fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
@@ -516,13 +492,7 @@ class VBHMM(SequenceEstimator):
     def impute(self, X, sequence_id=None, lengths=None):
         """X with missing cells filled, given the whole sequence: numbers by means, categories by the most probable one.
 
-        Parameters
-        ----------
-        %(sequences.X, sequence_id)s
-
-        Returns
-        -------
-        ndarray or DataFrame, or list of these
+        %(sequences.X, sequence_id -> ndarray or DataFrame, or list of these)s
             X in its own container; observed cells are untouched.
 
         Examples

@@ -278,13 +278,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
     ):
         """Fit, then return what `transform` says of the same sequences.
 
-        Parameters
-        ----------
-        %(sequences.X, y, inputs.sample_weight)s
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components), or list of these
+        %(sequences.X, y, inputs.sample_weight -> ndarray of shape (n_rows, n_components), or list of these)s
         """
         where = _where(sequence_id, lengths, inputs, output_inputs)
         return self.fit(X, y, sample_weight, **where).transform(X, **where)
@@ -294,13 +288,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
     ):
         """Fit, then return what `predict` says of the same sequences.
 
-        Parameters
-        ----------
-        %(sequences.X, y, inputs.sample_weight)s
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components), or list of these
+        %(sequences.X, y, inputs.sample_weight -> ndarray of shape (n_rows, n_components), or list of these)s
         """
         sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
         return self.fit(sequences, y, sample_weight).predict(sequences)
@@ -308,13 +296,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
     def predict(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None):
         """The most probable states of each sequence together, which are their means: those of `transform`.
 
-        Parameters
-        ----------
-        %(sequences.X, inputs.sequence_id)s
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components), or list of these
+        %(sequences.X, inputs.sequence_id -> ndarray of shape (n_rows, n_components), or list of these)s
         """
         fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
         return _given(reading, fitted.smoothed(data, fitted.natural("mean")), False)
@@ -363,13 +345,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
     def score(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None):
         """Log predictive density of all sequences over their number of time steps, nats a step.
 
-        Parameters
-        ----------
-        %(sequences.X, y, inputs.sample_weight)s
-
-        Returns
-        -------
-        float
+        %(sequences.X, y, inputs.sample_weight -> float)s
         """
         sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
         return self._score(sequences, y, sample_weight)

@@ -149,13 +149,7 @@ class VBNetwork(LatentNodesEstimator):
 
         With ``method="vb"`` the exact average of p(row | theta) over q(theta); with MAP and ML that of the point found.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        %(X -> ndarray of shape (n_samples,))s
         """
         fitted, reading = question(self, X)
         return fitted.predictive.log_densities(fitted.rows(reading.values), **self._kind.limits(self))
@@ -246,13 +240,7 @@ class VBNetwork(LatentNodesEstimator):
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
 
-        Parameters
-        ----------
-        %(sample.n_samples, sample.random_state)s
-
-        Returns
-        -------
-        X : ndarray or DataFrame of shape (n_samples, n_features)
+        %(sample.n_samples, sample.random_state -> X : ndarray or DataFrame of shape (n_samples, n_features))s
             In the container of the X that was fitted, with its names.
         states : ndarray of int, shape (n_samples,) or (n_samples, n_latents)
         """

@@ -280,13 +280,7 @@ class VBMixture(VBEstimator):
         With ``method="vb"`` the exact average of p(row | theta) over q(theta), which integrates to one over all rows;
         with MAP and ML that of the point found. A row that is impossible scores -inf.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        %(X -> ndarray of shape (n_samples,))s
         """
         fitted, reading = question(self, X)
         return fitted.log_predictive(reading.values)
@@ -294,13 +288,7 @@ class VBMixture(VBEstimator):
     def impute(self, X):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
 
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray or DataFrame
+        %(rows.X -> ndarray or DataFrame)s
             X in its own container; observed cells are untouched.
         """
         fitted, reading = question(self, X)
@@ -309,13 +297,7 @@ class VBMixture(VBEstimator):
     def predict_proba(self, X):
         """Posterior probabilities of the components given each row, under the predictive distribution.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
+        %(X -> ndarray of shape (n_samples, n_components))s
             A row that is impossible under the fit gets the weights.
         """
         fitted, reading = question(self, X)
@@ -324,13 +306,7 @@ class VBMixture(VBEstimator):
     def predict(self, X):
         """Most probable component of each row.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,)
+        %(X -> ndarray of int, shape (n_samples,))s
         """
         fitted, reading = question(self, X)
         return fitted.components(reading.values)
@@ -338,13 +314,7 @@ class VBMixture(VBEstimator):
     def transform(self, X):
         """Posterior probabilities of the components, as `predict_proba`.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
+        %(X -> ndarray of shape (n_samples, n_components))s
         """
         return self.predict_proba(X)
 

@@ -237,13 +237,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         table several times: then it is p(row | theta) at posterior means, which sums to one as well, but is no exact
         average. Where `inference_` divides what is hidden in a row, it is a lower bound.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        %(X -> ndarray of shape (n_samples,))s
         """
         return self._ask(queries.log_likelihood, X)
 
@@ -328,13 +322,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
 
-        Parameters
-        ----------
-        %(sample.n_samples, sample.random_state)s
-
-        Returns
-        -------
-        X : ndarray or DataFrame of shape (n_samples, n_features)
+        %(sample.n_samples, sample.random_state -> X : ndarray or DataFrame of shape (n_samples, n_features))s
             In the container of the X that was fitted, with its names.
             Categories.
         states : ndarray of int, shape (n_samples,) or (n_samples, n_latents)

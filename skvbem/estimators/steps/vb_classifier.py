@@ -214,13 +214,7 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X):
         """Probability of each class, given the observed features of each row.
 
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        %(rows.X -> ndarray of shape (n_samples, n_classes))s
             Columns in the order of `classes_`. A row that is impossible in every class has the probabilities of an
             empty row.
         """
@@ -236,13 +230,7 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X):
         """Log probability of each class, nats; see `predict_proba`.
 
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        %(rows.X -> ndarray of shape (n_samples, n_classes))s
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -250,13 +238,7 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X):
         """The most probable class of each row.
 
-        Parameters
-        ----------
-        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        %(rows.X -> ndarray of shape (n_samples,))s
         """
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]

@@ -16,6 +16,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
+from skvbem._docstrings import share_texts
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.essential import EssentialGraph
 from skvbem.graphs.undirected import UndirectedGraph
@@ -209,6 +210,7 @@ def _names(nodes: Sequence) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
+@share_texts
 class Average:
     """Fitted models and their posterior probabilities, by which predictions are averaged.
 
@@ -229,13 +231,7 @@ class Average:
     def score_samples(self, X) -> np.ndarray:
         """ln of the average predictive probability of each row, nats.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        %(X -> ndarray of shape (n_samples,))s
         """
         scores = np.stack([estimator.score_samples(X) for estimator in self.estimators])
         return logsumexp(scores, axis=0, b=self.weights[:, None])
