@@ -163,7 +163,9 @@ class FittedHMM(FittedSequences, FittedEmissions):
             Natural parameters at which states are told, and then go on as published; by default they are averaged, too.
         """
         states, expected, moments = [], [], []
-        lagged: dict[int, list[Autoregression]] = {k: [] for k, each in enumerate(self.groups.groups) if each.n_lags}
+        lagged: dict[int, list[Autoregression]] = {
+            k: [] for k, each in enumerate(self.groups.groups) if each.specification.lags
+        }
         for natural in naturals.T:
             drawn = self.at(natural)
             now = drawn.last_states(data, last, natural)

@@ -72,13 +72,6 @@ def objective_name(form: str, is_exact: bool) -> str:
     return OBJECTIVES[form] if is_exact or form == "vb" else f"{OBJECTIVES[form]}bound_"
 
 
-def form_of(estimator) -> posteriors.Form:
-    """The form of q(theta) that `method` and `map_basis` name."""
-    if estimator.method == "map" and getattr(estimator, "map_basis", "natural") == "probability":
-        return posteriors.MAP_IN_PROBABILITIES
-    return _FORMS[estimator.method]
-
-
 def seed_of(estimator, random_state) -> tuple[int, ...]:
     """Seed that a random_state stands for, drawn once if it is None or a generator."""
     try:
@@ -178,7 +171,9 @@ class Run:
 
     def __init__(self, estimator, reading: Reading, data: Any, report: IterationReport):
         self.estimator, self.reading, self.data, self.report = estimator, reading, data, report
-        self.form, self.seed = form_of(estimator), seed_of(estimator, estimator.random_state)
+        is_in_probabilities = estimator.method == "map" and getattr(estimator, "map_basis", "natural") == "probability"
+        self.form = posteriors.MAP_IN_PROBABILITIES if is_in_probabilities else _FORMS[estimator.method]
+        self.seed = seed_of(estimator, estimator.random_state)
         self.options = run_options(estimator, report)
 
     def plan(self, model) -> FitPlan:

@@ -92,7 +92,7 @@ def _fitted(fitted: Any) -> None:
     if hasattr(fitted.model, "n_components"):
         for group, emission in zip(fitted.columns.groups, parts_of(fitted.model.emission)):
             check(len(group.given) == getattr(emission, "n_covariates", 0), "columns explained by others")
-            check(group.n_lags == getattr(emission, "n_lags", 0), "rows explained by others")
+            check(group.specification.lags == getattr(emission, "n_lags", 0), "rows explained by others")
     elif hasattr(fitted.model, "origin"):
         check(len(fitted.columns.names) == len(fitted.model.origin), "other columns")
 

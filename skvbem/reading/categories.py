@@ -268,7 +268,7 @@ class CategoryEncoder:
         self.names_ = names
         self.categories_ = categories
         self.n_categories_ = np.array([len(levels) for levels in categories])
-        self.code_dtype_ = max((_code_dtype(len(levels)) for levels in categories), key=lambda dtype: dtype.itemsize)
+        self.code_dtype_ = _code_dtype(int(self.n_categories_.max()))
 
     def encode(self, X) -> np.ndarray:
         """Codes of X by the categories learned, whatever the container and data type of X.

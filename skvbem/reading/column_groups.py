@@ -85,11 +85,6 @@ class Group:
     encoder: CategoryEncoder | None = None
     given: tuple[int, ...] = ()
 
-    @property
-    def n_lags(self) -> int:
-        """How many earlier values of the group's own columns its values hold after what is given."""
-        return self.specification.lags
-
     def modeled(self, values: np.ndarray) -> np.ndarray:
         """The group's own columns; those of a row without something that explains them are missing."""
         d = len(self.columns)
@@ -298,16 +293,17 @@ class ColumnGroups:
         """
         extended = []
         for group, of_group in zip(self.groups, values):
-            if group.n_lags:
+            n_lags = group.specification.lags  # how many earlier rows explain the columns of the group
+            if n_lags:
                 d = len(group.columns)
-                before = lagged(of_group[:, :d], lengths, group.n_lags)
+                before = lagged(of_group[:, :d], lengths, n_lags)
                 bad = np.isnan(before).any(axis=1) & ~np.isnan(of_group[:, :d]).all(axis=1)
-                bad &= steps_of(lengths) >= group.n_lags
+                bad &= steps_of(lengths) >= n_lags
                 if bad.any():
                     sequence = int(np.searchsorted(np.cumsum(lengths), int(bad.argmax()), side="right"))
                     raise ValueError(
                         f"Sequence {sequence} of X has an observed cell of {listed(map(repr, group.names))} within "
-                        f"{group.n_lags} rows after a missing one, but lags={group.n_lags} explains each cell by those "
+                        f"{n_lags} rows after a missing one, but lags={n_lags} explains each cell by those "
                         "rows. Split the sequence after missing cells: first rows of a sequence are not explained."
                     )
                 of_group = np.concatenate([of_group, before], axis=1)
@@ -388,9 +384,9 @@ class ColumnGroups:
             )
 
     def _explained_by(self, group: Group) -> str:
-        if not (group.given or group.n_lags):
+        if not (group.given or group.specification.lags):
             return ""
-        return f"{[self.names[at] for at in group.given]}:{group.n_lags}:"
+        return f"{[self.names[at] for at in group.given]}:{group.specification.lags}:"
 
     def meaning(self) -> str:
         """What decides how a table is read, as text."""

@@ -20,7 +20,7 @@ from skvbem.estimators.network.inference import (
     row_gap,
     with_clusters,
 )
-from skvbem.estimators.network.parameters import CandidateNetwork, resolve_annealing, warn_of_oddities
+from skvbem.estimators.network.parameters import CandidateNetwork, as_floats, warn_of_oddities
 from skvbem.estimators.network.points import given_point, point_of
 from skvbem.fitted.network import FittedNetwork
 from skvbem.fitting.fit import Run
@@ -85,7 +85,14 @@ class NetworkKind(Kind):
 
     def inverse_temperatures(self, estimator) -> tuple[float, ...]:
         """The `annealing` parameter."""
-        return tuple(resolve_annealing(estimator.annealing, type(estimator).__name__))
+        annealing = estimator.annealing
+        values = as_floats([] if annealing is None else annealing)
+        if values is None or values.ndim != 1 or not np.all((values > 0) & (values <= 1)):
+            raise ValueError(
+                f"The 'annealing' parameter of {type(estimator).__name__} must hold inverse temperatures in (0, 1]. "
+                f"Got {annealing!r} instead."
+            )
+        return tuple(values)
 
     def limits(self, estimator) -> dict[str, Any]:
         """Cells of a table, and bytes."""

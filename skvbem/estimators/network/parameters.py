@@ -146,7 +146,7 @@ class CandidateNetwork:
         whose, by_node = f"The 'prior' parameter of {self.owner}", isinstance(self.given_prior, Mapping)
         node, shape = family[-1], tuple(cardinalities[member] for member in family)
         given, equal = self._given(node), self.equal_concentration(node)
-        values = equal.table(shape) if equal is not None else _as_floats(given) if by_node else None
+        values = equal.table(shape) if equal is not None else as_floats(given) if by_node else None
         if values is None:
             raise ValueError(
                 f"{whose} must be a number > 0 (per cell), 'bdeu', 'per_row', or a mapping of nodes to these or to "
@@ -283,17 +283,7 @@ def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float, *, is_undirec
             warn(f"Latent {name!r} {why}: it does not change the score.")
 
 
-def resolve_annealing(annealing, owner: str) -> np.ndarray:
-    """Inverse temperatures, none by default."""
-    values = _as_floats([] if annealing is None else annealing)
-    if values is None or values.ndim != 1 or not np.all((values > 0) & (values <= 1)):
-        raise ValueError(
-            f"The 'annealing' parameter of {owner} must hold inverse temperatures in (0, 1]. Got {annealing!r} instead."
-        )
-    return values
-
-
-def _as_floats(given) -> np.ndarray | None:
+def as_floats(given) -> np.ndarray | None:
     """An array, or None if it cannot be made one of numbers."""
     if given is None or isinstance(given, (str, bool)):
         return None
