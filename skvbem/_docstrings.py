@@ -24,7 +24,13 @@ map_basis : {"natural", "probability"}, default="natural"
     Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
 
 n_init : int, default=10
-    Number of starts. With ``init="auto"`` more of them search longer.
+    Number of starts. With ``init="auto"`` more of them search longer; 1 is one start and no search, unless
+    ``search_effort="thorough"`` asks for one.
+
+search_effort : {"auto", "fast", "thorough"}, default="auto"
+    What ``init="auto"`` may cost. "fast" has three starts at most, which race, and no moves: it may miss better optima.
+    "auto" makes moves until rounds of them have found nothing better, the fewer rounds, the more starts agree.
+    "thorough" makes three times as many rounds, however many starts agree.
 
 max_iter : int, default=10000
     Most steps of each start.

@@ -21,7 +21,7 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.latent_states import states_of_components
-from skvbem.fitting.fit import OBJECTIVES, limits_of, n_starts_of
+from skvbem.fitting.fit import OBJECTIVES, effort_of, limits_of, n_starts_of
 from skvbem.fitting.kind import Kind
 from skvbem.models.labels.model import of_rows_alone
 from skvbem.optima.component_moves import ComponentMoves
@@ -117,8 +117,9 @@ class LabelKind(Kind):
             many = f"{n} {self.label}{'s' * (n > 1)}{factors}"
             print(f"[{type(estimator).__name__}] {move.kind}: {many}, lower_bound {move.lower_bound:.6f}")
 
-        starts = LabelStarts(estimator.init, estimator.n_init, run.seed, self.draw)
-        of_any_size = FitPlan(self.method, run.seed, starts, limits_of(estimator), explore=True)
+        starts = LabelStarts(estimator.init, n_starts_of(estimator), run.seed, self.draw)
+        limits, effort = limits_of(estimator), effort_of(estimator)
+        of_any_size = FitPlan(self.method, run.seed, starts, limits, explore=True, effort=effort)
         problem = Problem(
             model,
             data,

@@ -23,6 +23,7 @@ from skvbem.blocks import is_dask
 from skvbem.fitted.base import FittedRun, Solved
 from skvbem.fitting.restarts import Restarts
 from skvbem.optima.plan import FitPlan, PriorStart
+from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.base import Reading
 from skvbem.vbem import posteriors
 from skvbem.vbem.fit import Fit
@@ -142,7 +143,16 @@ def question(estimator, X, **where) -> tuple[Any, Any]:
 
 def n_starts_of(estimator) -> int:
     """Number of starts of a fit."""
-    return estimator.n_init if isinstance(estimator.init, str) else 1
+    if not isinstance(estimator.init, str):
+        return 1
+    most = EFFORTS[effort_of(estimator)].most_starts if estimator.init == "auto" else None
+    return estimator.n_init if most is None else min(estimator.n_init, most)
+
+
+def effort_of(estimator) -> str:
+    """The name of the effort that an estimator asks for; one start is no search, unless a thorough one is asked for."""
+    name = getattr(estimator, "search_effort", "auto")
+    return "fast" if name == "auto" and estimator.n_init == 1 else name
 
 
 def limits_of(estimator) -> dict[str, Any]:
@@ -193,7 +203,7 @@ class Run:
         starts = kind.starts(estimator, of_starts, data, reading, self.seed)
         annealing = kind.inverse_temperatures(estimator)
         explore = is_option(estimator.init, "auto") and not annealing and not isinstance(starts, PriorStart)
-        return FitPlan(kind.method, self.seed, starts, limits, annealing, explore)
+        return FitPlan(kind.method, self.seed, starts, limits, annealing, explore, effort_of(estimator))
 
 
 def solve(estimator, reading: Any, report: IterationReport, *, warns: bool = False) -> Solved:

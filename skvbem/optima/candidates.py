@@ -128,6 +128,17 @@ class Candidate:
         return self.is_regular == best.is_regular and self.objective + TUNING.reach * self.to_come >= best.objective
 
 
+def begun(starts: np.ndarray) -> list[Candidate]:
+    """Starts (n_cells, n_starts) as candidates."""
+    return [Candidate(column, number) for number, column in enumerate(np.ascontiguousarray(starts.T))]
+
+
+def proposed(best: Candidate, proposals: Proposals) -> list[Candidate]:
+    """Proposals as candidates, which go on with the history of the best."""
+    columns = np.ascontiguousarray(proposals.statistics.T)
+    return [Candidate(column, best.start, best.after(kind)) for kind, column in zip(proposals.kinds, columns)]
+
+
 def smoothing_of(form: Form) -> float:
     """The share of all counts that a proposal mixes into each of its own: none where q(theta) has a prior."""
     return 0.0 if form.prior_share else TUNING.smoothing

@@ -94,6 +94,25 @@ class LabelMethod(FitMethod):
                 points.append(of_kind)
         return Proposals(kinds, np.concatenate(points, axis=1))
 
+    def divisions(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, gained: bool) -> Proposals:
+        """Proposals that fill empty components, or make room for halves where none is empty.
+
+        The latter are worth their time on a sample, and on all rows once a division `gained` there.
+        """
+        model, rows = ascent.model, ascent.rows
+        counts = model.weights.counts(model.prior.split(statistics)[0])
+        if model.n_components == 1 or not (ascent.is_sample or gained or (counts < TUNING.empty).any()):
+            return Proposals([], np.empty((len(statistics), 0)))
+        if not ascent.is_sample:
+            rows = DistinctRows.of(model.emission, ascent.data, TUNING.largest_sample).counting(TUNING.most_weight)
+        natural, _ = ascent.form.of(model.prior, statistics[:, None])
+        expected_rows = model.expected_rows(natural[:, 0], ascent.data, rows)
+        smoothing = smoothing_of(ascent.form)
+        around = Recombinations(model, rows, statistics, natural[:, 0], expected_rows, seed, smoothing)
+        if (around.counts < TUNING.empty).any():
+            return Proposals(*around.filled(TUNING.n_of_kind))
+        return Proposals(*around.proposals(TUNING.n_cheap, 1))
+
     def regular(self, ascent: Any) -> Callable[[np.ndarray], np.ndarray] | None:
         """By maximum likelihood, tells solutions without a component that has no width: of those there is no best."""
         if ascent.form.prior_share:
@@ -238,20 +257,25 @@ class MixtureMethod(LabelMethod):
         data, emission = ascent.data, ascent.model.emission
         labels, named = ascent.rows.labels, emission.named
         if labels is not None and not np.isin(named, labels).all():
-            return []  # a sample in which a label is lacking leaves its component no place
+            return [ascent]  # a sample in which a label is lacking leaves its component no place
         if not len(ascent.rows) or not len(data) > TUNING.many_rows * (
             1 if ascent.rows.is_sample else len(ascent.rows) / MAX_DISTINCT_ROWS
         ):
-            return []
-        stages: list[Ascent] = [ascent.on(ascent.rows)]
+            return [ascent]
+        stages: list[Ascent] = [ascent.on(ascent.rows.counting(TUNING.most_weight))]
         most = MAX_DISTINCT_ROWS * TUNING.growth_of_samples
-        while ascent.rows.is_sample and most <= min(len(data) // TUNING.growth_of_samples**2, TUNING.largest_sample):
-            rows = DistinctRows.of(emission, data, most)
+        while ascent.rows.is_sample and most <= min(len(data) // TUNING.largest_share, TUNING.largest_sample):
+            rows = DistinctRows.of(emission, data, most).counting(TUNING.most_weight)
             stages.append(ascent.on(rows))
             if not rows.is_sample:
                 break
             most *= TUNING.growth_of_samples
-        return stages
+        return [*stages, ascent]
+
+    def are_alike(self, ascent: MixtureAscent, one: np.ndarray, other: np.ndarray) -> bool:
+        """Statistics (n_cells,) are two points on the way to one optimum: sorted, counts are nearly the same."""
+        counts = [np.sort(ascent.model.weights.counts(ascent.model.prior.split(each)[0])) for each in (one, other)]
+        return float(np.abs(counts[0] - counts[1]).sum()) < TUNING.alike * ascent.data.total_weight
 
     def finalize(self, ascent, fit: Fit, *, stop: Stop | None, limits: Mapping[str, Any]) -> Fit:
         """The fit with its components sorted as the prior of the weights has them, if that raises the bound."""

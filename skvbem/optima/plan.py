@@ -13,9 +13,9 @@ import numpy as np
 
 from skvbem.ascent import Ascent
 from skvbem.emissions import Emission
-from skvbem.optima.candidates import Candidate, Proposals, candidates_after, different, fit_of, modes
+from skvbem.optima.candidates import Candidate, Proposals, begun, candidates_after, different, fit_of, modes
 from skvbem.optima.search import Path, Runs, searched
-from skvbem.optima.tuning import TUNING
+from skvbem.optima.tuning import EFFORTS, TUNING
 from skvbem.vbem.driver import Elimination, run
 from skvbem.vbem.fit import Fit, Move, continued
 from skvbem.vbem.posteriors import VB, Form
@@ -53,8 +53,7 @@ def best_of(
         starts *= inverse_temperature
         ascent.advance(starts, 1)
     result = run(ascent, starts, tol=tol, max_iter=max_iter, accelerate=accelerate, stop=stop)
-    began = [Candidate(column, number) for number, column in enumerate(starts.T)]
-    ends = candidates_after(result, began, is_regular)
+    ends = candidates_after(result, begun(starts), is_regular)
     best = max(ends, key=lambda each: each.rank)
     return fit_of(best, [best, *different(ends)[1:]], ends, starts.shape[1])
 
@@ -75,8 +74,12 @@ class FitMethod:
         return data
 
     def stages(self, ascent: Any) -> list[Ascent]:
-        """Full steps on samples of the data, the smallest first, for starts that grow up there; none by default."""
-        return []
+        """Full steps on samples of the data, the smallest first, on which starts grow up, and last on all data."""
+        return [ascent]
+
+    def are_alike(self, ascent: Any, one: np.ndarray, other: np.ndarray) -> bool:
+        """Statistics (n_cells,) are two points on the way to one optimum."""
+        return False
 
     def n_steps_per_start(self, ascent: Any) -> int:
         """Steps that starts and moves may cost together, for each start, before no more moves are made."""
@@ -87,6 +90,13 @@ class FitMethod:
 
         Where starts `agreed` on the best, it comes alone, and the most promising changes are enough. `n_failed` rounds
         in a row found nothing better: what is not drawn at random need not be tried again.
+        """
+        return Proposals([], np.empty((len(statistics), 0)))
+
+    def divisions(self, ascent: Any, statistics: np.ndarray, seed: int, gained: bool) -> Proposals:
+        """Proposals that change an optimum (n_cells,) of few rows on more of them; none by default.
+
+        A proposal before may have `gained` there.
         """
         return Proposals([], np.empty((len(statistics), 0)))
 
@@ -139,6 +149,8 @@ class FitPlan:
         Of annealed steps before a run.
     explore : bool
         Whether starts race, and what wins is moved, rather than that every start is run to the end.
+    effort : str
+        How much of that there is: a name in `skvbem.optima.tuning.EFFORTS`.
     """
 
     method: FitMethod
@@ -147,6 +159,7 @@ class FitPlan:
     limits: Mapping[str, Any]
     inverse_temperatures: tuple[float, ...] = ()
     explore: bool = False
+    effort: str = "auto"
 
     @property
     def n_starts(self) -> int:
@@ -192,12 +205,12 @@ class FitPlan:
         self, ascent: Ascent, stop: Stop | None, annealing: tuple[float, ...] = (), last: np.ndarray | None = None
     ) -> Fit:
         """The best fit from the `last` one (n_cells, 1) and the starts: searched for, or each run to its end."""
-        stages = [*self.method.stages(ascent), ascent] if self.explore else [ascent]
+        stages = self.method.stages(ascent) if self.explore else [ascent]
         starts = self.starts(stages[0]) if callable(self.starts) else self.starts
         starts = self.method.warmed_up(stages[0], starts if last is None else np.concatenate([last, starts], axis=1))
         if not self.explore:
             return self._best(ascent, starts, stop, annealing)
-        fit = Runs(self.method, self.limits, self.seed, stop).fit(stages, starts)
+        fit = Runs(self.method, self.limits, self.seed, stop, EFFORTS[self.effort]).fit(stages, starts)
         return self.method.finalize(ascent, fit, stop=stop, limits=self.limits)
 
     def learned_prior(

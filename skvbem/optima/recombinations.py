@@ -209,8 +209,11 @@ class Recombinations:
 
     # Proposals ------------------------------------------------------------------------------------------------------
 
-    def proposals(self, most: int) -> tuple[list[str], np.ndarray]:
-        """Kinds and statistics (n_cells, n) of at most so many proposals, the most promising first."""
+    def proposals(self, most: int, n_alike: int = TUNING.n_seldom) -> tuple[list[str], np.ndarray]:
+        """Kinds and statistics (n_cells, n) of at most so many proposals, the most promising first.
+
+        At most `n_alike` have the same halves, or make the same room for one.
+        """
         if self.n < 2:
             return [], np.empty((len(self.statistics), 0))
         joins = [(cost, *self._stay_and_go(one, other)) for cost, one, other in self.joins()]
@@ -241,7 +244,7 @@ class Recombinations:
         met: dict[tuple, int] = {}
         for _, a, t, gone, into in ranked:
             alike = ("divided", a, t), ("room", gone, into)
-            if any(met.get(each, 0) == TUNING.n_seldom for each in alike):
+            if any(met.get(each, 0) == n_alike for each in alike):
                 continue
             for each in alike:
                 met[each] = met.get(each, 0) + 1
@@ -254,6 +257,34 @@ class Recombinations:
         return kinds, np.stack(statistics_of_each, axis=1) if statistics_of_each else np.empty(
             (len(self.statistics), 0)
         )
+
+    def filled(self, most: int) -> tuple[list[str], np.ndarray]:
+        """Kinds and statistics (n_cells, n) of proposals that fill empty components with halves of others.
+
+        As many as are empty, and half as many, and so on; where one is filled, at most so many divisions are tried.
+        """
+        empty = np.flatnonzero(self.counts < TUNING.empty)
+        empty = empty[empty >= self.n_levels].tolist()
+        halves = self.halves(self.expected_rows)
+        best = np.where(self.counts < TUNING.min_rows, -np.inf, halves.gain.max(axis=0))
+        order = np.argsort(-best, kind="stable")[: np.isfinite(best).sum()].tolist()
+        sets, n_filled = [[a] for a in order[:most]], min(len(empty), len(order))
+        while n_filled > 1:
+            sets.append(order[:n_filled])
+            n_filled //= 2
+        each = []
+        for divided in sets:
+            emission_statistics, expected_rows = self.whole.copy(), np.eye(self.n)
+            for a, gone in zip(divided, empty):
+                t = int(halves.gain[:, a].argmax())
+                counts = halves.counts[t, :, a]
+                emission_statistics[self.cells[a]], emission_statistics[self.cells[gone]] = halves.statistics[t, :, a]
+                expected_rows[gone] = expected_rows[a] * (counts[1] / counts.sum())
+                expected_rows[a] *= counts[0] / counts.sum()
+            each.append(self._smoothed(emission_statistics, expected_rows))
+        if not each:
+            return [], np.empty((len(self.statistics), 0))
+        return ["split"] * len(each), np.stack(each, axis=1)
 
     def emptied(self, n_joins: int, n_drops: int) -> tuple[list[str], np.ndarray]:
         """Kinds, and expected rows (n, n_components, n_rows) with one component less that has any."""
@@ -352,6 +383,10 @@ class Recombinations:
         emission_statistics[self.cells[divided]], emission_statistics[self.cells[gone]] = statistics
         expected_rows[gone] = expected_rows[divided] * (counts[1] / counts.sum())
         expected_rows[divided] *= counts[0] / counts.sum()
+        return self._smoothed(emission_statistics, expected_rows)
+
+    def _smoothed(self, emission_statistics: np.ndarray, expected_rows: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells,), a little of all in every component, of what each gets of those there were."""
         if s := self.smoothing:
             count = expected_rows @ self.counts
             total = self.whole[self.cells].sum(axis=0) / max(self.counts.sum(), 1e-300)

@@ -25,8 +25,8 @@ import numpy as np
 
 from skvbem.ascent import Ascent
 from skvbem.errors import BoundFellError, NoInteriorModeError
-from skvbem.optima.candidates import Candidate, best_of_all, candidates_after, different, fit_of
-from skvbem.optima.tuning import TUNING
+from skvbem.optima.candidates import Candidate, begun, best_of_all, candidates_after, different, fit_of, proposed
+from skvbem.optima.tuning import EFFORTS, TUNING, Effort
 from skvbem.vbem.driver import Elimination, run
 from skvbem.vbem.fit import Fit, Move
 
@@ -34,8 +34,8 @@ from skvbem.vbem.fit import Fit, Move
 class Archive:
     """The optima that a search met, how often new starts met the best, and how many rounds found none better."""
 
-    def __init__(self, n_starts: int):
-        self.most_rounds = max(TUNING.patience, int(TUNING.patience_per_start * n_starts))
+    def __init__(self, most_rounds: int, hastens: bool = True):
+        self.most_rounds, self.hastens = most_rounds, hastens
         self.optima: list[Candidate] = []
         self.n_met, self.n_failed, self.is_moving = 0, 0, False
 
@@ -47,7 +47,7 @@ class Archive:
     @property
     def patience(self) -> int:
         """Rounds in a row that may find nothing better: the fewer, the more starts met the best by themselves."""
-        return max(self.most_rounds - self.n_met, 1)
+        return max(self.most_rounds - self.hastens * self.n_met, min(self.most_rounds, 1))
 
     @property
     def is_agreed(self) -> bool:
@@ -134,23 +134,30 @@ class Stage:
     Parameters
     ----------
     ascent : Ascent
-    starts : ndarray of shape (n_cells, n_starts)
+    starts : list of Candidate
     runs : Runs
     """
 
-    def __init__(self, ascent: Ascent, starts: np.ndarray, runs: Runs):
+    is_first, n_steps = True, TUNING.n_steps
+
+    def __init__(self, ascent: Ascent, starts: list[Candidate], runs: Runs):
         self.ascent, self.runs = ascent, runs
         #: Ends of the starts, in their order.
-        self.starts = [Candidate(column, k) for k, column in enumerate(np.ascontiguousarray(starts.T))]
-        self.archive = Archive(len(self.starts))
-        self._n_steps_left = runs.method.n_steps_per_start(ascent) * len(self.starts)
+        self.starts = list(starts)
+        self.archive = Archive(int(runs.effort.rounds * self.most_rounds), runs.effort.hastens)
+        self._n_steps_left = runs.method.n_steps_per_start(ascent) * len(self.starts) * max(runs.effort.rounds, 1.0)
+
+    @property
+    def most_rounds(self) -> int:
+        """Rounds in a row that may find nothing better, where no starts agree."""
+        return max(TUNING.patience, int(TUNING.patience_per_start * len(self.starts)))
 
     def advance(self, live: list[Candidate]) -> list[Candidate]:
         """Candidates some steps later."""
         archive = self.archive
         least = archive.best.objective if archive.optima and archive.best.is_regular else -np.inf
         try:
-            after = self.runs.eliminated(self.ascent, live, TUNING.n_steps, least)
+            after = self.runs.eliminated(self.ascent, live, self.n_steps, least)
         except (BoundFellError, FloatingPointError, NoInteriorModeError, np.linalg.LinAlgError):
             if not archive.optima:
                 raise
@@ -158,7 +165,7 @@ class Stage:
         self._n_steps_left -= sum(each.n_iter for each in after)
         after = [last.continued(each, is_move=True) for last, each in zip(live, after)]
         for each in after:
-            if not each.moves:
+            if self.is_first and not each.moves:
                 self.starts[each.start] = each
         return after
 
@@ -179,9 +186,27 @@ class Stage:
         points = np.stack([each.statistics for each in optima], axis=1)
         seed = int(self.runs.seeds.integers(2**63))
         proposals = self.runs.method.moves(self.ascent, points, seed, archive.is_agreed, archive.n_failed)
-        columns = np.ascontiguousarray(proposals.statistics.T)
-        best = optima[0]
-        return [Candidate(column, best.start, best.after(kind)) for kind, column in zip(proposals.kinds, columns)]
+        return proposed(optima[0], proposals)
+
+
+class LaterStage(Stage):
+    """The search on more of the rows: survivors go on there, and the best is divided while that gains."""
+
+    is_first, most_rounds = False, 1
+
+    def __init__(self, ascent: Ascent, starts: list[Candidate], runs: Runs):
+        super().__init__(ascent, starts, runs)
+        self.n_steps = runs.limits["max_iter"]
+
+    def propose(self, live: list[Candidate]) -> list[Candidate]:
+        """Points that the best may be divided to, once all have ended."""
+        archive = self.archive
+        if live or archive.is_over or self.runs.stopped:
+            return []
+        best, gained = archive.best, archive.is_moving
+        archive.is_moving = True
+        seed = int(self.runs.seeds.integers(2**63))
+        return proposed(best, self.runs.method.divisions(self.ascent, best.statistics, seed, gained))
 
 
 class Runs:
@@ -197,10 +222,18 @@ class Runs:
         Of what moves draw.
     stop : callable, optional
         As in `skvbem.vbem.driver.run`.
+    effort : Effort
     """
 
-    def __init__(self, method: Any, limits: Mapping[str, Any], seed: tuple[int, ...], stop: Callable | None):
-        self.method, self.limits, self.stopped = method, limits, False
+    def __init__(
+        self,
+        method: Any,
+        limits: Mapping[str, Any],
+        seed: tuple[int, ...],
+        stop: Callable | None,
+        effort: Effort = EFFORTS["auto"],
+    ):
+        self.method, self.limits, self.stopped, self.effort = method, limits, False, effort
         self.seeds = np.random.default_rng([*seed, 1])
 
         def asked(*cycle: float) -> bool:
@@ -222,12 +255,28 @@ class Runs:
 
     def best(self, stages: Sequence[Ascent], starts: np.ndarray) -> tuple[list[Candidate], list[Candidate]]:
         """Ends of starts on all data, and the best optima of all, run to the end, the best first."""
-        first = Stage(stages[0], starts, self)
+        first = Stage(stages[0], begun(starts), self)
         optima = searched(first, list(first.starts))
         for fewer, more in pairwise(stages):
             if fewer.is_sample:  # else it has all distinct rows, and optima of these are of all
-                optima = different(self.eliminated(more, _promising(optima, fewer), n_steps=self.limits["max_iter"]))
+                survivors = self.survivors(optima, fewer)
+                optima = searched(LaterStage(more, survivors, self), survivors)
         return [] if stages[0].is_sample else first.starts, self.finished(stages[-1], optima)
+
+    def survivors(self, candidates: list[Candidate], stage: Ascent) -> list[Candidate]:
+        """The few candidates that may be the best on more data than those of a stage, the best first, as begun anew.
+
+        Candidates of like counts are copies on their way to one optimum.
+        """
+        least = candidates[0].objective - TUNING.nats_of_sample * stage.data.total_weight / len(stage.data)
+        kept: list[Candidate] = []
+        for each in candidates:
+            is_promising = each.is_regular == candidates[0].is_regular and each.objective >= least
+            if is_promising and not any(self.method.are_alike(stage, each.statistics, one.statistics) for one in kept):
+                kept.append(each)
+            if len(kept) == TUNING.n_survivors:
+                break
+        return [Candidate(each.statistics, each.start, each.moves) for each in kept]
 
     def eliminated(
         self, ascent: Ascent, candidates: list[Candidate], n_steps: int, least: float = -np.inf
@@ -262,13 +311,3 @@ class Runs:
         points = np.array([each.statistics for each in candidates])
         result = run(ascent, points.T, stop=self._stop, elimination=elimination, **limits)
         return candidates_after(result, candidates, self.method.regular(ascent))
-
-
-def _promising(candidates: list[Candidate], stage: Ascent) -> list[Candidate]:
-    """The few candidates that may be the best on more data than those of a stage, the best first, as begun anew."""
-    least = candidates[0].objective - TUNING.nats_of_sample * stage.data.total_weight / len(stage.data)
-    return [
-        Candidate(each.statistics, each.start, each.moves)
-        for each in candidates
-        if each.is_regular == candidates[0].is_regular and each.objective >= least
-    ][: TUNING.n_survivors]

@@ -25,7 +25,10 @@ class Tuning:
     n_steps_per_start: int = 500  # steps of all candidates, for each start, before no more moves are made; time
     n_steps_where_many_rows: int = 50  # the same where rows are many and not sampled; time
     many_rows: int = 4096  # rows above which starts see a sample, and divisions are the only moves; time
-    growth_of_samples: int = 4  # times as many rows in each sample as in the one before, and 1 / its share of all; time
+    growth_of_samples: int = 4  # times as many rows in each sample as in the one before; time
+    largest_share: int = 4  # times as many rows in all as in a sample, at least; record
+    most_weight: float = 4.0  # rows that a sampled row counts as at most; record
+    alike: float = 0.01  # share of rows by which sorted counts of copies of one optimum differ; by hand
     largest_sample: int = 2**15  # rows of the largest sample; memory
     nats_of_sample: float = 100.0  # nats behind the best on a sample that more of its rows may make up for; record
 
@@ -78,3 +81,26 @@ class Tuning:
 
 
 TUNING = Tuning()
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a search may cost.
+
+    Parameters
+    ----------
+    most_starts : int or None
+        Starts that race at most; None for as many as are asked for.
+    rounds : float
+        Multiple of the rounds of moves that may find nothing better, and of the steps that all may cost; 0: no moves.
+    hastens : bool
+        The search ends the sooner, the more starts agree.
+    """
+
+    most_starts: int | None = None
+    rounds: float = 1.0
+    hastens: bool = True
+
+
+#: Efforts by the name that users give; by hand.
+EFFORTS = {"auto": Effort(), "fast": Effort(3, 0.0), "thorough": Effort(None, 3.0, False)}

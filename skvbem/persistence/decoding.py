@@ -79,7 +79,10 @@ class Decoder:
             made = kind.type.__new__(kind.type)
             if kind.is_estimator:
                 told = made.__getstate__()  # by classes that write it themselves
-                made.__setstate__({**parts, **{name: value for name, value in self._state.items() if name in told}})
+                defaults = {name: kind.type().get_params(deep=False)[name] for name in kind.optional}
+                made.__setstate__(
+                    {**defaults, **parts, **{name: value for name, value in self._state.items() if name in told}}
+                )
             else:
                 vars(made).update(parts)
         instead = kind.check(made)

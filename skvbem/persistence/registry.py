@@ -97,6 +97,10 @@ FUNCTIONS = {
 ARGUMENTS = ("arguments",)
 
 
+#: Parameters of estimators that older files lack: they have their default there.
+LATER = frozenset({"search_effort"})
+
+
 @dataclass(frozen=True)
 class SavedClass:
     """A class whose objects are saved, and what they are made of.
@@ -172,7 +176,7 @@ def class_called(name: str) -> SavedClass:
         return SavedClass(name, cls, tuple(f.name for f in given), frozenset(lacks), True, False, types, check)
     if hasattr(cls, "get_params"):
         parts = tuple(sorted(cls().get_params(deep=False)))
-        return SavedClass(name, cls, parts, frozenset(), name not in FITS, name in FITS, {}, check)
+        return SavedClass(name, cls, parts, LATER.intersection(parts), name not in FITS, name in FITS, {}, check)
     if hasattr(cls, "_fields"):
         return SavedClass(name, cls, cls._fields, frozenset(), True, False, types, check)
     if "__reduce__" in vars(cls):

@@ -13,6 +13,7 @@ from skvbem.emissions.base import parts_of
 from skvbem.fitting.fit import is_of_data, objective_name
 from skvbem.fitting.kind import kind_of
 from skvbem.fitting.restarts import Restarts
+from skvbem.optima.tuning import EFFORTS
 from skvbem.persistence.soundness import SOUND, check, checks, conforms, counts, floats, same
 from skvbem.reading.tables import missing_markers
 from skvbem.vbem import posteriors
@@ -143,6 +144,7 @@ def _plan(plan: Any) -> None:
     check(limits.keys() <= known.keys() and all(conforms(limits[k], known[k]) for k in limits), "limits of no run")
     check(limits.get("tol", 0) >= 0 and limits.get("max_iter", 1) >= 1, "limits of no run")
     check(all(0 < each <= 1 for each in plan.inverse_temperatures), "temperatures that are none")
+    check(plan.effort in EFFORTS, "an effort of no search")
 
 
 @checks("Fit")

@@ -100,3 +100,27 @@ def test_proposals_are_the_same_for_any_order_of_rows(rng):
         found.append(parts.proposals(8))
     assert found[0][0] == found[1][0]
     assert found[0][1] == approx(found[1][1], rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_empty_components_are_filled_one_or_several_at_once(name, rng):
+    """Rows of two of five components, and those of three that are filled with halves of others, are the same rows."""
+    model, _, parts, _ = recombinations(name, rng, n=5)
+    joined = parts.expected_rows.copy()
+    joined[0] += joined[2] + joined[4]
+    joined[[2, 4]] = 0.0
+    statistics = parts.of_expected_rows(joined[None])[:, 0]
+    natural = (model.prior + statistics).expected_natural()
+    around = Recombinations(model, parts.rows, statistics, natural, joined, 0)
+    kinds, filled = around.filled(2)
+    assert kinds == ["split"] * 3
+    counts = [model.weights.counts(model.prior.split(each)[0]) for each in filled.T]
+    assert [int((each < 1e-6).sum()) for each in counts] == [1, 1, 0]
+    first = model.first_emission_cell
+    for each, of_components in zip(filled.T, counts):
+        assert of_components.sum() == approx(60)
+        before, after = (u[first:][around.cells].sum(axis=0) for u in (statistics, each))
+        assert after == approx(before, rel=1e-8, abs=1e-8)
+    gains = around.halves(joined).gain.max(axis=0)
+    largest = np.argsort(-np.where(around.counts < 2, -np.inf, gains))[0]
+    assert counts[0][largest] < around.counts[largest] - 1e-3

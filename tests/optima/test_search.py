@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
-from skvbem import VBDiscreteDAG, VBMixture
+from skvbem import VBHMM, VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.ascent import Ascent
 from skvbem.datasets import load_coleman_panel
 from skvbem.emissions import Gaussian
 from skvbem.fitting.evaluation import evaluation_of
-from skvbem.optima.candidates import NEW_START, Candidate, Proposals
+from skvbem.optima.candidates import NEW_START, Candidate, Proposals, begun
+from skvbem.optima.labels import MixtureMethod
 from skvbem.optima.plan import FitMethod, FitPlan
 from skvbem.optima.search import Runs, Stage, searched
+from skvbem.optima.tuning import EFFORTS
 from skvbem.vbem.driver import Elimination, run
 from skvbem.vbem.posteriors import ML, VB
 
@@ -64,7 +66,7 @@ class Jumps(FitMethod):
 
 def optima_of(method, hills, *starts):
     """Ends of starts, and the optima that they and moves lead to."""
-    stage = Stage(hills, np.array([starts]), Runs(method, LIMITS, (0,), None))
+    stage = Stage(hills, begun(np.array([starts])), Runs(method, LIMITS, (0,), None))
     optima = searched(stage, list(stage.starts))
     return stage.starts, optima
 
@@ -243,6 +245,61 @@ def test_optima_below_the_best_take_part_in_moves():
     assert asked[0][0] == [20.0, 0.0]
 
 
+def n_rounds(effort, *starts):
+    """Rounds of moves after starts, none of which finds anything better."""
+    asked = []
+
+    class Asked(Jumps):
+        def moves(self, ascent, statistics, seed, agreed, n_failed):
+            asked.append(agreed)
+            return super().moves(ascent, statistics, seed, agreed, n_failed)
+
+    stage = Stage(Hills((0.0, 0.0)), begun(np.array([starts])), Runs(Asked(1.0), LIMITS, (0,), None, EFFORTS[effort]))
+    searched(stage, list(stage.starts))
+    return len(asked)
+
+
+def test_efforts_are_rounds_of_moves():
+    """The more starts agree, the fewer rounds "auto" makes; "fast" makes none, "thorough" three times the most."""
+    assert [n_rounds("fast", *starts) for starts in ((1.0,), (1.0, 2.0, 3.0))] == [0, 0]
+    assert [n_rounds("auto", *starts) for starts in ((1.0,), (1.0, 2.0), (1.0, 2.0, 3.0))] == [3, 2, 1]
+    assert [n_rounds("thorough", *starts) for starts in ((1.0,), (1.0, 2.0, 3.0))] == [12, 12]
+
+
+@pytest.mark.parametrize(
+    ("options", "n_starts", "moves"),
+    [
+        ({"n_init": 1}, 1, False),
+        ({"n_init": 1, "search_effort": "thorough"}, 1, True),
+        ({"search_effort": "fast"}, 3, False),
+        ({"search_effort": "fast", "n_init": 2}, 2, False),
+        ({"search_effort": "fast", "init": "k-means++", "n_init": 4}, 4, False),
+        ({"n_init": 2}, 2, True),
+    ],
+)
+def test_what_is_set_is_what_is_done(options, n_starts, moves, monkeypatch):
+    asked = []
+
+    def counted(self, *given):
+        asked.append(given)
+        return FitMethod.moves(self, *given)
+
+    monkeypatch.setattr(MixtureMethod, "moves", counted)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    fit = VBMixture(2, random_state=0, **options).fit(X)
+    assert len(fit.restarts_.bounds) == n_starts
+    assert bool(asked) == moves
+
+
+@pytest.mark.parametrize("estimator", [VBHMM(2), VBDiscreteDAG(latents=2), VBNetwork(latents=2)])
+def test_every_search_is_fast_where_that_is_asked(estimator):
+    X = np.random.default_rng(0).integers(3, size=(30, 2)).astype(str)
+    fit = estimator.set_params(search_effort="fast", random_state=0).fit(X)
+    assert len(fit.restarts_.bounds) == 3
+    with pytest.raises(ValueError, match="search_effort"):
+        estimator.set_params(search_effort="slow").fit(X)
+
+
 def test_moves_cost_no_more_than_so_many_steps_for_each_start():
     hills = Hills(*((10.0 * k, float(k)) for k in range(400)))
     _, optima = optima_of(Jumps(9.0), hills, 1.0)
@@ -265,6 +322,39 @@ def test_what_is_nearly_the_best_on_a_sample_may_be_the_best_of_all():
     ends, optima = Runs(FitMethod(), LIMITS, (0,), None).best([sample, hills], starts)
     assert ends == []
     assert [round(each.objective) for each in optima] == [2, 1, 0]
+
+
+class Divides(Jumps):
+    """Moves by a distance, on later stages alone; places that round to one number are alike."""
+
+    def moves(self, ascent, statistics, seed, agreed, n_failed):
+        return Proposals([], np.empty((1, 0)))
+
+    def divisions(self, ascent, statistics, seed, gained):
+        return Proposals([f"by {by}" for by in self.by], np.array([[statistics[0] + by for by in self.by]]))
+
+    def are_alike(self, ascent, one, other):
+        return round(one[0], -1) == round(other[0], -1)
+
+
+def grown_up(method, sample, hills, *starts):
+    """The optima of all data that starts on a sample lead to."""
+    sample.data, sample.is_sample = Few(range(10)), True
+    return Runs(method, LIMITS, (0,), None).best([sample, hills], np.array([starts]))[1]
+
+
+def test_survivors_of_a_sample_are_divided_on_all_rows_while_that_gains():
+    hills = Hills((0.0, 0.0), (10.0, 3.0), (20.0, 5.0), (30.0, -1.0))
+    best = grown_up(Divides(9.0), Hills((0.0, 9.0)), hills, 0.5)[0]
+    assert best.statistics == approx([20.0], abs=1e-3)
+    assert [move.kind for move in best.moves] == ["by 9.0", "by 9.0"]
+
+
+def test_copies_of_an_optimum_leave_room_for_other_survivors():
+    """Three of four starts on a sample are alike; all but one of them stay behind."""
+    sample = Hills((-0.5, 9.0), (0.0, 8.0), (0.5, 7.0), (20.0, 6.0))
+    optima = grown_up(Divides(), sample, Hills((0.0, 0.0), (20.0, 1.0)), -0.5, 0.0, 0.5, 20.0)
+    assert [round(each.objective) for each in optima] == [1, 0]
 
 
 # The problems that showed what starts miss ----------------------------------------------------------------------------

@@ -106,7 +106,7 @@ class HMMKind(LabelKind):
     def starts(self, estimator, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]) -> Any:
         """Starts by the name of `init`, or statistics (n_cells, 1) of responsibilities given."""
         if isinstance(estimator.init, str):
-            return LabelStarts(estimator.init, estimator.n_init, seed, self.draw)
+            return LabelStarts(estimator.init, n_starts_of(estimator), seed, self.draw)
         given, sequences = estimator.init, reading.sequences
         if sequences.are_listed and is_list(given) and given and np.ndim(given[0]) == 2:
             given = np.concatenate([np.asarray(each) for each in given])

@@ -28,6 +28,7 @@ from skvbem.fitted.hmm import FittedHMM, groups_of_numbers
 from skvbem.fitting.fit import generator_of
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences import HMMData
+from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.output import filled
 from skvbem.reading.tables import listed, show
 
@@ -93,7 +94,7 @@ class VBHMM(SequenceEstimator):
         than the last, and every start is run to the end. "auto" has starts of both kinds by turns; they race, and
         moves join them, as in `VBMixture`. An array gives probabilities of the states of all rows to start from; for a
         list of sequences it may be a list of arrays.
-    %(max_iter, tol, acceleration, handle_unknown, missing_values)s
+    %(search_effort, max_iter, tol, acceleration, handle_unknown, missing_values)s
     max_memory : float, default=4e9
         Most bytes that the parameters of all states in all starts may take, what a fit holds of the steps beside X, and
         steps that are drawn or forecast.
@@ -175,6 +176,7 @@ class VBHMM(SequenceEstimator):
         "predictive": [StrOptions({"mean", "vb", "average"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"auto", "k-means++", "random"}), "array-like"],
+        "search_effort": [StrOptions({*EFFORTS})],
     }
 
     def __init__(
@@ -195,6 +197,7 @@ class VBHMM(SequenceEstimator):
         n_draws=100,
         n_init=10,
         init="auto",
+        search_effort="auto",
         max_iter=MAX_ITER,
         tol=TOL,
         acceleration=True,

@@ -115,7 +115,7 @@ class MixedNetworkKind(Kind):
 
     def starts(self, estimator, model: MixedNetwork, data, reading: MixedReading, seed: tuple) -> Any:
         """Starts at random; where nothing is hidden in any row all would be one."""
-        return MixedStarts(seed, estimator.n_init) if data.program.plans else PriorStart()
+        return MixedStarts(seed, n_starts_of(estimator)) if data.program.plans else PriorStart()
 
     def start_from(self, last: FittedMixedNetwork, model, data, reading) -> np.ndarray:
         """Statistics under the last solution."""

@@ -19,6 +19,7 @@ from skvbem.fitted.asking import nodes_asked
 from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitting.fit import generator_of, question
 from skvbem.models.mixed_network.data import MixedRows
+from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.mixed_network import values_of
 from skvbem.reading.output import as_fit_saw, filled
 from skvbem.tables import LabeledTable
@@ -53,7 +54,7 @@ class VBNetwork(LatentNodesEstimator):
         Number of starts, each around rows that are drawn.
     init : {"auto", "random"}, default="auto"
         Whether starts race, and parameters are drawn after the best of them; or every start is run to its end.
-    %(max_iter, tol, acceleration, handle_unknown, missing_values, max_table_cells)s
+    %(search_effort, max_iter, tol, acceleration, handle_unknown, missing_values, max_table_cells)s
     max_memory : float, default=4e9
         Most bytes of all tables and indices of a fit, and of rows that are drawn.
     random_state : int, RandomState instance or None, default=None
@@ -110,6 +111,7 @@ class VBNetwork(LatentNodesEstimator):
         "prior": "no_validation",
         "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions({"auto", "random"})],
+        "search_effort": [StrOptions({*EFFORTS})],
         "handle_unknown": [StrOptions({"warn", "missing", "error"})],
         "max_table_cells": [Interval(Integral, 1, None, closed="left")],
         **SHARED_CONSTRAINTS,
@@ -128,6 +130,7 @@ class VBNetwork(LatentNodesEstimator):
         map_basis="natural",
         n_init=10,
         init="auto",
+        search_effort="auto",
         max_iter=MAX_ITER,
         tol=TOL,
         acceleration=True,

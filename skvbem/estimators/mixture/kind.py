@@ -151,7 +151,7 @@ class MixtureKind(LabelKind):
     def starts(self, estimator, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> Any:
         """Starts by the name of `init`, or statistics (n_cells, 1) of responsibilities given."""
         if isinstance(estimator.init, str):
-            n_starts = estimator.n_init if model.n_components > 1 else 1  # with one component all are the same
+            n_starts = n_starts_of(estimator) if model.n_components > 1 else 1  # with one component all are the same
             return LabelStarts(estimator.init, n_starts, seed, self.draw)
         n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)
         given = responsibilities_of(estimator.init, n_rows, model.n_components, type(estimator).__name__)

@@ -17,6 +17,7 @@ from skvbem.estimators.labels import COLUMN_CONSTRAINTS
 from skvbem.estimators.mixture.kind import MixtureKind, impute_rows, sample_rows
 from skvbem.fitting.fit import question
 from skvbem.models.mixture.model import Mixture
+from skvbem.optima.tuning import EFFORTS
 
 
 @share_texts
@@ -63,7 +64,7 @@ class VBMixture(VBEstimator):
         maximum likelihood a solution in which some component has no width in some direction, or no more rows than
         columns, is refused while there is another. An array of shape (n_samples, n_components) gives responsibilities
         to start from.
-    %(max_iter, tol, acceleration, handle_unknown, missing_values)s
+    %(search_effort, max_iter, tol, acceleration, handle_unknown, missing_values)s
     max_memory : float, default=4e9
         Most bytes that the parameters of all components in all starts may take, and rows that are drawn.
     %(random_state, n_jobs)s
@@ -137,6 +138,7 @@ class VBMixture(VBEstimator):
         "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
         "weight_concentration_prior": "no_validation",
         "init": [StrOptions({"auto", "k-means++", "random", "hierarchical"}), "array-like"],
+        "search_effort": [StrOptions({*EFFORTS})],
     }
 
     def __init__(
@@ -152,6 +154,7 @@ class VBMixture(VBEstimator):
         map_basis="natural",
         n_init=10,
         init="auto",
+        search_effort="auto",
         max_iter=MAX_ITER,
         tol=TOL,
         acceleration=True,

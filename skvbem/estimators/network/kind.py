@@ -23,7 +23,7 @@ from skvbem.estimators.network.inference import (
 from skvbem.estimators.network.parameters import CandidateNetwork, as_floats, warn_of_oddities
 from skvbem.estimators.network.points import given_point, point_of
 from skvbem.fitted.network import FittedNetwork
-from skvbem.fitting.fit import Run
+from skvbem.fitting.fit import Run, n_starts_of
 from skvbem.fitting.kind import Kind
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
@@ -156,7 +156,7 @@ class NetworkKind(Kind):
     def starts(self, estimator, model: DiscreteDAG, data, reading: NetworkReading, seed: tuple) -> TableStarts:
         """Starts at random, or at tables given."""
         if isinstance(estimator.init, str):
-            return TableStarts(seed, estimator.n_init)
+            return TableStarts(seed, n_starts_of(estimator))
         return TableStarts(seed, 1, given_point(model, estimator.init, reading.columns, type(estimator).__name__))
 
     def start_from(self, last: FittedNetwork, model, data, reading) -> np.ndarray:

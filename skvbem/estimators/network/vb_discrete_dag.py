@@ -18,6 +18,7 @@ from skvbem.estimators.network.kind import NetworkKind
 from skvbem.fitted.bayesian_network import Network
 from skvbem.fitting.fit import generator_of, question
 from skvbem.models.network import queries
+from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.output import as_fit_saw, filled
 from skvbem.tables import LabeledTable
 
@@ -70,7 +71,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         "random" runs every start to the end. A mapping gives tables (conditional probabilities, axes as for `prior`) to
         start from; nodes that it does not name start uniform. A Network, or LabeledTables as in `tables_`, are matched
         by the names of nodes and categories, and by the numbers of latents' states.
-    %(max_iter, tol, acceleration)s
+    %(search_effort, max_iter, tol, acceleration)s
     annealing : array-like of float, default=None
         Inverse temperatures at which one annealed step each is taken before the run [Beal]_ (2.118, 2.119), such as
         ``np.linspace(0.1, 1, 20)``.
@@ -170,6 +171,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         "ties": "no_validation",
         "inference": [StrOptions({"exact", "structured", "mean_field"}), list, tuple],
         "init": [StrOptions({"auto", "random"}), Mapping, Network],
+        "search_effort": [StrOptions({*EFFORTS})],
         "annealing": ["array-like", None],
         "learn_prior": ["boolean"],
         "handle_unknown": [StrOptions({"warn", "missing", "error"})],
@@ -191,6 +193,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         inference="exact",
         n_init=10,
         init="auto",
+        search_effort="auto",
         max_iter=MAX_ITER,
         tol=TOL,
         acceleration=True,

@@ -12,7 +12,7 @@ hundred.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -235,6 +235,15 @@ class DistinctRows:
 
     def __len__(self) -> int:
         return len(self.weight)
+
+    @property
+    def total_weight(self) -> float:
+        """How much they count together."""
+        return float(self.weight.sum())
+
+    def counting(self, most: float) -> Self:
+        """The rows, each counting no more than so much if they are a sample."""
+        return replace(self, weight=np.minimum(self.weight, most)) if self.is_sample else self
 
     @cached_property
     def slices(self) -> list[slice]:

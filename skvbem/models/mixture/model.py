@@ -31,7 +31,7 @@ from skvbem.emissions.outside import rows_last
 from skvbem.families import Dirichlet, Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import DataInParts, EStep, Expectation
-from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows
+from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.model import EmissionAscent, LabelModel, divergence_sums, symmetric_divergences
 
 # Draws that quantiles of weights are those of, where these are products of sticks.
@@ -423,14 +423,14 @@ class Mixture(LabelModel):
         return self.weights.statistics((fractions @ counts)[:, None])[:, 0]
 
     def on(self, rows: DistinctRows, data: MixtureData | DataInParts) -> MixtureData | DataInParts:
-        """Distinct rows in place of all, counting as much together."""
+        """Distinct rows in place of all."""
         parts = [
             MixtureData(block, rows.weight[at], float(rows.weight[at].sum()), False, rows.hashes[at].__getitem__)
             for block, at in zip(rows.blocks, rows.slices)
         ]
         if len(parts) == 1:
-            return replace(parts[0], total_weight=data.total_weight)
-        return DataInParts(data.table, parts, len(rows), data.total_weight, False)
+            return replace(parts[0], total_weight=rows.total_weight)
+        return DataInParts(data.table, parts, len(rows), rows.total_weight, False)
 
     def preferred_order(self, statistics: np.ndarray) -> np.ndarray | None:
         """The largest component first where weights should fall, and no labels are known."""
@@ -535,9 +535,9 @@ class MixtureAscent(EmissionAscent[Mixture]):
     label = "component"
 
     def on(self, rows: DistinctRows) -> MixtureAscent:
-        """Full steps of the mixture on distinct rows of the data, which count as much together."""
+        """Full steps of the mixture on distinct rows of the data."""
         data = cast(MixtureData | DataInParts, self.data)
         fewer = type(self)(self.model, self.model.on(rows, data), self.form, self.n_threads)
         fewer.is_sample = rows.is_sample
-        fewer.rows = rows if len(rows) <= MAX_DISTINCT_ROWS else self.rows
+        fewer.rows = rows
         return fewer

@@ -113,6 +113,7 @@ def test_larger_samples_have_the_rows_of_smaller_ones(rng):
             assert len(rows) == most
             assert rows.is_sample
             assert rows.weight.sum() == pytest.approx(30_000)
+            assert rows.counting(3.0).weight.sum() == pytest.approx(3.0 * most)
             hashes = set(rows.hashes.tolist())
             assert samples.setdefault(most, hashes) == hashes
     assert samples[500] < samples[2000] < samples[8000]
@@ -125,6 +126,7 @@ def test_few_distinct_rows_are_all_of_them(rng):
     data = model.compile(emission.prepare(values), row_hashes=partial(row_hashes, [values]))
     rows = DistinctRows.of(emission, data)
     assert not rows.is_sample
+    assert rows.counting(3.0) is rows
     assert sorted(rows.weight.tolist()) == sorted(np.unique(values, return_counts=True)[1].tolist())
     natural = (model.prior + model.statistics_of(rng.dirichlet(np.ones(2), 9000), data)).expected_natural()[:, None]
     few, every = model.expect(natural, model.on(rows, data)), model.expect(natural, data)

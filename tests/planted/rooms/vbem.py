@@ -24,12 +24,12 @@ ERRORS = {
         ("return candidates[_first_of_the_best(candidates, _best_first(candidates))]", "return candidates[-1]")
     ],
     "a search ends after one round, whoever met the best": [
-        ("return max(self.most_rounds - self.n_met, 1)", "return 1"),
+        ("return max(self.most_rounds - self.hastens * self.n_met, min(self.most_rounds, 1))", "return 1"),
     ],
     "moves that end in the best are taken for starts that met it": [
         ("sum(each.is_new_start and each.may_meet", "sum(each.may_meet")
     ],
-    "a survivor of the sample is lost": [("][: TUNING.n_survivors]", "][:1]")],
+    "a survivor of the sample is lost": [("if len(kept) == TUNING.n_survivors:", "if len(kept) == 1:")],
     "what is nearly the best on a sample never sees all rows": [
         ("least = candidates[0].objective - TUNING.nats_of_sample * ", "least = candidates[0].objective - 0.0 * ")
     ],

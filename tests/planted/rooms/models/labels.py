@@ -52,6 +52,14 @@ ERRORS = {
     "a row that is hardly left to anyone overflows": [
         ("nobodys = total <= TUNING.least_share * rows.weight", "nobodys = total <= 0.0")
     ],
+    "copies of one optimum are all that survives a sample": [
+        ("is_promising and not any(self.method.are_alike(", "is_promising or not any(self.method.are_alike(")
+    ],
+    "a sampled row counts as all the rows it stands for": [
+        ("replace(self, weight=np.minimum(self.weight, most))", "replace(self, weight=np.maximum(self.weight, most))")
+    ],
+    "one empty component alone is filled": [("sets.append(order[:n_filled])", "sets.append(order[:1])")],
+    "what is divided on more rows is not run": [("if live or archive.is_over or", "if True or archive.is_over or")],
     "a row is weighed against its own component with itself in it": [
         ("lanes[self.cells[out_of].T, at] -= of_rows[at, out_of].T", "lanes[self.cells[out_of].T, at] -= 0.0")
     ],
