@@ -128,6 +128,27 @@ data.X : array-like of shape (n_samples, n_features)
 criterion.X : array-like of shape (n_samples, n_features)
     The data of the fit; without them an error says so.
 
+criterion.**where
+    `labels`, if `fit` was given any.
+
+fitted.X : list of tables, or table
+    The data of the fit.
+
+fitted.**where
+    `inputs` and `output_inputs`, where `fit` takes them.
+
+network.X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
+    As `log_likelihood` takes them.
+
+network.nodes : node or iterable of nodes, default=None
+    The nodes without a column if None.
+
+network.ValueError
+    As `log_likelihood`, and if a node is unknown.
+
+do : mapping of node to state, default=None
+    Nodes that are set from outside, and to what: they lose their parents. The answer is causal if the edges are.
+
 data.**where
     For sequences, `sequence_id` or `lengths` as in `fit`.
 

@@ -329,30 +329,14 @@ class VBEstimator(
 
         It is -2 times ``log_evidence(X, kind="bic")``, which is in nats and more is better, like all other scores.
 
-        Parameters
-        ----------
-        %(criterion.X, sample_weight)s
-        **where
-            `labels`, if `fit` was given any.
-
-        Returns
-        -------
-        float
+        %(criterion.X, sample_weight, criterion.**where -> float)s
         """
         return -2.0 * self._bic("bic", X, {"sample_weight": sample_weight, **where}).value
 
     def aic(self, X=None, sample_weight=None, **where):
         """Akaike's information criterion as scikit-learn has it, -2 ln L + 2 d: LOWER is better. No evidence.
 
-        Parameters
-        ----------
-        %(criterion.X, sample_weight)s
-        **where
-            `labels`, if `fit` was given any.
-
-        Returns
-        -------
-        float
+        %(criterion.X, sample_weight, criterion.**where -> float)s
         """
         bic = self._bic("aic", X, {"sample_weight": sample_weight, **where})
         return -2.0 * (bic.details["log_likelihood"] - bic.n_free_parameters)

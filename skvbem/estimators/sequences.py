@@ -216,17 +216,7 @@ class SequenceEstimator(VBEstimator):
     def bic(self, X, sample_weight=None, sequence_id=None, lengths=None, **where):
         """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n, n time steps: LOWER is better.
 
-        Parameters
-        ----------
-        X : list of tables, or table
-            The data of the fit.
-        %(sequences.sample_weight)s
-        **where
-            `inputs` and `output_inputs`, where `fit` takes them.
-
-        Returns
-        -------
-        float
+        %(fitted.X, sequences.sample_weight, fitted.**where -> float)s
         """
         where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths, **where}
         return super().bic(X, **where)
@@ -234,17 +224,7 @@ class SequenceEstimator(VBEstimator):
     def aic(self, X, sample_weight=None, sequence_id=None, lengths=None, **where):
         """Akaike's information criterion as scikit-learn has it, -2 ln L + 2 d: LOWER is better. No evidence.
 
-        Parameters
-        ----------
-        X : list of tables, or table
-            The data of the fit.
-        %(sequences.sample_weight)s
-        **where
-            `inputs` and `output_inputs`, where `fit` takes them.
-
-        Returns
-        -------
-        float
+        %(fitted.X, sequences.sample_weight, fitted.**where -> float)s
         """
         where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths, **where}
         return super().aic(X, **where)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from skvbem._arguments import check_count, is_real
+from skvbem._docstrings import share_texts
 from skvbem._names import did_you_mean, shown
 from skvbem._tabular import html_table
 from skvbem.data import Rows
@@ -24,6 +25,7 @@ from skvbem.tables import LabeledTable, as_distributions
 __all__ = ["Network"]
 
 
+@share_texts
 @dataclass(frozen=True, eq=False, repr=False)
 class Network:
     """A discrete Bayesian network: a graph, the states of each node and its table of probabilities.
@@ -194,9 +196,7 @@ class Network:
         evidence : mapping of node to state, or to likelihoods, default=None
             Likelihoods, a mapping of states to numbers or a list of one number for each state, say how much better what
             was observed fits one state than another, in any unit (virtual evidence). A target may have likelihoods.
-        do : mapping of node to state, default=None
-            Nodes that are set from outside, and to what: they lose their parents. The answer is causal if the edges
-            are.
+        %(do)s
 
         Returns
         -------
@@ -252,22 +252,12 @@ class Network:
     def predict_proba(self, X, nodes: Hashable | Iterable[Hashable] | None = None) -> dict:
         """Probabilities of nodes in each row, given what is observed of it.
 
-        Parameters
-        ----------
-        X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
-            As `log_likelihood` takes them.
-        nodes : node or iterable of nodes, default=None
-            The nodes without a column if None.
-
-        Returns
-        -------
-        dict of node to ndarray of shape (n_samples, n_states)
+        %(network.X, network.nodes -> dict of node to ndarray of shape (n_samples, n_states))s
             An observed node is certain. In an impossible row hidden nodes have the probabilities of an empty row.
 
         Raises
         ------
-        ValueError
-            As `log_likelihood`, and if a node is unknown.
+        %(network.ValueError)s
         """
         rows, nodes = self._rows_and_nodes(X, nodes)
         return queries.marginals(self._asked.model, self._asked.point, rows, nodes)
@@ -275,22 +265,12 @@ class Network:
     def decode(self, X, nodes: Hashable | Iterable[Hashable] | None = None) -> dict:
         """The most probable joint state of each row's nodes (and of its missing cells), given what is observed of it.
 
-        Parameters
-        ----------
-        X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
-            As `log_likelihood` takes them.
-        nodes : node or iterable of nodes, default=None
-            The nodes without a column if None.
-
-        Returns
-        -------
-        dict of node to ndarray of shape (n_samples,)
+        %(network.X, network.nodes -> dict of node to ndarray of shape (n_samples,))s
             States.
 
         Raises
         ------
-        ValueError
-            As `log_likelihood`, and if a node is unknown.
+        %(network.ValueError)s
         """
         rows, nodes = self._rows_and_nodes(X, nodes)
         modes = queries.joint_mode(self._asked.model, self._asked.point, rows, nodes)

@@ -284,9 +284,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         evidence : mapping of node to state, or to likelihoods, default=None
             Categories of columns, numbers of latents' states. Likelihoods, a mapping of states to numbers or a list of
             one number for each state, say how much better what was observed fits one state than another, in any unit.
-        do : mapping of node to state, default=None
-            Nodes that are set from outside, and to what: they lose their parents. The answer is causal if the edges
-            are.
+        %(do)s
 
         Returns
         -------
