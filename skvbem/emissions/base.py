@@ -348,6 +348,10 @@ class Emission(ABC):
         """
         return float(weight.sum()) * self.n_columns
 
+    def collinear(self, total_weight: float) -> list[int]:
+        """Columns that are linear functions of each other in the rows, of a total weight, that the units are of."""
+        return []
+
     def work_without_rows(self, n_components: int) -> float:
         """Multiplications that each step takes whatever the number of rows is, such as those that invert matrices."""
         return 0.0

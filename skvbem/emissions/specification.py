@@ -133,10 +133,6 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         owner, n = type(self).__name__, len(names)
         return positive_of_columns(owner, name, getattr(self, name), n, "one for each of its columns")
 
-    def collinear(self, emission: Any, total_weight: float) -> list[int]:
-        """Columns that are linear functions of each other in the rows the emission was made for."""
-        return []
-
     # Parameters that are given in place of a fit ----------------------------------------------------------------------
 
     def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:

@@ -341,7 +341,7 @@ def warn_of_oddities(
             if names := [group.names[j] for j in np.flatnonzero(low == high)]:
                 what = "holds one value" if len(names) == 1 else "hold one value each"
                 warn(f"{named_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
-        names = [group.names[j] for j in group.specification.collinear(part, total_weight)]
+        names = [group.names[j] for j in part.collinear(total_weight)]
         if names:
             warn(
                 f"{named_columns(names)} of X are linear functions of each other: only the prior, or the floor of "

@@ -183,15 +183,11 @@ class DenseGaussian(NormalPriorEmission):
         """The inverse of the whitener, lower triangular."""
         return np.tril(np.linalg.inv(self.whitener))
 
-    def collinear(self, n_samples: float) -> list[int]:
-        """Columns that are linear functions of each other, up to rounding, in the rows that made the frame.
-
-        Parameters
-        ----------
-        n_samples : float
-            Total weight of these rows, by which their correlations were shrunk.
-        """
-        root, shrinkage = self.unwhitener, self.n_columns / (n_samples + self.n_columns)
+    def collinear(self, total_weight: float) -> list[int]:
+        """Columns that leave a covariance matrix no width in some direction, up to rounding."""
+        if total_weight <= self.n_columns:
+            return []
+        root, shrinkage = self.unwhitener, self.n_columns / (total_weight + self.n_columns)  # of the correlations
         deviation = np.sqrt((root**2).sum(axis=1))
         variance, axes = np.linalg.eigh(root @ root.T / deviation / deviation[:, None])
         nothing_left = variance - shrinkage < _COLLINEAR * self.n_columns

@@ -109,16 +109,28 @@ class Gaussian(NormalSpecification):
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Mean, its precision in rows, degrees of freedom and covariance."""
-        rows = self.mean_precision_prior
+        owner, rows, dof = type(self).__name__, self.mean_precision_prior, self.degrees_of_freedom_prior
+        least = emission.n_columns - 1 if self.covariance_type in ("full", "tied") else 0
         if not isinstance(rows, str) and not 1e-100 <= rows <= 1e12:
             raise ValueError(
-                f"The 'mean_precision_prior' parameter of {type(self).__name__} must lie between 1e-100 and 1e12 rows. "
-                f"Got {rows!r} instead."
+                f"The 'mean_precision_prior' parameter of {owner} must lie between 1e-100 and 1e12 rows. Got {rows!r} "
+                "instead."
+            )
+        if dof is not None and dof <= least:
+            raise ValueError(
+                f"The 'degrees_of_freedom_prior' parameter of {owner} must be above {least}, the number of "
+                f"measurements less one. Got {dof!r} instead."
+            )
+        if dof is not None and dof > _MAX_DEGREES_OF_FREEDOM and is_hierarchical(self.covariance_prior):
+            raise ValueError(
+                f"The 'degrees_of_freedom_prior' parameter of {owner} must be at most {_MAX_DEGREES_OF_FREEDOM:g} "
+                f"where 'covariance_prior' is {HIERARCHICAL!r}: with more, all components have one covariance. Got "
+                f"{dof!r} instead. Take covariance_type='tied', or give 'covariance_prior'."
             )
         options = {
             "mean_precision_prior": rows,
             "mean_prior": self._mean(emission),
-            "degrees_of_freedom_prior": self._degrees_of_freedom(emission.n_columns),
+            "degrees_of_freedom_prior": dof,
             "covariance_prior": self._covariance(emission),
         }
         return {name: value for name, value in options.items() if value is not None}
@@ -154,12 +166,6 @@ class Gaussian(NormalSpecification):
                 "emission"
             )
         return Regression(list(covariates))
-
-    def collinear(self, emission: Any, total_weight: float) -> list[int]:
-        """Columns that leave a covariance matrix no width in some direction."""
-        if not isinstance(emission, DenseGaussian) or total_weight <= emission.n_columns:
-            return []
-        return emission.collinear(total_weight)
 
     def attributes(self, emission: Any, parameters: Parameters, prior: Any, posterior: Any) -> dict[str, Any]:
         """Means, covariances and precisions, and the hyperparameters, under scikit-learn's names."""
@@ -198,22 +204,6 @@ class Gaussian(NormalSpecification):
         return variances[:, :, None] * np.eye(len(columns))
 
     # Parameters of the prior ------------------------------------------------------------------------------------------
-
-    def _degrees_of_freedom(self, d: int) -> float | None:
-        value = self.degrees_of_freedom_prior
-        least = d - 1 if self.covariance_type in ("full", "tied") else 0
-        if value is not None and value <= least:
-            raise ValueError(
-                f"The 'degrees_of_freedom_prior' parameter of {type(self).__name__} must be above {least}, the number "
-                f"of measurements less one. Got {value!r} instead."
-            )
-        if value is not None and value > _MAX_DEGREES_OF_FREEDOM and is_hierarchical(self.covariance_prior):
-            raise ValueError(
-                f"The 'degrees_of_freedom_prior' parameter of {type(self).__name__} must be at most "
-                f"{_MAX_DEGREES_OF_FREEDOM:g} where 'covariance_prior' is {HIERARCHICAL!r}: with more, all components "
-                f"have one covariance. Got {value!r} instead. Take covariance_type='tied', or give 'covariance_prior'."
-            )
-        return value
 
     def _mean(self, emission: Any) -> np.ndarray | None:
         owner = type(self).__name__

@@ -40,6 +40,9 @@ class Layout:
     first_cell: tuple[int, ...] = field(init=False)
     strides: tuple[Mapping[int, int], ...] = field(init=False)
     n_cells: int = field(init=False)
+    #: Number of nodes that have a table, the first ones, and of cells of all tables.
+    n_tables: int = field(init=False)
+    n_table_cells: int = field(init=False)
 
     def __post_init__(self):
         first, strides, total = [], [], 0
@@ -61,6 +64,8 @@ class Layout:
         object.__setattr__(self, "first_cell", tuple(first))
         object.__setattr__(self, "strides", tuple(strides))
         object.__setattr__(self, "n_cells", total)
+        object.__setattr__(self, "n_tables", len(self.names) - self.n_emissions)
+        object.__setattr__(self, "n_table_cells", first[self.n_tables] if self.n_emissions else total)
 
     def has_own_table(self, node: int) -> bool:
         """True if a node's table is not that of another."""
@@ -78,16 +83,6 @@ class Layout:
                     old, new = label[one], label[like]
                     label = [new if each == old else each for each in label]
         return tuple(tuple(k for k, each in enumerate(label) if each == mine) for mine in label)
-
-    @property
-    def n_tables(self) -> int:
-        """Number of nodes that have a table: the first ones."""
-        return len(self.names) - self.n_emissions
-
-    @property
-    def n_table_cells(self) -> int:
-        """Number of cells of all tables."""
-        return self.first_cell[self.n_tables] if self.n_emissions else self.n_cells
 
     @cached_property
     def row_starts(self) -> np.ndarray:
