@@ -22,6 +22,8 @@ from threadpoolctl import ThreadpoolController
 
 def _set_n_threads(library: Any, n: int) -> None:
     """Set the number of threads of a library, whichever thread has done so last."""
+    if library.num_threads == n:
+        return
     let_go = getattr(library, "clear_controlling_thread", lambda force: None)  # from threadpoolctl 3.8 on
     let_go(force=True)
     library.set_num_threads(n)
