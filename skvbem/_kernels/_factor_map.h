@@ -141,7 +141,7 @@ SKVBEM_INLINE double skvbem_newton_map(const skvbem_factor_form *form, const dou
         skvbem_unpacked(d, 1.0, products + m * width, turned);
         for (intptr_t i = 0; i < size; i++) dense[i] *= 2.0;
         skvbem_add_product(d, d, d, dense, turned, slope);
-        for (intptr_t k = 1; k < d; k++) {
+        for (intptr_t k = 0; k < d; k++) {  /* the mean and its precision first */
             const double relevance = of_prior[skvbem_packed(d, k, k)];
             for (intptr_t l = 1; l < d; l++) both[k * d + l] -= relevance * dense[l * d + l];
         }
@@ -153,7 +153,7 @@ SKVBEM_INLINE double skvbem_newton_map(const skvbem_factor_form *form, const dou
     memset(map, 0, (size_t) size * sizeof(double));
     map[0] = 1.0;
     for (intptr_t k = 1; k < d; k++) {
-        map[k * d] = slope[k * d] / share;
+        map[k * d] = slope[k * d] / (share + both[k]);
         for (intptr_t l = 1; l < d; l++) {
             if (k == l) {
                 map[k * d + k] = 1.0 + slope[k * d + k] / (2.0 * share);

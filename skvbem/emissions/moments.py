@@ -143,6 +143,12 @@ def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> 
     return Moments(origin, reach * mean, deviation, correlation, n_rows, extent.has_gaps)
 
 
+def root_mean_square(units: np.ndarray) -> float:
+    """One unit for all columns, where no square leaves the floats."""
+    largest = units.max()
+    return float(largest * np.sqrt(np.mean((units / largest) ** 2)))
+
+
 def _sums(extent: _Extent, origin: np.ndarray, reach: np.ndarray, part: tuple) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sums (d,) of (cells - origin) / reach in a table, and the weights of observed cells."""
     total, n = np.zeros(len(origin)), np.zeros(len(origin))

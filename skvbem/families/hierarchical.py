@@ -32,10 +32,14 @@ independent, so that one is enough where all share a precision.
 
 .. math:: \lambda_{kj} \mid b_j \sim \mathrm{Gamma}(a_j, b_j + E), \qquad b_j \sim \mathrm{Gamma}(g, g / m_j).
 
-**Regressions** (`with_learned_precisions`, `with_hidden_rates`). All rows share the precision of the coefficients of a
-regressor (automatic relevance determination):
+**Regressions** (`with_learned_precisions`, `with_hidden_mean_precision`, `with_hidden_rates`). All rows share the
+precision of the coefficients of a regressor (automatic relevance determination):
 
 .. math:: c_{sj} \mid \rho_s, \nu_j \sim N(0, 1 / (\rho_s \nu_j)), \qquad \nu_j \sim \mathrm{Gamma}(c, d).
+
+The coefficients of a constant, about known means, have one precision in all rows:
+
+.. math:: \mu_s \mid \rho_s, \kappa \sim N(m_s, 1 / (\rho_s \kappa)), \qquad \kappa \sim \mathrm{Gamma}(a, b).
 
 The precision of each noise has a rate of its own, or one that it shares with others:
 
@@ -457,7 +461,8 @@ def with_learned_precisions(
         (np.ones(len(which)), (which, diagonal_cells[matrix, regressor[which]])), (len(block), len(prior.coordinates))
     )
     power = np.bincount(block_of[prior.precision_of], minlength=len(learned))[block] / 2
-    return _with_gammas(prior, GammaHyperprior(np.full(len(block), shape), np.full(len(block), rate), power, sums))
+    known = replace(prior, coordinates=np.where(sums.sum(axis=0) > 0, 0.0, prior.coordinates))
+    return _with_gammas(known, GammaHyperprior(np.full(len(block), shape), np.full(len(block), rate), power, sums))
 
 
 def with_hidden_rates(
@@ -472,7 +477,7 @@ def with_hidden_rates(
     Parameters
     ----------
     prior : Regression, or Hierarchical
-        Of unknown noise, with learned precisions or without; its own rates are not asked.
+        Of unknown noise, whatever else of it is hidden; its own rates are not asked.
     shape, rate : float
         Of the Gamma distributions.
     floor : float or ndarray of shape (n_rates,)
@@ -480,30 +485,59 @@ def with_hidden_rates(
     rate_of : ndarray of int, shape (n_noises,), optional
         Which rate each noise has; one of its own by default.
     """
-    coordinates, split = prior.coordinates, regression_of(prior).split
+    regression = regression_of(prior)
+    coordinates, split = regression.coordinates.copy(), regression.split
     cells = split(np.arange(len(coordinates)))[-1]
     rate_of = np.arange(len(cells)) if rate_of is None else rate_of
     n = int(rate_of.max(initial=-1)) + 1
     twice = csr_array((np.full(len(cells), 2.0), (rate_of, cells)), (n, len(coordinates)))
     power = np.bincount(rate_of, split(coordinates)[-2] / 2, n)
-    hierarchical = _with_gammas(prior, GammaHyperprior(np.full(n, shape), np.full(n, rate), power, twice))
+    coordinates[cells] = regression.squares_of_means
+    known: Any = replace(regression, coordinates=coordinates)
+    if isinstance(prior, Hierarchical):
+        known = replace(prior, base=known)
+    hierarchical = _with_gammas(known, GammaHyperprior(np.full(n, shape), np.full(n, rate), power, twice))
     return replace(hierarchical, base=hierarchical.base + twice.T @ np.broadcast_to(floor, n))
 
 
+def with_hidden_mean_precision(prior: Regression | Hierarchical, mean: np.ndarray, hidden: HiddenMeanPrecision) -> Any:
+    r"""A regression whose first coefficients, about known means, have a precision with a Gamma prior, one for all rows.
+
+    Parameters
+    ----------
+    prior : Regression, or Hierarchical
+        Its first regressor, a constant, has precision 0, and its noises are known, or their rates not hidden yet.
+    mean : ndarray of shape (n_rows,)
+        Prior means of the first coefficients.
+    hidden : HiddenMeanPrecision
+    """
+    regression = regression_of(prior)
+    means, first = np.zeros((len(mean), regression.n_regressors)), np.zeros((regression.n_regressors,) * 2)
+    means[:, 0], first[0, 0] = mean, 1.0
+    nothing = np.zeros(regression.n_noises)
+    one = Regression.from_parameters(
+        *(means, np.tile(first, (regression.n_precisions, 1, 1)), nothing, nothing),
+        *(regression.precision_of, regression.noise_of),
+    )
+    group = _weight_of_means(hidden, len(mean) / 2, one.coordinates)
+    return _with_gammas(prior, GammaHyperprior(*group))
+
+
 def _with_gammas(prior: Regression | Hierarchical, hyperprior: GammaHyperprior) -> Hierarchical:
-    """A prior below one more group of hidden hyperparameters, to which its log normalizer at their value 1 belongs."""
+    """A prior below one more group of hidden hyperparameters, to which its log normalizer at their value 1 belongs.
+
+    Of the prior itself they are 0.
+    """
     regression, groups = regression_of(prior), [hyperprior]
     if isinstance(prior, Hierarchical):
         assert isinstance(prior.hyperprior, GammaHyperprior)
         groups = [prior.hyperprior, hyperprior]
     shape, rate, power = (np.concatenate([getattr(x, name) for x in groups]) for name in ("shape", "rate", "power"))
     joined = vstack([csr_array(x.loadings) for x in groups], format="csr")
-    at_ones = joined.sum(axis=0)
-    known = np.where(at_ones > 0, 0.0, regression.coordinates)
-    constant = -float(replace(regression, coordinates=known + at_ones).log_normalizer())
+    constant = -float((regression + joined.sum(axis=0)).log_normalizer())
     loadings = joined.toarray() if np.prod(joined.shape) <= _MAX_DENSE_OF_REGRESSIONS else joined
     together = GammaHyperprior(shape, rate, power, loadings, constant)
-    return Hierarchical(replace(regression, coordinates=known), together)
+    return Hierarchical(regression, together)
 
 
 def regression_of(prior: ConjugateFamily) -> Regression:

@@ -183,6 +183,13 @@ class Regression(FlatFamily):
         return np.moveaxis(self._gamma[1], -1, 0)
 
     @property
+    def squares_of_means(self) -> np.ndarray:
+        r"""What squares have of prior means, :math:`\sum_s m_s^\top \Lambda m_s`, (..., n_noises)."""
+        products, total, *_ = self.split(self.coordinates)
+        matrices = unpack_symmetric(products, self.n_regressors)
+        return self.by_noise(self._rows.solution(matrices, pseudo_inverse(matrices), total)[1])
+
+    @property
     def precision_cells(self) -> np.ndarray:
         """The cells of the packed precision matrices, (n_precisions, D (D + 1) / 2)."""
         return self.split(np.arange(len(self.coordinates)))[0]

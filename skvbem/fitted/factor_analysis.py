@@ -117,7 +117,9 @@ class FittedFactorAnalysis(FittedMixture):
     def near_floor(self) -> list[str]:
         """Columns with next to no noise (Heywood cases)."""
         least = _NEAR * self.emission.layout(1).floor
-        return [name for name, share in zip(self.columns.names, self.uniquenesses) if share <= least]
+        unit = self.emission.unit if self.emission.spherical else self.deviations
+        shares = self.as_found["noise_variances"] / unit**2
+        return [name for name, share in zip(self.columns.names, shares) if share <= least]
 
     @cached_property
     def relevance(self) -> np.ndarray | None:
@@ -125,7 +127,8 @@ class FittedFactorAnalysis(FittedMixture):
 
         Where columns come in groups, of each group, (n_groups, q).
         """
-        if self.model.prior.blocks[-1].hyperprior is None:
+        of_base = self.emission.relevance(regression_of(self.model.prior.blocks[-1]))
+        if not self.n_factors or of_base.any():
             return None
         loadings = self.as_found["loadings"] / self.deviations[:, None]
         order, _ = order_and_signs(loadings, np.eye(self.n_factors))

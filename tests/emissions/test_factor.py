@@ -28,6 +28,9 @@ from skvbem.vbem.posteriors import ML, VB
 
 approx = pytest.approx
 
+#: Priors that references were computed under.
+KNOWN = {"noise_prior": (1.0, 0.5), "mean_precision_prior": 1.0}
+
 # Tables that were not standardized, with the bounds that another program found, and their evidences.
 T1 = "0.5,-0.2 -1,-0.7 0.8,1.1"
 A = (
@@ -188,7 +191,7 @@ def test_noise_and_coefficients_together_are_bounded_more_tightly(rows, n_factor
 def test_modes_of_another_program(rows, spherical, log_posterior, log_likelihood, precision, relevance):
     """There the mode of ln nu, too, at which its density is less than the integral over it by a known constant."""
     Y = table(rows)
-    emission = AsGiven(1, noise="spherical" if spherical else "diag")
+    emission = AsGiven(1, noise="spherical" if spherical else "diag", **KNOWN)
     model = VBMixture(1, emission=emission, method="map", tol=1e-9, random_state=0).fit(Y)
     shape = 1 + Y.shape[1] / 2
     assert model.log_posterior_ + shape * np.log(shape) - shape - gammaln(shape) == approx(log_posterior, abs=1e-8)
@@ -391,14 +394,14 @@ def test_samplers_agree_with_an_exact_evidence_over_all_signs(rng):
             "for_data",
             classmethod(lambda cls, values, weight=None, **options: of_units(values, **options)),
         )
-        model = VBMixture(1, emission=FactorGaussian(1, noise="spherical"), random_state=0).fit(Y)
+        model = VBMixture(1, emission=FactorGaussian(1, noise="spherical", **KNOWN), random_state=0).fit(Y)
         for kind in ("importance_gibbs", "ais"):
             evidence = model.log_evidence(Y, kind=kind, random_state=2)
             assert abs(evidence.value + 49.382687386) < 3.5 * evidence.standard_error + 1e-3
 
 
-def of_units(values, n_factors, **options):
-    """The emission of a table in its own units, that starts from its principal direction."""
+def of_units(values, n_factors, standardize, **options):
+    """The emission of a table in its own units, standardized or not, that starts from its principal direction."""
     axes = np.linalg.svd(values - values.mean(axis=0))[2]
     return analyzer(values, n_factors, axes[:n_factors].T, **options)
 
@@ -428,7 +431,7 @@ class AsGiven(FactorGaussian):
 def test_the_recommended_score_meets_evidences_by_quadrature(rows, options, exact):
     """Within a few standard errors, which are small: what factors hide leaves nothing of measurements certain."""
     Y = table(rows)
-    model = VBMixture(1, emission=AsGiven(1, **options), random_state=0).fit(Y)
+    model = VBMixture(1, emission=AsGiven(1, **KNOWN, **options), random_state=0).fit(Y)
     for seed in range(2):
         evidence = model.log_evidence(Y, kind="auto", random_state=seed)
         assert evidence.value == approx(exact, abs=4 * evidence.standard_error)
@@ -440,7 +443,7 @@ def test_the_recommended_score_meets_evidences_by_quadrature(rows, options, exac
 def test_chains_from_one_sign_of_the_factor_miss_the_other_unless_signs_are_counted():
     """By ln 2: chains from q(theta) do not cross to its mirror image, and are right since parts are over both."""
     Y = table(B)
-    model = VBMixture(1, emission=AsGiven(1, noise="spherical"), random_state=0).fit(Y)
+    model = VBMixture(1, emission=AsGiven(1, noise="spherical", **KNOWN), random_state=0).fit(Y)
     chains = {"kind": "ais", "fractions": (1.0,), "n_chains": 96, "n_steps": 64, "random_state": 0}
     both = model.log_evidence(Y, **chains)
     with pytest.MonkeyPatch.context() as patch:
@@ -454,7 +457,7 @@ def test_chains_from_one_sign_of_the_factor_miss_the_other_unless_signs_are_coun
 def test_the_mean_log_weight_is_a_bound_above_that_of_the_fit():
     """In the mean over draws from q(theta): it lies between the bound and the evidence."""
     Y = table(A)
-    model = VBMixture(1, emission=AsGiven(1), random_state=0).fit(Y)
+    model = VBMixture(1, emission=AsGiven(1, **KNOWN), random_state=0).fit(Y)
     with pytest.warns(EvidenceWarning, match="Pareto shape"):  # which is why the evidence is sought in other ways
         evidence = model.log_evidence(Y, kind="importance", fractions=(1.0,), n_draws=16384, random_state=0)
     assert model.lower_bound_ == approx(-81.18827554, abs=1e-3)

@@ -172,7 +172,8 @@ def test_the_least_relevant_factor_has_the_least_loadings(rng):
 def test_the_best_of_a_table_of_bounds_is_found(load, noise, n_factors, bound):
     """Bounds of another program, best of two starts for each number."""
     X = standardized(load().data)
-    model = VBMixture(emission=FactorGaussian("auto", noise=noise), random_state=0).fit(X)
+    known = {"noise_prior": (1.0, 0.5), "mean_precision_prior": 1.0}
+    model = VBMixture(emission=FactorGaussian("auto", noise=noise, **known), random_state=0).fit(X)
     assert model.n_factors_.tolist() == [n_factors]
     assert model.lower_bound_ > bound - 0.01
     assert [move.n_factors for move in model.moves_] == [((q,),) for q in range(n_factors + 1)]

@@ -12,7 +12,14 @@ that is a hidden variable (`skvbem.families.hierarchical`). Where columns come i
 each of them, so that it may matter to some groups and not to others: group factor analysis [Virtanen et al. 2012; Klami
 et al. 2015].
 
-**Units.** Columns are measured in standard deviations from their means, so that no unit of measure makes a difference.
+**Noise and means.** The rate of the precision of a noise, and the weight of the prior mean, are known, or hidden as
+those of `skvbem.emissions.gaussian.DiagonalGaussian`: :math:`\tau_{kj} \mid b_j \sim \mathrm{Gamma}(3/2, b_j)` and
+:math:`b_j \sim \mathrm{Gamma}(1/2, 1/3)`, so that a variance as a share of its column's is
+:math:`\propto v^{-1/2} (1 + v/3)^{-2}`; :math:`\mu_{kj} \mid \tau, \kappa \sim N(m_j, 1/(\tau_{kj}\kappa))` and
+:math:`\kappa \sim \mathrm{Gamma}(1/2, 1/2)`. Without factors it is the same model.
+
+**Units.** Columns are measured in standard deviations from their means, so that no unit of measure makes a difference;
+where they share a noise, all in one unit, their root mean square, unless they are to be standardized.
 
 **Starts.** Loadings of 0 are a stationary point: the factors then know nothing, and rows of any responsibilities lead
 back to it. So rows are completed for a start by the principal components of the data (`start_natural`).
@@ -38,11 +45,26 @@ from skvbem.emissions.factor.hidden import HiddenFactors
 from skvbem.emissions.factor.second_moments import principal_loadings
 from skvbem.emissions.factor.step import FactorStep
 from skvbem.emissions.factor.table import FactorTable, MatricesOfColumns
+from skvbem.emissions.gaussian.dense import WEIGHT_OF_MEANS
 from skvbem.emissions.gaussian.dense_step import missing_patterns
-from skvbem.emissions.moments import weighted_moments
-from skvbem.emissions.specification import NormalSpecification, Parameters, finite, positive
+from skvbem.emissions.moments import root_mean_square, weighted_moments
+from skvbem.emissions.specification import (
+    HIERARCHICAL,
+    NormalSpecification,
+    Parameters,
+    finite,
+    is_hierarchical,
+    positive,
+)
 from skvbem.families import Regression, RegressionPoint
-from skvbem.families.hierarchical import Hierarchical, with_learned_precisions
+from skvbem.families.hierarchical import (
+    Hierarchical,
+    with_hidden_mean_precision,
+    with_hidden_rates,
+    with_learned_precisions,
+)
+from skvbem.families.hyperpriors import floor_of_scales
+from skvbem.families.normal_gamma import VARIANCE_FLOOR
 
 
 class FactorGaussian(NormalSpecification):
@@ -59,6 +81,10 @@ class FactorGaussian(NormalSpecification):
         as long as that raises `lower_bound_`, which needs ``method="vb"``; see `n_factors_` and `moves_`.
     noise : {"diag", "spherical"}, default="diag"
         A variance of the noise for each column, or one for all columns of a component.
+    standardize : bool, default=False
+        Whether noise="spherical" is one share of the variance of each column, as in principal components of
+        correlations; by default it is one variance in the units of the data, as in those of covariances, and a column
+        in other units makes a difference. For noise="diag" both are the same.
     tied : bool, default=False
         Whether all components share the noise.
     relevance : {"ard", "fixed"}, default="ard"
@@ -71,12 +97,13 @@ class FactorGaussian(NormalSpecification):
         precision in each group, so that the factor may matter to some groups and not to others (group factor analysis
         [Virtanen et al. 2012; Klami et al. 2015]). Columns are named as in the `emission` parameter. None is one
         group. It needs ``relevance="ard"``.
-    noise_prior : pair of float, default=(1.0, 0.5)
-        Shape and rate of the Gamma prior of the precision of a noise, in units in which columns have variance 1.
+    noise_prior : pair of float or "hierarchical", default="hierarchical"
+        Shape and rate of the Gamma prior of the precision of a noise, in units in which columns have variance 1;
+        "hierarchical" has the rate learned, of each column from all components.
     mean_prior : array-like of shape (n_columns,), default=None
         Prior mean of the means; by default the mean of X.
-    mean_precision_prior : float, default=1.0
-        How many rows `mean_prior` weighs.
+    mean_precision_prior : float or "hierarchical", default="hierarchical"
+        How many rows `mean_prior` weighs; "hierarchical" has it learned from how far apart the components are.
 
     See Also
     --------
@@ -97,8 +124,9 @@ class FactorGaussian(NormalSpecification):
         "n_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "noise": [StrOptions({"diag", "spherical"})],
         "tied": ["boolean"],
+        "standardize": ["boolean"],
         "relevance": [StrOptions({"ard", "fixed"})],
-        "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
+        "mean_precision_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({HIERARCHICAL})],
     }
 
     needs_variation: ClassVar[bool] = True
@@ -109,16 +137,18 @@ class FactorGaussian(NormalSpecification):
         n_factors=1,
         *,
         noise="diag",
+        standardize=False,
         tied=False,
         relevance="ard",
         relevance_prior=(1.0, 1.0),
         groups=None,
-        noise_prior=(1.0, 0.5),
+        noise_prior=HIERARCHICAL,
         mean_prior=None,
-        mean_precision_prior=1.0,
+        mean_precision_prior=HIERARCHICAL,
     ):
         self.n_factors = n_factors
         self.noise = noise
+        self.standardize = standardize
         self.tied = tied
         self.relevance = relevance
         self.relevance_prior = relevance_prior
@@ -141,6 +171,7 @@ class FactorGaussian(NormalSpecification):
         """The emission of measurements (n_rows, n_columns), NaN where missing, with weights (n_rows,)."""
         self.check_parameters()
         options = {"spherical": self.noise == "spherical", "tied": self.tied, "group_of": self._group_of()}
+        options["standardize"] = self.standardize
         n_factors = None if self.n_factors == "auto" else self.n_factors
         return FactorAnalyzer.for_data(values, weight, n_factors=n_factors, **options)
 
@@ -152,9 +183,10 @@ class FactorGaussian(NormalSpecification):
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Mean, its precision in rows, noise and relevance of factors."""
         relevance: Any = 1.0 if self.relevance == "fixed" else self._pair("relevance_prior")
+        weight, noise = self.mean_precision_prior, self.noise_prior
         options = {
-            "mean_precision_prior": float(self.mean_precision_prior),
-            "noise_prior": self._pair("noise_prior"),
+            "mean_precision_prior": weight if is_hierarchical(weight) else float(weight),
+            "noise_prior": noise if is_hierarchical(noise) else self._pair("noise_prior"),
             "relevance_prior": relevance,
         }
         if self.mean_prior is not None:
@@ -196,6 +228,8 @@ class FactorGaussian(NormalSpecification):
 _N_DRAWS = 64
 # Least share of the variance of a column that is noise where it is most likely: less is no solution (Heywood).
 _FLOOR = 0.005
+# Under a hidden rate: the shape of the precision of a noise, and shape and rate of the rate, as of `DiagonalGaussian`.
+_SHAPE_OF_NOISE, _HIDDEN_RATE = 1.5, (0.5, 1 / 3)
 # Columns up to which a row of a block counts as wide as it is.
 _NARROW = 64
 
@@ -207,7 +241,8 @@ class FactorAnalyzer(Emission):
     Parameters
     ----------
     origin, unit : ndarray of shape (d,)
-        Of each column, in the units of the data.
+        Of each column, in the units of the data. Units are the same where columns that share a noise are not
+        standardized.
     mean : ndarray of shape (d,)
         The mean of the data above the origin, in units.
     has_gaps : ndarray of bool, shape (d,)
@@ -223,7 +258,8 @@ class FactorAnalyzer(Emission):
     n_factors_of : tuple of int
         Factors of each component, at most q, where they differ; the last ones of a component are not in use.
     correlation : ndarray of shape (d, d), or empty
-        Of the data, where the numbers of factors are to be counted: starts of any number are made of it.
+        Of the data, their covariance in units, where the numbers of factors are to be counted: starts of any number are
+        made of it.
     group_of : tuple of int
         Of each column the group, whose loadings have precisions of their own; empty if all columns are one group.
     """
@@ -248,6 +284,7 @@ class FactorAnalyzer(Emission):
         *,
         n_factors: int | None,
         spherical: bool = False,
+        standardize: bool = False,
         tied: bool = False,
         group_of: tuple[int, ...] = (),
     ) -> Self:
@@ -256,10 +293,15 @@ class FactorAnalyzer(Emission):
         Without `n_factors` it has none yet: how many is to be chosen (`with_numbers`).
         """
         moments = weighted_moments(values, weight)
-        loadings = principal_loadings(moments.correlation, n_factors or 0)
-        mean = moments.mean / moments.deviation
-        units = moments.origin, moments.deviation, mean
-        correlation = moments.correlation if n_factors is None else np.empty((0, 0))
+        unit = moments.deviation
+        if spherical and not standardize:
+            unit = np.full(len(unit), root_mean_square(unit))
+        spread = moments.deviation / unit
+        correlation = moments.correlation * spread * spread[:, None]
+        loadings = principal_loadings(correlation, n_factors or 0)
+        units = moments.origin, unit, moments.mean / unit
+        if n_factors is not None:
+            correlation = np.empty((0, 0))
         return cls(*units, moments.has_gaps, loadings, spherical, tied, moments.total_weight, (), correlation, group_of)
 
     @property
@@ -346,15 +388,20 @@ class FactorAnalyzer(Emission):
         n_regressors = 1 + self.n_factors
         n_all = n_noises if self.tied else n_noises * n_components
         n_cells = n_components * (n_matrices * n_regressors * (n_regressors + 1) // 2 + d * n_regressors) + 2 * n_all
-        return Regression(np.zeros(n_cells), n_regressors, precision_of, noise_of.ravel(), n_components, _FLOOR)
+        return Regression(np.zeros(n_cells), n_regressors, precision_of, noise_of.ravel(), n_components, self.floor)
+
+    @property
+    def floor(self) -> float:
+        """Least variance of a noise where it is most likely, in units; that of one column alone is no solution."""
+        return VARIANCE_FLOOR if self.spherical else _FLOOR
 
     def default_prior(
         self,
         n_components: int,
         *,
         mean_prior=None,
-        mean_precision_prior: float = 1.0,
-        noise_prior: tuple[float, float] = (1.0, 0.5),
+        mean_precision_prior: float | str = 1.0,
+        noise_prior: tuple[float, float] | str = (1.0, 0.5),
         relevance_prior: tuple[float, float] | float = 1.0,
     ) -> Regression | Hierarchical:
         """One prior for all components, in units in which columns have variance 1.
@@ -364,10 +411,11 @@ class FactorAnalyzer(Emission):
         n_components : int
         mean_prior : array_like of shape (d,), optional
             The mean of the data if None.
-        mean_precision_prior : float
-            Weight of `mean_prior`, in data.
-        noise_prior : pair of float
-            Shape and rate of the precision of a noise.
+        mean_precision_prior : float or "hierarchical"
+            Weight of `mean_prior`, in data; hidden, with a Gamma prior, if "hierarchical".
+        noise_prior : pair of float, or "hierarchical"
+            Shape and rate of the precision of a noise. If "hierarchical", the rate of each column, or of the noise
+            that all share, is hidden, with a Gamma prior, and the same in all components.
         relevance_prior : pair of float, or float
             Shape and rate of the precision of loadings, one for each factor and group, or this precision itself.
         """
@@ -377,26 +425,34 @@ class FactorAnalyzer(Emission):
             mean = (np.asarray(mean_prior, dtype=float) - self.origin) / self.unit
         means = np.zeros((n_components * d, 1 + q))
         means[:, 0] = np.tile(mean, n_components)
-        shape, rate = (np.full(layout.n_noises, float(x)) for x in noise_prior)
+        hides_weight, hides_rates = is_hierarchical(mean_precision_prior), is_hierarchical(noise_prior)
+        weight = 0.0 if hides_weight else float(mean_precision_prior)
+        gamma = (_SHAPE_OF_NOISE, 1.0) if isinstance(noise_prior, str) else noise_prior
+        shape, rate = (np.full(layout.n_noises, float(x)) for x in gamma)
 
         in_use = np.repeat(self.in_use(n_components), layout.n_precisions // n_components, axis=0)
 
         def family(relevance: float) -> Regression:
-            precision = np.where(in_use, np.concatenate([[mean_precision_prior], np.full(q, relevance)]), 1.0)
+            precision = np.where(in_use, np.concatenate([[weight], np.full(q, relevance)]), 1.0)
             matrices = precision[:, :, None] * np.eye(1 + q)
             sharing = (layout.precision_of, layout.noise_of)
             return Regression.from_parameters(
-                means, matrices, shape, rate, *sharing, n_components=n_components, floor=_FLOOR
+                means, matrices, shape, rate, *sharing, n_components=n_components, floor=self.floor
             )
 
-        if not isinstance(relevance_prior, tuple):
-            return family(float(relevance_prior))
-        if not in_use[:, 1:].any():
-            return family(1.0)
-        learned = np.repeat(self.in_use(n_components), n_groups := int(self.groups.max()) + 1, axis=0)
-        learned[:, 0] = False
-        groups = n_groups * np.arange(n_components)[:, None] + self.matrices.groups
-        return with_learned_precisions(family(1.0), learned, *relevance_prior, groups.ravel())
+        prior: Any = family(1.0 if isinstance(relevance_prior, tuple) else float(relevance_prior))
+        if isinstance(relevance_prior, tuple) and in_use[:, 1:].any():
+            learned = np.repeat(self.in_use(n_components), n_groups := int(self.groups.max()) + 1, axis=0)
+            learned[:, 0] = False
+            groups = n_groups * np.arange(n_components)[:, None] + self.matrices.groups
+            prior = with_learned_precisions(prior, learned, *relevance_prior, groups.ravel())
+        if hides_weight:
+            prior = with_hidden_mean_precision(prior, means[:, 0], WEIGHT_OF_MEANS)
+        if hides_rates:
+            floor = floor_of_scales(self.total_weight) / 2
+            rate_of = np.arange(layout.n_noises) % (1 if self.spherical else d)
+            prior = with_hidden_rates(prior, *_HIDDEN_RATE, floor, rate_of)
+        return prior
 
     def relevance(self, prior: Regression) -> np.ndarray:
         """Precisions of loadings, (n_components, n_groups, q), of a prior in which they are known; NaN of no factor."""

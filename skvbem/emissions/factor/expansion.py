@@ -75,7 +75,8 @@ class FactorExpansion:
         With :math:`\nu` the precisions of loadings, and factors nearly white and loadings nearly orthogonal, as after
         this map, second derivatives couple two entries of E at most. The squares of :math:`E_{kl}` and :math:`E_{lk}`
         count :math:`n + \nu_l L_{kk}` and :math:`n + \nu_k L_{ll}`, and their product
-        :math:`n - d + \nu_k L_{kk} + \nu_l L_{ll}`; those of diagonal entries 2n, those of b n.
+        :math:`n - d + \nu_k L_{kk} + \nu_l L_{ll}`; those of diagonal entries 2n, those of b
+        :math:`n + \kappa L_{kk}`, with :math:`\kappa` the weight of the prior mean.
 
         Parameters
         ----------

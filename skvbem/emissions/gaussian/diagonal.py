@@ -25,7 +25,7 @@ from skvbem.emissions.base import Step, by_row
 from skvbem.emissions.gaussian.dense import NormalPriorEmission
 from skvbem.emissions.gaussian.dense_step import MAX_EXPANDED_SQUARE
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
-from skvbem.emissions.moments import weighted_moments
+from skvbem.emissions.moments import root_mean_square, weighted_moments
 from skvbem.families import NormalGamma, NormalPoint
 from skvbem.families.hierarchical import HiddenMeanPrecision, HiddenScale, Hierarchical, normal_gamma_prior
 from skvbem.families.hyperpriors import floor_of_scales
@@ -61,8 +61,7 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         moments = weighted_moments(values, weight)
         unit = moments.deviation
         if spherical:
-            largest = unit.max()
-            unit = np.full(len(unit), largest * np.sqrt(np.mean((unit / largest) ** 2)))
+            unit = np.full(len(unit), root_mean_square(unit))
         return cls(moments.origin, moments.mean / unit, unit, spherical, moments.total_weight)
 
     @property

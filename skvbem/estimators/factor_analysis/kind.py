@@ -22,7 +22,7 @@ from skvbem.reading.tables import listed
 
 #: Parameters of the estimator that are those of the emission.
 EMISSION_PARAMETERS = (
-    *("n_factors", "noise", "relevance", "relevance_prior", "groups"),
+    *("n_factors", "noise", "standardize", "relevance", "relevance_prior", "groups"),
     *("noise_prior", "mean_prior", "mean_precision_prior"),
 )
 

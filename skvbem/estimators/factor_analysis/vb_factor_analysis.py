@@ -14,6 +14,7 @@ from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem.blocks import Blocks
 from skvbem.emissions import FactorGaussian
+from skvbem.emissions.specification import HIERARCHICAL
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
 from skvbem.estimators.factor_analysis.kind import FactorKind
 from skvbem.estimators.mixture.kind import impute_rows, sample_rows
@@ -45,6 +46,10 @@ class VBFactorAnalysis(VBEstimator):
         ``method="vb"``; see `n_factors_` and `moves_`.
     noise : {"diag", "spherical"}, default="diag"
         A variance of the noise for each column, or one for all columns.
+    standardize : bool, default=False
+        Whether noise="spherical" is one share of the variance of each column, as in principal components of
+        correlations; by default it is one variance in the units of X, as in those of covariances, and a column in other
+        units makes a difference. For noise="diag" both are the same.
     method : {"vb", "map", "ml"}, default="vb"
         Variational Bayes, the posterior mode, or maximum likelihood, which has no priors.
     rotation : {"varimax", "quartimax", "promax", "oblimin"} or None, default=None
@@ -60,12 +65,13 @@ class VBFactorAnalysis(VBEstimator):
         precision in each group, so that the factor may matter to some groups and not to others (group factor analysis
         [Virtanen et al. 2012; Klami et al. 2015]); see `relevance_`. Columns are given by names, positions, slices,
         masks, or a function of X. None is one group of all.
-    noise_prior : pair of float, default=(1.0, 0.5)
-        Shape and rate of the Gamma prior of the precision of a noise, in units in which columns have variance 1.
+    noise_prior : pair of float or "hierarchical", default="hierarchical"
+        Shape and rate of the Gamma prior of the precision of a noise, in units in which columns have variance 1;
+        "hierarchical" has the rate of each column learned.
     mean_prior : array-like of shape (n_features,), default=None
         Prior mean of the means; by default the mean of X.
-    mean_precision_prior : float, default=1.0
-        How many rows `mean_prior` weighs.
+    mean_precision_prior : float or "hierarchical", default="hierarchical"
+        How many rows `mean_prior` weighs; "hierarchical" has it learned.
     n_init : int, default=3
         Number of starts.
     init : {"auto", "random"}, default="auto"
@@ -146,6 +152,7 @@ class VBFactorAnalysis(VBEstimator):
         "n_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "noise": [StrOptions({"diag", "spherical"})],
         "rotation": [StrOptions(set(ROTATIONS)), None],
+        "standardize": ["boolean"],
         "relevance": [StrOptions({"ard", "fixed"})],
         "relevance_prior": "no_validation",
         "groups": "no_validation",
@@ -161,14 +168,15 @@ class VBFactorAnalysis(VBEstimator):
         n_factors="auto",
         *,
         noise="diag",
+        standardize=False,
         method="vb",
         rotation=None,
         relevance="ard",
         relevance_prior=(1.0, 1.0),
         groups=None,
-        noise_prior=(1.0, 0.5),
+        noise_prior=HIERARCHICAL,
         mean_prior=None,
-        mean_precision_prior=1.0,
+        mean_precision_prior=HIERARCHICAL,
         n_init=3,
         init="auto",
         max_iter=MAX_ITER,
