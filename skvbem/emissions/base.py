@@ -155,6 +155,10 @@ class Hidden(ABC):
         """Tangent directions of rotations of the hidden variables, in natural parameters, (n_cells, n_rotations)."""
 
     @abstractmethod
+    def are_unknown(self, natural: np.ndarray) -> np.ndarray:
+        """Boolean array (n_components, n_hidden) of what changes no row of its component, as far as is known."""
+
+    @abstractmethod
     def start_natural(self, prior: Any) -> np.ndarray:
         """Natural parameters (n_cells,) under which rows of known components are completed for a start."""
 

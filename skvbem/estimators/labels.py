@@ -64,6 +64,16 @@ class LabelKind(Kind):
     def model_of(self, estimator, reading: Any, emission: Emission, n_components: int) -> Any:
         """The model of some number of components of an emission."""
 
+    def leads_nowhere(self, fitted: Any) -> bool:
+        """True if no column depends on some factor."""
+        model, k = fitted.model, fitted.model.n_components
+        first, natural = model.first_emission_cell, fitted.natural_of_q
+        for part in parts_of(model.emission):
+            cells = slice(first, first := first + len(part.component_of_cell(k)))
+            if part.hidden is not None and part.hidden.are_unknown(natural[cells]).any():
+                return True
+        return False
+
     def column_options(self, estimator) -> dict[str, Any]:
         """The emission of the columns as a user gives it, and options under which they are read."""
         return {

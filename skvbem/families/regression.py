@@ -33,6 +33,7 @@ import numpy as np
 
 from skvbem._kernels import _factors
 from skvbem._numerics import (
+    diagonal_places,
     pack_symmetric,
     pairings,
     pseudo_inverse,
@@ -50,6 +51,9 @@ from skvbem.families.regression_rows import (
     natural_cells,
     summed_over,
 )
+
+# Share of squares of coefficients that is of their means where nothing is known of these: a tenth of a deviation.
+_UNKNOWN = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -455,3 +459,23 @@ def rotation_tangent(layout: Regression, natural: np.ndarray, rotation: np.ndarr
     products = pack_symmetric((half + half.swapaxes(-1, -2)).reshape(-1, d, d)) * halves
     rows = total.reshape(k, -1, d) @ rotation.swapaxes(-1, -2)
     return np.concatenate([products.ravel(), rows.ravel(), np.zeros(count.size + square.size)])
+
+
+def are_unknown(layout: Regression, natural: np.ndarray) -> np.ndarray:
+    r"""Boolean array (n_components, D) of the regressors that no row of coefficients depends on, as far as is known.
+
+    Of these means are 0, or next to nothing beside their deviations:
+    :math:`\sum_s \bar\rho_s \bar c_s^2` beside :math:`\sum_s \langle\rho_s c_s^2\rangle`.
+
+    Parameters
+    ----------
+    layout : Regression
+        Whose coordinates are not asked.
+    natural : ndarray of shape (n_cells,)
+        Expected natural parameters, or those of a point.
+    """
+    packed, total, _, square = layout.split(natural)
+    by_component = (layout.n_components, -1, layout.n_regressors)
+    of_means = (total**2 / (-2 * square[layout.noise_of_row])[:, None]).reshape(by_component).sum(axis=1)
+    expected = -2 * packed[:, diagonal_places(layout.n_regressors)].reshape(by_component).sum(axis=1)
+    return of_means <= _UNKNOWN * (expected + 1)

@@ -22,7 +22,7 @@ from skvbem._compat import IterationReport, warn
 from skvbem.blocks import is_dask
 from skvbem.fitted.base import FittedRun, Solved
 from skvbem.fitting.restarts import Restarts
-from skvbem.optima.plan import FitPlan, PriorStart
+from skvbem.optima.plan import FitPlan, PriorStart, SeveralStarts
 from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.base import Reading
 from skvbem.vbem import posteriors
@@ -197,13 +197,32 @@ class Run:
                 natural = last.natural_of_q
                 is_alike = len(natural) == model.n_cells  # else its components had covariances of another type
                 start = start + model.prior.hyperparameters(natural) if is_alike else model.started(start)
-            return FitPlan(kind.method, self.seed, start[:, None], limits)
+            return self.plan_from(start[:, None], last, 2 * estimator.n_samples_)
         # maximum likelihood has no prior: neither have its starts
         of_starts = model if self.form.prior_share else model.with_known_hyperparameters()
         starts = kind.starts(estimator, of_starts, data, reading, self.seed)
         annealing = kind.inverse_temperatures(estimator)
         explore = is_option(estimator.init, "auto") and not annealing and not isinstance(starts, PriorStart)
         return FitPlan(kind.method, self.seed, starts, limits, annealing, explore, effort_of(estimator))
+
+    def plan_from(self, start: Any, last: Any, most: float) -> FitPlan:
+        """A start from a solution, alone unless that leads nowhere, or rests on little beside these data.
+
+        Rows that are all alike, say, tell what they have in common, and nothing of what sets others apart.
+
+        Parameters
+        ----------
+        start : ndarray of shape (n_cells, 1), or callable of Ascent
+        last : Fitted
+        most : float
+            Weight of data that a start alone is enough for, more or less.
+        """
+        kind = self.estimator._kind
+        plan = FitPlan(kind.method, self.seed, start, limits_of(self.estimator))
+        if self.data.total_weight < most and not kind.leads_nowhere(last):
+            return plan
+        others = kind.new_starts(replace(plan, starts=PriorStart()), self.seed)
+        return plan if isinstance(others, PriorStart) else replace(plan, starts=SeveralStarts(start, others))
 
 
 def solve(estimator, reading: Any, report: IterationReport, *, warns: bool = False) -> Solved:
@@ -261,8 +280,9 @@ def state_of_batch(estimator, X, y, sample_weight, where: Mapping[str, Any]) -> 
     report = IterationReport(estimator, **reading.given)
     model = before.model.updated(before.statistics)
     data = kind.compiled(estimator, model, reading, 1)
-    plan = FitPlan(kind.method, (), PriorStart(), limits_of(estimator))
-    fit = plan.run(model, data, before.form, **run_options(estimator, report))
+    run = Run(estimator, reading, data, report)
+    plan = run.plan_from(PriorStart(), before, estimator.n_samples_)
+    fit = plan.run(model, data, before.form, **run.options)
     warn_unless_converged(estimator, fit, report)
     fitted = replace(before, statistics=before.statistics + fit.statistics)
     earlier = vars(estimator)

@@ -73,6 +73,10 @@ class Kind(ABC):
     def start_from(self, last: Any, model, data, reading: Any) -> np.ndarray:
         """Statistics (n_cells,) of the last solution, a `Fitted`, to go on from."""
 
+    def leads_nowhere(self, fitted: Any) -> bool:
+        """True if a fit is a stationary point whatever the data: what is hidden, such as factors, changes no row."""
+        return False
+
     def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> Any:
         """Starts like those of a plan, for other data."""
         return plan.starts

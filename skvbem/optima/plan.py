@@ -132,6 +132,27 @@ class PriorStart:
         return ascent.expect(ascent.model.prior.expected_natural()[:, None])
 
 
+class SeveralStarts:
+    """Starts of several kinds side by side: statistics (n_cells, n_starts), or what computes them."""
+
+    def __init__(self, *parts: Any):
+        self.parts = parts
+
+    @property
+    def n_starts(self) -> int:
+        """Number of starts."""
+        return len(self.kinds)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of each."""
+        return tuple(kind for part in self.parts for kind in getattr(part, "kinds", ("given",)))
+
+    def __call__(self, ascent: Any) -> np.ndarray:
+        """Statistics, (n_cells, n_starts)."""
+        return np.concatenate([part(ascent) if callable(part) else part for part in self.parts], axis=1)
+
+
 @dataclass(frozen=True, eq=False)
 class FitPlan:
     """Starts and limits of a fit, by which another form of q(theta) can be fitted in the same way.

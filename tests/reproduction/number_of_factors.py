@@ -34,6 +34,8 @@ from skvbem.emissions.factor.second_moments import corners_of
 #: The record of 200 tables.
 RESULTS = Path(__file__).with_name("number_of_factors_results.jsonl")
 N_TABLES, COLUMNS, ROWS, MOST = 200, (6, 10, 20, 50), (100, 200, 500, 1000, 2000), 6
+#: The prior of noises and means in the record.
+PRIOR = {"noise_prior": (1.0, 0.5), "mean_precision_prior": 1.0}
 METHODS = ("auto", "bic", "parallel", "minka", "pruned")
 
 
@@ -57,7 +59,7 @@ def simulated(number):
 
 def by_bound(X):
     """What moves judged by the bound lead to."""
-    return int(VBMixture(emission=FactorGaussian("auto"), random_state=0).fit(X).n_factors_[0])
+    return int(VBMixture(emission=FactorGaussian("auto", **PRIOR), random_state=0).fit(X).n_factors_[0])
 
 
 def condensed(X):
@@ -103,7 +105,7 @@ def by_minka(X):
 
 def by_pruning(X, least=0.01):
     """Factors of a large model with vague precisions that explain some share of the variance."""
-    emission = FactorGaussian(min(10, X.shape[1] - 1), relevance_prior=(1e-3, 1e-3))
+    emission = FactorGaussian(min(10, X.shape[1] - 1), relevance_prior=(1e-3, 1e-3), **PRIOR)
     model = VBMixture(emission=emission, n_init=1, init="k-means++", max_iter=2000, tol=1e-3, random_state=0).fit(X)
     loadings = model.parameters_["factor"]["loadings"][0]
     return int(((loadings**2).sum(axis=0) >= least * X.shape[1]).sum())

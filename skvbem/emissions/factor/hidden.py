@@ -17,7 +17,7 @@ from skvbem.emissions.moments import in_units
 from skvbem.emissions.symmetries import AlikeCells, SignedPermutations, unchanged
 from skvbem.families import RegressionPoint
 from skvbem.families.hierarchical import regression_of
-from skvbem.families.regression import rotation_tangent
+from skvbem.families.regression import are_unknown, rotation_tangent
 
 # Least variance of a noise from which a fit starts, as a share of the variance of its column.
 _MIN_START_NOISE = 0.05
@@ -64,6 +64,11 @@ class HiddenFactors(Hidden):
                 rotation[component, i, j], rotation[component, j, i] = 1.0, -1.0
                 directions.append(rotation_tangent(emission.layout(k), natural, rotation)[:, None])
         return np.hstack(directions)
+
+    def are_unknown(self, natural: np.ndarray) -> np.ndarray:
+        """Boolean array (n_components, q) of the factors whose loadings are 0, or next to nothing; none not in use."""
+        k = self.emission.n_components(len(natural))
+        return (are_unknown(self.emission.layout(k), natural) & self.emission.in_use(k))[:, 1:]
 
     def start_natural(self, prior: Any) -> np.ndarray:
         """Natural parameters (n_cells,) under which rows are completed where their components are known for a start.

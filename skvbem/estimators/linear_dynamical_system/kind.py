@@ -11,6 +11,7 @@ from skvbem._compat import warn
 from skvbem.errors import DataWarning, check_memory
 from skvbem.estimators.sequences import read_steps
 from skvbem.families.hyperpriors import floor_of_scales
+from skvbem.families.regression import are_unknown
 from skvbem.fitted.linear_dynamical_system import FittedLDS
 from skvbem.fitting.kind import Kind
 from skvbem.models.linear_dynamical_system.data import LDSData
@@ -119,6 +120,12 @@ class LDSKind(Kind):
         here = reading.compiled(last.model)
         states = last.smoothed(here, natural[:, 0])
         return model.statistics_of_start(data, states.mean[data.rows], states.covariance[data.rows].mean(axis=0))
+
+    def leads_nowhere(self, fitted: FittedLDS) -> bool:
+        """True if no column depends on some state."""
+        model = fitted.model
+        natural = model.prior.split(fitted.natural_of_q[:, None])[1][:, 0]
+        return bool(are_unknown(model.emission, natural)[0, : model.n_states].any())
 
     def drawn_like(self, like: InputReading, model: LinearDynamicalSystem, point, rng: np.random.Generator):
         """Sequences of the lengths, and with the inputs, of a reading."""

@@ -24,7 +24,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.optima.network import MixedNetworkMethod, MixedStarts
-from skvbem.optima.plan import PriorStart
+from skvbem.optima.plan import FitPlan, PriorStart
 from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of
@@ -116,6 +116,10 @@ class MixedNetworkKind(Kind):
     def starts(self, estimator, model: MixedNetwork, data, reading: MixedReading, seed: tuple) -> Any:
         """Starts at random; where nothing is hidden in any row all would be one."""
         return MixedStarts(seed, n_starts_of(estimator)) if data.program.plans else PriorStart()
+
+    def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> MixedStarts:
+        """As many starts around rows."""
+        return MixedStarts(seed, plan.n_starts)
 
     def start_from(self, last: FittedMixedNetwork, model, data, reading) -> np.ndarray:
         """Statistics under the last solution."""

@@ -480,6 +480,45 @@ def test_it_is_principal_components_where_noise_is_alike(rng):
     np.testing.assert_allclose(np.linalg.lstsq(axes.T, ours.loadings_, rcond=None)[1], 0.0, atol=1e-8)
 
 
+@pytest.mark.parametrize("standardize", [False, True])
+def test_its_covariance_is_that_of_principal_components(standardize, rng):
+    """Of the data in their own units, or in standard deviations, with n for n - 1."""
+    X = factors(rng, n=100) * [1.0, 2.0, 0.5, 3.0, 1.0, 0.7]
+    unit = X.std(axis=0) if standardize else np.ones(6)
+    exactly = {"method": "ml", "tol": 1e-10, "random_state": 0}
+    ours = VBFactorAnalysis(2, noise="spherical", standardize=standardize, **exactly).fit(X)
+    expected = PCA(2).fit(X / unit).get_covariance() * 99 / 100 * unit * unit[:, None]
+    np.testing.assert_allclose(ours.get_covariance(), expected, atol=1e-6)
+
+
+def test_three_dimensions_of_principal_components_are_found():
+    """In six tables of six."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        axes = np.linalg.qr(rng.normal(size=(10, 3)))[0]
+        X = rng.normal(size=(200, 3)) * [3, 2, 1] @ axes.T + 0.5 * rng.normal(size=(200, 10))
+        assert VBFactorAnalysis(noise="spherical", random_state=0).fit(X).n_factors_ == 3
+
+
+@pytest.mark.parametrize("u", [0.005, 0.05, 0.5])
+def test_noises_of_any_size_are_found(u):
+    """In the median over some tables; a known prior of ordinary noise makes the least twice as large."""
+    ratios = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 1])
+        X = np.sqrt(1 - u) * rng.normal(size=(200, 1)) + np.sqrt(u) * rng.normal(size=(200, 6))
+        ratios.append(VBFactorAnalysis(1, random_state=0).fit(X).noise_variance_ / u)
+    assert np.median(ratios) == approx(1.0, abs=0.05)
+
+
+def test_factors_of_clusters_far_apart_are_found():
+    rng = np.random.default_rng(0)
+    one = [rng.normal(size=(100, 1)) * rng.normal(size=4) + 0.3 * rng.normal(size=(100, 4)) for _ in range(3)]
+    X = np.concatenate([rows + 80 * k * np.array([1, 1, 0, 0.5]) for k, rows in enumerate(one)])
+    model = VBMixture(3, emission=FactorGaussian("auto"), random_state=0).fit(X)
+    assert model.n_factors_.tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize("as_container", [np.asarray, pd.DataFrame, pl.DataFrame])
 def test_a_matrix_of_correlations_in_the_place_of_rows_is_told(as_container):
     """Other programs take one; here six correlations would be six rows."""
