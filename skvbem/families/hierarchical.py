@@ -519,8 +519,8 @@ def with_hidden_mean_precision(prior: Regression | Hierarchical, mean: np.ndarra
         *(means, np.tile(first, (regression.n_precisions, 1, 1)), nothing, nothing),
         *(regression.precision_of, regression.noise_of),
     )
-    group = _weight_of_means(hidden, len(mean) / 2, one.coordinates)
-    return _with_gammas(prior, GammaHyperprior(*group))
+    shape, rate, power = (np.array([x]) for x in (hidden.shape, hidden.rate, len(mean) / 2))
+    return _with_gammas(prior, GammaHyperprior(shape, rate, power, csr_array(one.coordinates[None])))
 
 
 def _with_gammas(prior: Regression | Hierarchical, hyperprior: GammaHyperprior) -> Hierarchical:

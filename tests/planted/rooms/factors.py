@@ -16,7 +16,7 @@ TESTS = (
 
 ERRORS = {
     "hidden weights of prior means count their columns twice": [
-        ("_weight_of_means(hidden, len(mean) / 2, one", "_weight_of_means(hidden, len(mean), one")
+        ("in (hidden.shape, hidden.rate, len(mean) / 2))", "in (hidden.shape, hidden.rate, len(mean)))")
     ],
     "hidden weights of prior means are of means of 0": [
         ("means[:, 0], first[0, 0] = mean, 1.0", "means[:, 0], first[0, 0] = 0.0, 1.0")
