@@ -188,7 +188,7 @@ class Regression(FlatFamily):
 
     @property
     def squares_of_means(self) -> np.ndarray:
-        r"""What squares have of prior means, :math:`\sum_s m_s^\top \Lambda m_s`, (..., n_noises)."""
+        r"""The part of squares that is of prior means, :math:`\sum_s m_s^\top \Lambda m_s`, (..., n_noises)."""
         products, total, *_ = self.split(self.coordinates)
         matrices = unpack_symmetric(products, self.n_regressors)
         return self.by_noise(self._rows.solution(matrices, pseudo_inverse(matrices), total)[1])

@@ -118,8 +118,8 @@ class FittedFactorAnalysis(FittedMixture):
         """Columns with next to no noise (Heywood cases)."""
         least = _NEAR * self.emission.layout(1).floor
         unit = self.emission.unit if self.emission.spherical else self.deviations
-        shares = self.as_found["noise_variances"] / unit**2
-        return [name for name, share in zip(self.columns.names, shares) if share <= least]
+        noise = self.as_found["noise_variances"] / unit**2
+        return [name for name, share in zip(self.columns.names, noise) if share <= least]
 
     @cached_property
     def relevance(self) -> np.ndarray | None:

@@ -192,7 +192,7 @@ def test_modes_of_another_program(rows, spherical, log_posterior, log_likelihood
     """There the mode of ln nu, too, at which its density is less than the integral over it by a known constant."""
     Y = table(rows)
     emission = AsGiven(1, noise="spherical" if spherical else "diag", **KNOWN)
-    model = VBMixture(1, emission=emission, method="map", tol=1e-9, random_state=0).fit(Y)
+    model = VBMixture(1, emission=emission, method="map", tol=1e-12, random_state=0).fit(Y)
     shape = 1 + Y.shape[1] / 2
     assert model.log_posterior_ + shape * np.log(shape) - shape - gammaln(shape) == approx(log_posterior, abs=1e-8)
     if precision is not None:
