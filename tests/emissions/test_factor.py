@@ -230,6 +230,17 @@ def test_without_factors_it_is_the_gaussian_of_independent_columns(noise, share,
         assert a.lower_bound_ == approx(b.lower_bound_, abs=1e-8)
 
 
+@pytest.mark.parametrize("known", [{}, {"mean_precision_prior": 0.7, "mean_prior": [0.5, -0.4, 1.0]}])
+def test_without_factors_hidden_rates_are_those_of_the_gaussian(known, rng):
+    X = rng.normal(size=(60, 3)) + 4 * rng.integers(0, 2, 60)[:, None] * [1, -1, 0]
+    options = {"init": "k-means++", "tol": 1e-10, "random_state": 0}
+    for k in (1, 2):
+        a, b = (
+            VBMixture(k, emission=kind, **options) for kind in (Gaussian("diag", **known), FactorGaussian(0, **known))
+        )
+        assert a.fit(X).lower_bound_ == approx(b.fit(X).lower_bound_, abs=1e-6)
+
+
 def of_an_extinct_factor(n, d, c0, d0):
     """What a factor costs that explains nothing of n complete rows: its fixed point, in closed form."""
     shape, V = c0 + d / 2, 1.0
