@@ -27,7 +27,6 @@ from sklearn.utils.validation import _check_feature_names_in as check_feature_na
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from skvbem._names import did_you_mean, parameter_meant
-from skvbem.errors import warn as warn
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -66,7 +65,6 @@ __all__ = [
     "output_of",
     "pickled",
     "returns_one_by_one",
-    "warn",
     "worker_deaths",
 ]
 

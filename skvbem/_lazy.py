@@ -2,12 +2,29 @@
 
 A package lists its names twice: for type checkers and editors as imports under ``if TYPE_CHECKING``, and for Python as
 a table of the modules that hold them. A test holds the two lists and ``__all__`` together.
+
+And attributes that are computed when they are first asked for, without the lock that functools has on Python 3.11: a
+child that is forked while another thread computes one would wait for it for ever.
 """
 
+import functools
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property
+else:
+
+    class cached_property(functools.cached_property):
+        """The property that is computed once; threads that ask at the same time may each compute it."""
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            value = instance.__dict__[self.attrname] = self.func(instance)
+            return value
 
 
 def _nearest(name: str, names: Collection[str]) -> str:

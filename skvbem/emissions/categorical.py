@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from skvbem._kernels import _categorical
+from skvbem._lazy import cached_property
 from skvbem._numerics import safe_log
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row

@@ -8,11 +8,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row
 from skvbem.emissions.moments import ROWS_AT_ONCE
 

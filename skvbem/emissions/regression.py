@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -23,6 +22,7 @@ from scipy.special import stdtrit
 from sklearn.base import clone
 
 from skvbem._compat import Interval, StrOptions
+from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem._numerics import diagonal_places, log_rising
 from skvbem.blocks import Blocks

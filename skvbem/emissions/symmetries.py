@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+
+from skvbem._lazy import cached_property
 
 
 class AlikeCells(NamedTuple):

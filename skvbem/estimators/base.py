@@ -24,11 +24,10 @@ from skvbem._compat import (
     SuggestingMixin,
     check_feature_names_in,
     fit_context,
-    warn,
 )
 from skvbem._docstrings import share_texts
 from skvbem._version import __version__ as VERSION
-from skvbem.errors import check_memory
+from skvbem.errors import check_memory, warn
 from skvbem.estimators.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.evidence import Evidence, get_score
 from skvbem.fitting.evaluation import evaluation_of, fit_at_hand, read_again, run_of, scored

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skvbem._arguments import is_list
-from skvbem._compat import StrOptions, warn
+from skvbem._compat import StrOptions
 from skvbem.blocks import is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
 from skvbem.emissions.base import counts_factors, from_outside, parts_of
 from skvbem.emissions.outside import check_cells, check_shapes
-from skvbem.errors import DataWarning, TooLargeError
+from skvbem.errors import DataWarning, TooLargeError, warn
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR

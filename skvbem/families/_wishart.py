@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem._numerics import first_axes_last, last_axes_first, pack_symmetric, pairings, unpack_symmetric
 from skvbem.families.parallel_generator import ParallelGenerator
 

@@ -23,13 +23,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import accumulate
 from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import block_diag
 
+from skvbem._lazy import cached_property
 from skvbem._numerics import times_log
 from skvbem.errors import NoInteriorModeError
 from skvbem.families.hyperpriors import BlockHyperpriors, Hyperprior

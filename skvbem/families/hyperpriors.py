@@ -8,13 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from skvbem._kernels import _hyperpriors
+from skvbem._lazy import cached_property
 from skvbem._numerics import (
     first_axes_last,
     last_axes_first,

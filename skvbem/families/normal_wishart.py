@@ -27,12 +27,12 @@ one: an emission sees to that. A spread of s about a mean m keeps a relative acc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from skvbem._kernels import _wishart
+from skvbem._lazy import cached_property
 from skvbem._numerics import (
     LOG_2PI,
     digamma,

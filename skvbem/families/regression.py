@@ -26,12 +26,12 @@ about one: an emission sees to that.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from skvbem._kernels import _factors
+from skvbem._lazy import cached_property
 from skvbem._numerics import (
     diagonal_places,
     pack_symmetric,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from skvbem._kernels import _regressions
+from skvbem._lazy import cached_property
 from skvbem._numerics import pack_symmetric, pairings
 
 

@@ -9,10 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem._arguments import is_collection
-from skvbem._compat import warn
 from skvbem._names import did_you_mean, shown
 from skvbem.data import Rows
-from skvbem.errors import PosteriorWarning
+from skvbem.errors import PosteriorWarning, warn
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.paths import is_identified
 from skvbem.models.network import queries

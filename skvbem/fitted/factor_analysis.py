@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.scores import factors_of, mean_noise, variances_of
 from skvbem.families.hierarchical import regression_of

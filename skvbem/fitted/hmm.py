@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.emissions import NumericSpecification
 from skvbem.errors import warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.emissions import Emission
 from skvbem.emissions.base import parts_of
 from skvbem.emissions.known_labels import without_labels

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem._arguments import is_real
+from skvbem._lazy import cached_property
 from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
 from skvbem.fitted.asking import code_of

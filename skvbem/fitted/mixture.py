@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from skvbem._lazy import cached_property
 from skvbem.errors import warn_of_impossible
 from skvbem.fitted.base import Intervals, Parameters
 from skvbem.fitted.labels import FittedEmissions

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.data import Rows
 from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from skvbem._compat import IterationReport, check_parameters, warn
-from skvbem.errors import EvidenceWarning
+from skvbem._compat import IterationReport, check_parameters
+from skvbem.errors import EvidenceWarning, warn
 from skvbem.evidence import Evidence, Score, score_of
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.base import Fitted, FittedRun

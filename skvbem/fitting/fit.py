@@ -18,8 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skvbem._arguments import is_option
-from skvbem._compat import IterationReport, warn
+from skvbem._compat import IterationReport
 from skvbem.blocks import is_dask
+from skvbem.errors import warn
 from skvbem.fitted.base import FittedRun, Solved
 from skvbem.fitting.restarts import Restarts
 from skvbem.optima.plan import FitPlan, PriorStart, SeveralStarts

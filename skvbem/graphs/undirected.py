@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property
 from itertools import combinations
 
+from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.canonical import canonical_renaming

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem._memory import ReusedMemory
 from skvbem.data import mixed
 

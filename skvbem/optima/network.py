@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import accumulate, cycle, islice
 from typing import Any
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem._numerics import safe_log
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.mixed_network.model import MixedNetworkAscent

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.ascent import Ascent
 from skvbem.emissions import Emission
 from skvbem.optima.candidates import Candidate, Proposals, begun, candidates_after, different, fit_of, modes

@@ -13,12 +13,12 @@ that of the rows with the label.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.special import softmax, xlogy
 
+from skvbem._lazy import cached_property
 from skvbem.emissions.base import Step
 from skvbem.emissions.known_labels import without_labels
 from skvbem.models.labels.distinct_rows import DistinctRows, draws, with_known_labels

@@ -9,9 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from skvbem._compat import warn
 from skvbem.data import resampled
-from skvbem.errors import DataWarning
+from skvbem.errors import DataWarning, warn
 
 
 @dataclass(frozen=True)

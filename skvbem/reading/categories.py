@@ -21,8 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem._arguments import is_collection, is_option
-from skvbem._compat import warn
-from skvbem.errors import DataWarning, UnknownCategoryWarning
+from skvbem.errors import DataWarning, UnknownCategoryWarning, warn
 from skvbem.reading.coding import LARGEST_EXACT, Coding, coding_of
 from skvbem.reading.guesses import doubt_in_words, doubts_about
 from skvbem.reading.tables import (

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skvbem._arguments import is_list, is_option
+from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean
 from skvbem.blocks import Blocks
 from skvbem.emissions import EMISSIONS, Emission, EmissionSpecification

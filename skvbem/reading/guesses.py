@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._compat import warn
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS
-from skvbem.errors import DataWarning
+from skvbem.errors import DataWarning, warn
 from skvbem.reading.tables import is_fraction, kind_of, listed, named_columns, show
 
 # Values of whole numbers that look like categories at most, and rows for each; values of counts, and rows.

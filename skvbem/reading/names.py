@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from skvbem._arguments import is_collection, is_list, is_option, is_whole
-from skvbem._compat import warn
 from skvbem._names import did_you_mean
+from skvbem.errors import warn
 from skvbem.reading.tables import MAX_NAMED_COLUMNS, Table, listed, show
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.data import Rows, row_hashes
 from skvbem.reading.base import Extent, Reading
 from skvbem.reading.categories import CategoryEncoder

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from skvbem._compat import warn
+from skvbem._lazy import cached_property
 from skvbem.blocks import Blocks, map_reduce
 from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
 from skvbem.emissions import Emission
 from skvbem.emissions.base import parts_of
 from skvbem.emissions.known_labels import PartlyLabeled
-from skvbem.errors import DataWarning
+from skvbem.errors import DataWarning, warn
 from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.reading.base import Extent, Reading
 from skvbem.reading.column_groups import ColumnGroups

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import numpy as np
 from scipy.stats import rankdata
 
-from skvbem._compat import IterationReport, warn
-from skvbem.errors import SearchWarning
+from skvbem._compat import IterationReport
+from skvbem.errors import SearchWarning, warn
 from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.search.execution.jobs import Record
 from skvbem.search.tuning import TUNING

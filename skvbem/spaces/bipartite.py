@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any
 
+from skvbem._lazy import cached_property
 from skvbem.graphs.dag import DAG
 from skvbem.spaces.rules import EdgeRules, ParentRule, check_count
 from skvbem.spaces.structures import StructureSpace, check_latents, check_nodes, name_order

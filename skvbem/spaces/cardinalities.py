@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any
 
 from skvbem._arguments import is_collection, is_whole
+from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG

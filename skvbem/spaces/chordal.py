@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations, islice
 from math import factorial, prod
 from typing import Any
 
+from skvbem._lazy import cached_property
 from skvbem.errors import TooLargeError
 from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.spaces.base import Space

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from math import prod
 
+from skvbem._lazy import cached_property
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.spaces.base import MAX_LISTED, Space

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from skvbem._arguments import is_collection, is_real
+from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem.graphs.dag import DAG
 from skvbem.spaces.base import DelegatingSpace, Space

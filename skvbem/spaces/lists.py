@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem.graphs.dag import DAG
 from skvbem.spaces.base import Space

@@ -11,12 +11,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from functools import cached_property
 from itertools import combinations, product
 from math import comb, factorial, prod
 from types import MappingProxyType
 from typing import Any
 
+from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.graphs.dag import DAG

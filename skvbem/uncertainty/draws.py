@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from skvbem._arguments import check_level
+from skvbem._lazy import cached_property
 from skvbem._tabular import data_frame, html_table, number
 from skvbem.capabilities import Relabelings
 from skvbem.evidence.evaluation import Evaluation

@@ -43,13 +43,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import softmax
 
+from skvbem._lazy import cached_property
 from skvbem.evidence.tuning import TUNING
 from skvbem.vbem.posteriors import VB
 

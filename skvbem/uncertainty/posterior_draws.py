@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import softmax
 
 from skvbem._arguments import check_count, is_option
-from skvbem._compat import warn
-from skvbem.errors import PosteriorWarning
+from skvbem.errors import PosteriorWarning, warn
 from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Fitted, Parameters

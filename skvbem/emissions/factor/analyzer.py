@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -37,6 +36,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from skvbem._compat import Interval, StrOptions
+from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem._numerics import diagonal_places, log_rising
 from skvbem.blocks import Blocks

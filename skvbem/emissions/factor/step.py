@@ -15,13 +15,13 @@ columns together. So the factors are normal with precision :math:`P = I - 2 M_{x
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from skvbem._kernels import _factors
+from skvbem._lazy import cached_property
 from skvbem._numerics import diagonal_places, pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_row
 from skvbem.emissions.factor.expansion import FactorExpansion

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.emissions.gaussian.dense_step import runs_of_patterns
 
 # Cells of a table, 16 MB as doubles, whose measured values are kept from step to step.

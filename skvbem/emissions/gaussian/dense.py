@@ -26,13 +26,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import stdtrit
 
 from skvbem._kernels import _partitions
+from skvbem._lazy import cached_property
 from skvbem._memory import OF_BLOCKS
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._compat import warn
 from skvbem.emissions import FactorGaussian
-from skvbem.errors import DataWarning
+from skvbem.errors import DataWarning, warn
 from skvbem.estimators.labels import LabelKind
 from skvbem.estimators.mixture.kind import MixtureKind
 from skvbem.fitted.factor_analysis import FittedFactorAnalysis

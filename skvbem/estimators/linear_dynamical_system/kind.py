@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._compat import warn
-from skvbem.errors import DataWarning, check_memory
+from skvbem.errors import DataWarning, check_memory, warn
 from skvbem.estimators.sequences import read_steps
 from skvbem.families.hyperpriors import floor_of_scales
 from skvbem.families.regression import are_unknown

@@ -11,9 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem._arguments import is_collection, is_option, is_real, is_whole
-from skvbem._compat import warn
 from skvbem._names import did_you_mean, first_few
-from skvbem.errors import StructureError, TooLargeError
+from skvbem.errors import StructureError, TooLargeError, warn
 from skvbem.estimators.network.ties import check_categories_of_ties, check_priors_of_ties, resolve_ties
 from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration

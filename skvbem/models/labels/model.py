@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.blocks import map_reduce
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, n_redundant_parameters, rotation_tangents

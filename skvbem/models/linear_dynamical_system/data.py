@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.emissions.gaussian.dense_step import missing_patterns
 
 # Rows of a unit, the least that threads share; a longer sequence is a unit by itself.

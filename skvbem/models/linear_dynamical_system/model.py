@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem._numerics import pack_symmetric, unpack_symmetric
 from skvbem.blocks import map_reduce, sections
 from skvbem.capabilities import OF_KNOWN_HYPERPARAMETERS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import permutations, product
 from math import factorial
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from skvbem._kernels import _block_chain
+from skvbem._lazy import cached_property
 from skvbem._numerics import unpack_symmetric
 from skvbem.capabilities import AnnealingPlan, Path
 from skvbem.emissions.symmetries import AlikeCells, SignedPermutations, unchanged

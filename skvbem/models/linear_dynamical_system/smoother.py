@@ -14,12 +14,12 @@ observed; the kernel goes through it once for each shape of a sequence, and no f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from skvbem._kernels import _block_chain, _residuals
+from skvbem._lazy import cached_property
 from skvbem.families.regression_rows import summed_over
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.first_states import FirstStates

@@ -15,11 +15,11 @@ independent given what is observed are summed apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from skvbem._kernels import _contexts
+from skvbem._lazy import cached_property
 from skvbem.capabilities import ScoreCovariance
 from skvbem.emissions import Step
 from skvbem.models.mixed_network.beliefs import beliefs

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from operator import attrgetter
 from typing import Any
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from skvbem._kernels._workspace import Workspace
+from skvbem._lazy import cached_property
 from skvbem._numerics import times_log
 from skvbem.blocks import added, map_reduce
 from skvbem.emissions.base import Emission, Step, n_redundant_parameters, n_symmetries, rotation_tangents, start_natural

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError
 from skvbem.graphs.elimination import junction_tree

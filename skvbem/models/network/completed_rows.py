@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from typing import Self
 
 import numpy as np
 from scipy.special import xlogy
 
+from skvbem._lazy import cached_property
 from skvbem._numerics import safe_log
 from skvbem.data import Rows
 from skvbem.errors import TooLargeError

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 
 import numpy as np
+
+from skvbem._lazy import cached_property
 
 
 @dataclass(frozen=True)

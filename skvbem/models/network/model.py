@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from skvbem._kernels._workspace import MStep, Workspace
+from skvbem._lazy import cached_property
 from skvbem._numerics import log_gamma
 from skvbem.ascent import Ascent
 from skvbem.data import Rows

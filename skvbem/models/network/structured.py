@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -29,6 +28,7 @@ import numpy as np
 from skvbem._kernels._contraction import Contraction
 from skvbem._kernels._messages import add_counts, add_message, add_products, divide, read, write
 from skvbem._kernels._workspace import Workspace
+from skvbem._lazy import cached_property
 from skvbem.data import Rows
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Plan, Program

@@ -26,8 +26,7 @@ import numpy
 import scipy
 import sklearn
 
-from skvbem._compat import warn
-from skvbem.errors import SearchCheckpointError, SearchWarning
+from skvbem.errors import SearchCheckpointError, SearchWarning, warn
 from skvbem.formats.files import write_atomically
 from skvbem.search.checkpoint.fingerprints import is_lasting
 from skvbem.search.checkpoint.journal import Journal, lines_of, locked, read_whole, remove_partial_files

@@ -12,7 +12,6 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import cross_validate
 
 from skvbem._compat import check_parameters
+from skvbem._lazy import cached_property
 from skvbem.evidence import DEFAULT_SCORE, SCORES, Evidence, EvidenceScorer, score_of, scorer
 from skvbem.fitting.evaluation import evaluate, evaluation_of
 from skvbem.fitting.kind import find_kind, kind_of

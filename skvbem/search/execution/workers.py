@@ -15,7 +15,6 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
-from functools import cached_property
 from itertools import count
 from math import inf
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skvbem._arithmetic import arithmetic
 from skvbem._compat import has_shared_memory, hold_workers, in_store, pickled, returns_one_by_one, worker_deaths
+from skvbem._lazy import cached_property
 from skvbem.emissions.registry import know_emissions, registered_emissions
 from skvbem.search.execution.deadlines import Deadline, end_with
 from skvbem.search.execution.jobs import Job, Record

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import inf, log, log1p
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.graphs.dag import DAG
 from skvbem.search.families.family_scores import Families
 from skvbem.search.tuning import TUNING

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from skvbem._compat import warn
-from skvbem.errors import SearchWarning
+from skvbem.errors import SearchWarning, warn
 from skvbem.evidence import SCORES, EvidenceScorer, scorer
 from skvbem.search.execution.jobs import HeldOutJob, Job, Record
 from skvbem.search.execution.runner import Runner

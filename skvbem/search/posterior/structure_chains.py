@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import permutations, product
 from math import factorial, prod
 from typing import Any
@@ -30,6 +29,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from skvbem._kernels._random import log_dirichlet, uniforms
+from skvbem._lazy import cached_property
 from skvbem._numerics import log_rising
 from skvbem.errors import StructureError
 from skvbem.fitting.evaluation import evaluate
