@@ -198,7 +198,8 @@ class Run:
                 natural = last.natural_of_q
                 is_alike = len(natural) == model.n_cells  # else its components had covariances of another type
                 start = start + model.prior.hyperparameters(natural) if is_alike else model.started(start)
-            return self.plan_from(start[:, None], last, 2 * estimator.n_samples_)
+            most = 2 * vars(estimator).get("n_samples_", np.inf)  # parameters that were given rest on no data
+            return self.plan_from(start[:, None], last, most)
         # maximum likelihood has no prior: neither have its starts
         of_starts = model if self.form.prior_share else model.with_known_hyperparameters()
         starts = kind.starts(estimator, of_starts, data, reading, self.seed)

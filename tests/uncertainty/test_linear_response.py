@@ -119,7 +119,9 @@ def test_no_likelihood_tells_turns(kind, rng):
 def test_what_no_turn_changes_varies_as_much_as_in_draws(rng):
     """Draws that follow a turn along a line have far larger loadings, and smaller uniquenesses."""
     X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 6)) + rng.normal(size=(150, 6))
-    model = VBFactorAnalysis(2, rotation="varimax", random_state=0).fit(X)
+    model = VBFactorAnalysis(
+        2, rotation="varimax", noise_prior=(1.0, 0.5), mean_precision_prior=1.0, random_state=0
+    ).fit(X)
     by_draws, by_response = (
         model.sample_posterior(X, 400, method=method).parameters["factor"] for method in ("draws", "linear_response")
     )

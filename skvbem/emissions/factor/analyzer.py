@@ -83,8 +83,8 @@ class FactorGaussian(NormalSpecification):
         A variance of the noise for each column, or one for all columns of a component.
     standardize : bool, default=False
         Whether noise="spherical" is one share of the variance of each column, as in principal components of
-        correlations; by default it is one variance in the units of the data, as in those of covariances, and a column
-        in other units makes a difference. For noise="diag" both are the same.
+        correlations. By default it is one variance in the units of the data, as in principal components of covariances:
+        units of columns make a difference. For noise="diag" both are the same.
     tied : bool, default=False
         Whether all components share the noise.
     relevance : {"ard", "fixed"}, default="ard"

@@ -48,8 +48,8 @@ class VBFactorAnalysis(VBEstimator):
         A variance of the noise for each column, or one for all columns.
     standardize : bool, default=False
         Whether noise="spherical" is one share of the variance of each column, as in principal components of
-        correlations; by default it is one variance in the units of X, as in those of covariances, and a column in other
-        units makes a difference. For noise="diag" both are the same.
+        correlations. By default it is one variance in the units of X, as in principal components of covariances: units
+        of columns make a difference. For noise="diag" both are the same.
     method : {"vb", "map", "ml"}, default="vb"
         Variational Bayes, the posterior mode, or maximum likelihood, which has no priors.
     rotation : {"varimax", "quartimax", "promax", "oblimin"} or None, default=None
