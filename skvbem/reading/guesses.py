@@ -42,14 +42,15 @@ MARKS_OF_NUMBERS = np.array([-9.0, *(-nines for nines in _NINES), *_NINES])
 def marks_among(levels: Sequence) -> list:
     """Levels of a column of categories, in increasing order, that usually mark missing cells.
 
-    '-' is none beside '+', and a word is none beside words that are written alike, such as 'None' beside 'Attached' or
-    'NA' beside 'EU'.
+    '-' is none beside '+', a character is none among the letters of a text, and a word is none beside words that are
+    written alike, such as 'None' beside 'Attached' or 'NA' beside 'EU'.
     """
     if not levels or not isinstance(levels[0], str):
         return _nines_among(levels)
     marks = [level for level in levels if level.strip().lower() in _MARKS]
     others = [level for level in levels if level not in marks]
-    if not marks or not others or "+" in others:
+    is_text = sum(len(level) == 1 for level in others) >= MIN_LEVELS
+    if not marks or not others or "+" in others or is_text:
         return []
     return [mark for mark in marks if mark.strip().lower() not in _WORDS or not all(map(_as(mark), others))]
 

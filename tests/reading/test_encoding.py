@@ -624,6 +624,7 @@ def test_texts_that_mark_missing_cells_are_categories_with_a_warning(mark):
         ["+", "-"],
         ["None", "Attached", "Detached"],
         ["none", "mild", "severe"],
+        [*"abcdefghijklmnopqrstuvwxyz", " ", "."],
         ["NA", "EU", "AS"],
         ["a", "b", "?!"],
         [20, 50, 97, 99],
