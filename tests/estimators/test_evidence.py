@@ -212,6 +212,10 @@ def test_grid_search_on_all_rows_and_on_folds():
         GridSearchCV(model, grid, scoring=scorer("lower_bound"), cv=3, error_score="raise").fit(X)
 
 
+def score_of_held_out(search, X, y=None):
+    return search.best_estimator_.score(X)
+
+
 def test_a_search_by_the_evidence_within_a_cross_validation():
     rows = load_faithful().data
     search = GridSearchCV(
@@ -221,8 +225,7 @@ def test_a_search_by_the_evidence_within_a_cross_validation():
         cv=AllRows(),
         error_score="raise",
     )
-    heldout = lambda fit, X, y=None: fit.best_estimator_.score(X)  # noqa: E731
-    outer = cross_validate(search, rows, cv=3, scoring=heldout, return_estimator=True)
+    outer = cross_validate(search, rows, cv=3, scoring=score_of_held_out, return_estimator=True)
     assert [fit.best_params_ for fit in outer["estimator"]] == 3 * [{"n_components": 2}]
     assert np.isfinite(outer["test_score"]).all()
     assert clone(search).cv.get_n_splits() == 1
