@@ -236,13 +236,11 @@ class Tables:
         if miss <= SLACK:
             return values
         if not miss <= max(_printed_rounding(numbers, values), self.tolerance):
-            raise self.declared.fault(
-                row.start,
-                f"probabilities must sum to one. These sum to {total:.10g}. If that is near enough, "
-                f"read_bif(..., tolerance={_rounded_up(miss)}) divides such rows by their sum."
-                if miss <= MAX_ROUNDING
-                else f"probabilities must sum to one. These sum to {total:.10g}.",
-            )
+            fault = f"probabilities must sum to one. These sum to {total:.10g}."
+            if miss <= MAX_ROUNDING:
+                way = f"read_bif(..., tolerance={_rounded_up(miss)})"
+                fault += f" If that is near enough, {way} divides such rows by their sum."
+            raise self.declared.fault(row.start, fault)
         self.rounded.append((row.start, total))
         return [value / total for value in values]
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from skvbem._names import shown
 from skvbem.errors import StructureError, TooLargeError
+from skvbem.reading.tables import is_interval
 
 # Groups repeat greedily: if they did so possessively, some releases of Python 3.11 would go on after what a group read
 # before it failed. What they repeat has no two readings, so that nothing is tried again.
@@ -136,8 +137,7 @@ def words_of_states(states: tuple) -> tuple[str, tuple[str, ...]] | None:
     kinds = {str if isinstance(state, str) else type(state) for state in states}
     if kinds == {str}:
         return "str", states
-    is_interval = all(kind.__name__ == "Interval" and kind.__module__.partition(".")[0] == "pandas" for kind in kinds)
-    name = "interval" if is_interval else next(iter(kinds)).__name__
+    name = "interval" if all(map(is_interval, states)) else next(iter(kinds)).__name__
     words = tuple(map(_printer(name), states))
     return (name, words) if len(kinds) == 1 and _states_of_words(name, words) == states else None
 

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 
 from skvbem.persistence.arrays import ArrayWriter, bytes_of, name_of
 from skvbem.persistence.registry import SavedClass, function_name, saved_class
+from skvbem.reading.tables import is_interval
 
 _SEQUENCES: dict[Any, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 
@@ -62,7 +63,7 @@ class Encoder:
             return {"random state": self.described(value.get_state(), where)}
         if type(value).__name__ == "NAType" and type(value).__module__.startswith("pandas."):
             return {"pandas.NA": None}
-        if type(value).__name__ == "Interval" and type(value).__module__.partition(".")[0] == "pandas":
+        if is_interval(value):
             ends = [self.described(end, where) for end in (value.left, value.right)]
             return {"pandas.Interval": [*ends, value.closed]}
         return self._object(value, where)

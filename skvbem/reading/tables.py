@@ -201,6 +201,11 @@ def is_missing_value(value) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
+def is_interval(value) -> bool:
+    """Whether a value is a pandas.Interval, as pandas.cut makes them."""
+    return type(value).__name__ == "Interval" and type(value).__module__.partition(".")[0] == "pandas"
+
+
 def as_plain(value):
     """A NumPy scalar as the Python object that it equals."""
     return value.item() if isinstance(value, np.generic) and value.dtype.kind in "biufcSU" else value
