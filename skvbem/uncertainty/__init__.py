@@ -1,1 +1,1 @@
-"""Uncertainty of parameters: draws from the posterior, linear response, intervals, standard errors, the bootstrap."""
+"""Uncertainty of parameters: draws from the posterior, intervals, standard errors, the bootstrap."""

@@ -13,12 +13,12 @@ from scipy.special import softmax
 from skvbem._arguments import check_count, is_option
 from skvbem.errors import PosteriorWarning, warn
 from skvbem.evidence.evaluation import Evaluation, Stream
+from skvbem.evidence.linear_response import LinearResponses, bounds_of, split_by_weight
 from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Fitted, Parameters
 from skvbem.uncertainty.draws import Draws, FitAtHand, aligned
 from skvbem.uncertainty.effective_sizes import effective_sizes
 from skvbem.uncertainty.gibbs import GibbsChains, GibbsDraws
-from skvbem.uncertainty.linear_response import LinearResponses, bounds_of, split_by_weight
 
 #: Ways to make draws, and intervals with them, the exact ones first.
 METHODS = ("draws", "linear_response", "vb")

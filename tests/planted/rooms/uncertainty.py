@@ -2,6 +2,7 @@
 
 TESTS = (
     "uncertainty",
+    "evidence/test_linear_response.py",
     "uncertainty/test_posterior_draws.py",
     "reproduction/test_interval_coverage.py",
 )

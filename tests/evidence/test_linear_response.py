@@ -13,16 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBMixture, datasets
 from skvbem.emissions import FactorGaussian, Gaussian, Poisson
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.families import Dirichlet, Gamma, Product
-from skvbem.families.hierarchical import Hierarchical
-from skvbem.fitting.evaluation import evaluation_of
-from skvbem.uncertainty.linear_response import (
+from skvbem.evidence.linear_response import (
     LinearResponse,
     LinearResponses,
     bounds_of,
     covariance_of_hidden,
     covariance_of_natural,
 )
+from skvbem.families import Dirichlet, Gamma, Product
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.fitting.evaluation import evaluation_of
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 
