@@ -87,7 +87,7 @@ n_iter_ : int
 converged_ : bool
 
 n_samples_ : float
-    Sum of the weights of the rows.
+    Sum of the weights of the rows with an observed cell: the n of BIC.
 
 n_free_parameters_ : int
 

@@ -62,6 +62,20 @@ class Rows:
         return self.codes[:, self.names.index(name)]
 
 
+def rows_that_count(observed: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Places of the rows in which something is observed, and their weights; the first row, of weight 0, if none is.
+
+    Parameters
+    ----------
+    observed : ndarray of bool, shape (n_rows,)
+    weight : ndarray of shape (n_rows,) or None
+    """
+    if not observed.any():
+        return np.zeros(1, dtype=np.int64), np.zeros(1)
+    rows = np.flatnonzero(observed)
+    return rows, None if weight is None else weight[rows]
+
+
 def fingerprint(tables: Sequence[np.ndarray], weight: np.ndarray | None) -> str:
     """A fingerprint of rows: equal for the same rows in any order, and for weights (n_rows,) as for repeated rows.
 

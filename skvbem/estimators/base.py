@@ -214,7 +214,9 @@ class VBEstimator(
         return self._fitted_
 
     def score(self, X, y=None, sample_weight=None):
-        """Mean log predictive probability (density) of the rows, nats per row; see `score_samples`.
+        """Mean log predictive probability (density) of the rows, nats per row: the mean of `score_samples`.
+
+        A row without an observed cell has 0 nats, and counts as a row.
 
         Parameters
         ----------

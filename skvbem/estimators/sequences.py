@@ -151,8 +151,8 @@ class SequenceEstimator(VBEstimator):
     def score(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
         """Log predictive probability (density) of all sequences over their number of time steps, nats a step.
 
-        The mean, as of scikit-learn's mixtures, so that folds of other lengths compare. (hmmlearn's is the total: the
-        sum of `score_samples`.)
+        The mean, as of scikit-learn's mixtures, so that folds of other lengths compare. Steps without an observed cell
+        are steps. (hmmlearn's is the total: the sum of `score_samples`.)
 
         %(sequences.X, y, sequences.sample_weight -> float)s
         """

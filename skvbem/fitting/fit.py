@@ -98,7 +98,8 @@ def read(estimator, X, y=None, sample_weight=None, *, columns=None, **where) -> 
     """X as an estimator reads it, which `fit` and every function of this room take in place of X and its weights.
 
     So one reading serves several fits, of estimators whose `reading_parameters` are alike. A reading is returned as it
-    is. `columns` are those of an earlier fit; by default they are learned from X. `where` finds the rows, as
+    is. Rows without an observed cell say nothing: they are left out, as rows of weight 0 are, and count in no n.
+    `columns` are those of an earlier fit; by default they are learned from X. `where` finds the rows, as
     `sequence_id` and `lengths` of sequences do.
 
     Raises
@@ -108,6 +109,11 @@ def read(estimator, X, y=None, sample_weight=None, *, columns=None, **where) -> 
     TypeError
         If the estimator takes no such argument beside X.
     """
+    return _as_given(estimator, X, y, sample_weight, columns, where).informative()
+
+
+def _as_given(estimator, X, y, sample_weight, columns, where: Mapping[str, Any]) -> Reading:
+    """The reading of all rows of weight > 0; see `read`."""
     if isinstance(X, Reading):
         return X.kept()
     kind = estimator._kind
@@ -133,7 +139,7 @@ def question(estimator, X, **where) -> tuple[Any, Any]:
         If X comes in blocks.
     """
     fitted = estimator.fitted
-    reading = read(estimator, X.compute() if is_dask(X) else X, columns=fitted.columns, **where)
+    reading = _as_given(estimator, X.compute() if is_dask(X) else X, None, None, fitted.columns, where)
     if reading.are_in_blocks:
         raise TypeError(
             "X comes in blocks, which only fit and the scores of VBMixture take. Ask about one block at a time, as in "

@@ -103,7 +103,7 @@ class HMMData:
     weight : ndarray of shape (n_sequences,)
         How often each sequence counts.
     total_weight : float
-        The n of every score: time steps, each as often as its sequence counts, whether observed or not.
+        The n of every score: time steps with an observed cell, each as often as its sequence counts.
     has_whole_weights : bool
     row_hashes : callable or None
         Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.fitting.fit import read
+from skvbem.fitting.fit import question
 from skvbem.plotting.choice import column_positions, shown_components
 from skvbem.plotting.display import MIXTURES, Display, check_drawable, check_share
 from skvbem.plotting.labels import INK, percent, plain_axes, series
@@ -104,7 +104,7 @@ class ComponentsDisplay(Display):
         check_drawable(estimator, MIXTURES, cls.__name__)
         check_share("mass", mass, cls.__name__)
         fitted = estimator.fitted
-        ((values, _),) = read(estimator, X, columns=fitted.columns).blocks
+        values = question(estimator, X)[1].values
         at, pair = _two_measurements(cls.__name__, features, fitted.groups)
         group = fitted.groups.groups[at]
         pair_at = [group.names.index(name) for name in pair]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from skvbem.fitting.fit import read
+from skvbem.fitting.fit import question
 from skvbem.plotting.choice import intervals_to_draw
 from skvbem.plotting.display import FACTORS, SYSTEMS, Display, Panels, check_drawable, check_share
 from skvbem.plotting.labels import INK, QUIET, add_scale, ink_on, plain_axes, series, write_names
@@ -313,7 +313,7 @@ class ScoresDisplay(Display):
             )
         check_share("mass", mass, cls.__name__)
         fitted = estimator.fitted
-        ((values, _),) = read(estimator, X, columns=fitted.columns).blocks
+        values = question(estimator, X)[1].values
         scores, covariances = fitted.scores(values)
         names = [f"factor {k}" for k in pair]
         return cls(scores[:, pair], covariances[:, pair][:, :, pair], names, labels=labels, mass=mass).plot(ax=ax)

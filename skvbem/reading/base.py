@@ -114,6 +114,13 @@ class Reading(ABC):
     def refilled(self, drawn: Any) -> Self:
         """The reading with values that a model drew, the same cells missing."""
 
+    def informative(self) -> Self:
+        """The reading without rows that say nothing: those without an observed cell, if no other row depends on them.
+
+        If all are such, one of weight 0 stays.
+        """
+        return self
+
     def shared(self) -> Self:
         """The reading as many fits share it."""
         return self

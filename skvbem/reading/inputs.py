@@ -12,7 +12,7 @@ from skvbem.data import mixed
 from skvbem.reading.names import compare_names
 from skvbem.reading.rows import SequenceReading
 from skvbem.reading.sequences import Sequences, read_sequences
-from skvbem.reading.tables import is_frame
+from skvbem.reading.tables import are_observed, is_frame
 
 #: Name of a table beside X -> names of its columns, None of one without names.
 InputNames = dict[str, list[str] | None]
@@ -201,6 +201,14 @@ class InputReading(SequenceReading):
                     f"{self.columns.owner} was fitted with {n} columns of {name!r}. Got {given.shape[1]}: give {n}."
                 )
         return model.compile(self.values[0], self.lengths, self.weight, self.inputs, self.regressors)
+
+    @property
+    def before_last_observed(self) -> np.ndarray:
+        """True for steps on whose states an observation of their sequence depends, (n_rows,)."""
+        seen = are_observed(self.values)
+        after = np.cumsum(seen[::-1])[::-1]  # observed steps from each step on, of all sequences
+        last = np.cumsum(self.lengths) - 1
+        return after > np.repeat(after[last] - seen[last], self.lengths)
 
     @property
     def regressors(self) -> np.ndarray:

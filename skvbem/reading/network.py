@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from skvbem._lazy import cached_property
-from skvbem.data import Rows, row_hashes
+from skvbem.data import Rows, row_hashes, rows_that_count
 from skvbem.reading.base import Extent, Reading
 from skvbem.reading.categories import CategoryEncoder
 
@@ -23,13 +23,13 @@ class NetworkReading(Reading):
     columns : CategoryEncoder
     rows : Rows
     n_rows : int
-        Of X, whatever becomes of the codes.
+        Of the rows as they were read, whatever becomes of the codes.
     n_rows_all_missing : int
         Rows of X without an observed cell.
     n_missing : int
-        Missing cells of X.
+        Missing cells of these rows.
     of_rows : str
-        Fingerprint of the rows of X.
+        Fingerprint of these rows.
     """
 
     columns: CategoryEncoder
@@ -103,6 +103,14 @@ class NetworkReading(Reading):
         codes = np.stack([drawn[name] for name in like.names], axis=1).astype(like.codes.dtype)
         codes[like.codes < 0] = -1
         return replace(self, rows=Rows(like.names, codes, like.weight))
+
+    def informative(self) -> Self:
+        """See `Reading`."""
+        if not self.n_rows_all_missing:
+            return self
+        rows, weight = rows_that_count((self.rows.codes >= 0).any(axis=1), self.rows.weight)
+        kept = self.of(self.columns, Rows(self.rows.names, self.rows.codes[rows], weight))
+        return replace(kept, n_rows_all_missing=self.n_rows_all_missing, names=self.names, given=self.given)
 
     def shared(self) -> Self:
         """The reading as many fits share it: equal rows counted once, with their weights."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from skvbem._lazy import cached_property
 from skvbem.blocks import Blocks, map_reduce
-from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes
+from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes, rows_that_count
 from skvbem.emissions import Emission
 from skvbem.emissions.base import parts_of
 from skvbem.emissions.known_labels import PartlyLabeled
@@ -39,7 +39,7 @@ class TableReading(Reading):
     blocks : sequence or Blocks
         Of the values of each group, and of the weights of the rows or None. A sequence of one block is in memory.
     is_weighted : ndarray of bool or None
-        Which rows of a table in memory have a weight > 0; None for all.
+        Which rows of a table in memory these are, those that count; None for all.
     labels : RowLabels or None
         What is known of the components of rows in memory.
     are_in_blocks : bool
@@ -132,6 +132,19 @@ class TableReading(Reading):
         blocks = [([of_group[units] for of_group in self.values], weight)]
         return replace(self, blocks=blocks, is_weighted=None, labels=labels)
 
+    def informative(self) -> Self:
+        """See `Reading`."""
+        if self.are_in_blocks:
+            return replace(self, blocks=cast(Blocks, self.blocks).map(partial(_informative, self.columns)))
+        (block,) = self.blocks
+        observed = _observed(self.columns.modeled(block[0]), self.labels)
+        if observed is None or observed.all():
+            return self
+        rows, weight = rows_that_count(observed, block[1])
+        counts = np.ones(len(observed), dtype=bool) if self.is_weighted is None else self.is_weighted.copy()
+        counts[np.flatnonzero(counts)[np.delete(np.arange(len(observed)), rows)]] = False
+        return replace(self.taken(rows, weight), is_weighted=counts)
+
     def one_by_one(self) -> Self:
         """The reading with repeated rows in place of weights."""
         weight = self.unit_weight
@@ -193,6 +206,16 @@ def _observed(modeled: list[np.ndarray], labels: RowLabels | None) -> np.ndarray
     return observed if labels is None else observed | (labels.codes >= 0)
 
 
+def _informative(columns: ColumnGroups, block: tuple) -> tuple:
+    """A block without rows of which nothing is observed."""
+    values, weight = block
+    observed = _observed(columns.modeled(values), None)
+    if observed is None or observed.all():
+        return block
+    rows, weight = rows_that_count(observed, weight)
+    return [of_group[rows] for of_group in values], weight
+
+
 def _refuse_labels(labels: RowLabels | None) -> None:
     """Refuse to draw rows anew whose labels are those of other rows."""
     if labels is not None:
@@ -252,6 +275,10 @@ class SequenceReading(Reading):
         weight = None if self.weight is None else np.repeat(self.weight, self.lengths)
         rows = [(self.values, weight)]
         return TableReading(self.columns, rows, labels=self.labels, names=self.names, given=self.given)
+
+    def emission(self) -> Emission:
+        """The emission of the values, whose prior rests on the rows that say something."""
+        return self.as_independent.informative().emission()
 
     @property
     def extent(self) -> Extent:

@@ -92,7 +92,7 @@ class HMMKind(LabelKind):
         """The chain of as many states as asked for."""
         if reading.labels is not None:
             reading.labels.check(estimator.n_components, type(estimator).__name__, self.label)
-        emission, n, n_rows = reading.as_independent.emission(), estimator.n_components, reading.sequences.n_rows
+        emission, n, n_rows = reading.emission(), estimator.n_components, reading.sequences.n_rows
         held = n_rows * (emission.n_columns + n + 2) + min(n_rows * n, MAX_KEPT_DOUBLES)  # a copy, and shares of states
         check_memory(f"{n_rows:,} steps of {n} states", held, "fewer", estimator.max_memory, type(estimator).__name__)
         return self.model_of(estimator, reading, emission, n)

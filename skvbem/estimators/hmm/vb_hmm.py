@@ -134,7 +134,7 @@ class VBHMM(SequenceEstimator):
         After `partial_fit`, the bound of the last batch given those before.
     %(log_posterior_, lower_bounds_, restarts_, n_iter_, converged_)s
     n_samples_ : float
-        Time steps, each as often as its sequence counts: the n of BIC.
+        Time steps with an observed cell, each as often as its sequence counts: the n of BIC.
     n_free_parameters_ : int
     moves_ : list of Move
         Where factors are counted (``FactorGaussian("auto")``), the moves that raised the bound.

@@ -200,14 +200,15 @@ def resolve_model(
         )
     of_rows = np.repeat(weight, lengths)
     origin, unit = moments(values, of_rows)
+    seen, depends = ~np.isnan(values).all(axis=1), reading.before_last_observed
     _, group = np.unique(~np.isnan(values), axis=1, return_inverse=True)
     p = len(origin)
     transition, rate = estimator.transition_precision_prior, estimator.noise_rate_prior
     loading, offset = float(estimator.loading_precision_prior), float(estimator.offset_precision_prior)
     moving = float(k if transition is None else transition)
     return LinearDynamicalSystem.from_precisions(
-        np.concatenate([np.full(k, moving), moving * mean_squares(reading.inputs, of_rows)]),
-        np.concatenate([np.full(k, loading), [offset], loading * mean_squares(reading.output_inputs, of_rows)]),
+        np.concatenate([np.full(k, moving), moving * mean_squares(reading.inputs, of_rows * depends)]),
+        np.concatenate([np.full(k, loading), [offset], loading * mean_squares(reading.output_inputs, of_rows * seen)]),
         shape=np.full(p, float(estimator.noise_shape_prior)),
         rate=None if rate is None else np.full(p, float(rate)),
         rate_floor=floor_of_scales(of_rows @ ~np.isnan(values)) / 2,

@@ -129,7 +129,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         Expected rows in each state; the states in use, empty, and duplicates of each other.
     %(n_iter_, converged_, n_samples_)s
     n_rows_all_missing_ : int
-        Rows without any observed cell; they are kept and change nothing.
+        Rows without any observed cell; they say nothing, and count in no n.
     treewidth_ : int
         Treewidth of the widest part that had to be summed over.
     %(n_features_in_, feature_names_in_)s

@@ -249,9 +249,10 @@ class HMM(LabelModel):
             before = np.searchsorted(seen, starts)  # observed rows before each sequence
             last = seen[np.maximum(before[1:] - 1, 0)] if len(seen) else starts[:-1]
             ends = np.where(before[1:] > before[:-1], last + 1, starts[:-1]).astype(np.int64)
+        n_observed = lengths if observed is None else np.diff(before)
         whole = bool((weight == np.floor(weight)).all())
         weight = np.ascontiguousarray(weight)
-        return HMMData(table, starts, ends, weight, float(weight @ lengths), whole, row_hashes)
+        return HMMData(table, starts, ends, weight, float(weight @ n_observed), whole, row_hashes)
 
     def e_step(self, natural: np.ndarray, data: HMMData | DataInParts, n_threads: int = 1) -> HMMEStep:
         """The E step at natural parameters (n_cells, n_lanes) as a value: sums of a part, and the outcome of all."""
