@@ -175,6 +175,13 @@ input_features : array-like of str or None, default=None
 draws.random_state : int, RandomState instance or None, default=None
     By default draws follow from the seed of the fit.
 
+long.verbose : int, default=None
+    Above 0 a line says how far it is and how much time is left; by default as the estimator's `verbose`.
+
+long.time_budget : float, default=None
+    Seconds after which the best answer so far is returned, with a warning. By default the work is bounded, and not the
+    time, so that the same seed gives the same result.
+
 score.random_state : int, RandomState instance or None, default=None
     Seed of scores that draw; by default it follows from the seed of the fit.
 

@@ -26,6 +26,7 @@ from skvbem._compat import (
     fit_context,
 )
 from skvbem._docstrings import share_texts
+from skvbem._progress import long_method
 from skvbem._version import __version__ as VERSION
 from skvbem.errors import check_memory, warn
 from skvbem.estimators.emission_parameters import moved, nested_parameters, set_nested
@@ -271,8 +272,10 @@ class VBEstimator(
             "collapsed", "bic", "cheeseman_stutz", "laplace", "importance" or "exact".
         %(score.random_state)s
         **options
-            Options of the score; :doc:`/user_guide/scores` lists them. Parameters of the model, as the `start` of
-            "ais_metropolis", are given as a mapping of nodes to tables. `labels` are needed if `fit` was given any.
+            Options of the score; :doc:`/user_guide/scores` lists them. Every score takes `verbose`, `time_budget`
+            (seconds) and `progress` (a callable of the number of steps done, and of all). Parameters of the model, as
+            the `start` of "ais_metropolis", are given as a mapping of nodes to tables. `labels` are needed if `fit` was
+            given any.
 
         Returns
         -------
@@ -307,6 +310,7 @@ class VBEstimator(
         check_is_fitted(self)
         get_score(kind)  # an unknown name is refused before X is read
         if X is not None:
+            options = {"verbose": self.verbose, **options}
             return scored(self, evaluation_of(self, X, random_state=random_state, **where), kind, options)
         run, method = run_of(self), self._fitted_.form.name
         if kind not in ("lower_bound", get_score("lower_bound")) or options or method != "vb":
@@ -360,6 +364,8 @@ class VBEstimator(
         n_chains=32,
         max_sweeps=16384,
         random_state=None,
+        verbose=None,
+        time_budget=None,
         **where,
     ):
         """Draws of all parameters from their posterior, labels as in the fit.
@@ -379,7 +385,7 @@ class VBEstimator(
         max_sweeps : int, default=16384
             Most sweeps of a chain, but it makes 128 in any case, and two for each of its draws. If they are not enough,
             a `PosteriorWarning` says so.
-        %(draws.random_state, data.**where)s
+        %(draws.random_state, long.verbose, long.time_budget, data.**where)s
 
         Returns
         -------
@@ -403,10 +409,21 @@ class VBEstimator(
         True
         """
         fit = fit_at_hand(self, X, sample_weight, random_state, **where)
-        return sample_posterior(fit, n_draws, method=method, n_chains=n_chains, max_sweeps=max_sweeps)
+        with long_method(self, "sample_posterior", verbose, time_budget):
+            return sample_posterior(fit, n_draws, method=method, n_chains=n_chains, max_sweeps=max_sweeps)
 
     def credible_intervals(
-        self, X=None, level=0.95, method="draws", *, n_draws=2000, sample_weight=None, random_state=None, **where
+        self,
+        X=None,
+        level=0.95,
+        method="draws",
+        *,
+        n_draws=2000,
+        sample_weight=None,
+        random_state=None,
+        verbose=None,
+        time_budget=None,
+        **where,
     ):
         """Equal-tailed intervals of each parameter by itself: probabilities, means, rates, shares, weights.
 
@@ -421,7 +438,7 @@ class VBEstimator(
             overlap; it needs no X. :doc:`/user_guide/intervals` says how often each covers.
         n_draws : int, default=2000
             Number of draws from which quantiles are taken.
-        sample_weight, random_state, **where
+        sample_weight, random_state, verbose, time_budget, **where
             As of `sample_posterior`.
 
         Returns
@@ -444,7 +461,8 @@ class VBEstimator(
                 f"{X!r} instead. The mass of intervals is given by name, as level=0.9."
             )
         fit = fit_at_hand(self, X, sample_weight, random_state, **where)
-        return credible_intervals(fit, level, method, n_draws=n_draws)
+        with long_method(self, "credible_intervals", verbose, time_budget):
+            return credible_intervals(fit, level, method, n_draws=n_draws)
 
     def standard_errors(self, X, *, sample_weight=None, max_states=4096, **where):
         """Standard errors of all parameters of a fit by ``method="ml"`` or "map", from the observed information.
@@ -489,6 +507,8 @@ class VBEstimator(
         sample_weight=None,
         random_state=None,
         n_jobs=None,
+        verbose=None,
+        time_budget=None,
         **where,
     ):
         """Bootstrap: fits to data made anew, each from where this fit ended, for the variation of estimates.
@@ -507,7 +527,7 @@ class VBEstimator(
         %(draws.random_state)s
         n_jobs : int, default=None
             Processes of joblib; draws do not depend on it, nor on the order of rows.
-        %(data.**where)s
+        %(long.verbose, long.time_budget, data.**where)s
 
         Returns
         -------
@@ -535,20 +555,33 @@ class VBEstimator(
         """
         check_is_fitted(self)
         reading, kind_of_model = read_again(self, X, sample_weight, **where), self._kind
-        return bootstrap(
-            fit_at_hand(self, reading),
-            reading,
-            n_draws,
-            kind=kind,
-            seed=None if random_state is None else seed_of(self, random_state),
-            n_jobs=n_jobs,
-            compiled=partial(kind_of_model.compiled, self),
-            drawn_like=kind_of_model.drawn_like,
-        )
+        with long_method(self, "bootstrap", verbose, time_budget):
+            return bootstrap(
+                fit_at_hand(self, reading),
+                reading,
+                n_draws,
+                kind=kind,
+                seed=None if random_state is None else seed_of(self, random_state),
+                n_jobs=n_jobs,
+                compiled=partial(kind_of_model.compiled, self),
+                drawn_like=kind_of_model.drawn_like,
+            )
 
     # Reports ----------------------------------------------------------------------------------------------------------
 
-    def summary(self, X=None, *, level=0.95, method="auto", draws=None, sample_weight=None, random_state=None, **where):
+    def summary(
+        self,
+        X=None,
+        *,
+        level=0.95,
+        method="auto",
+        draws=None,
+        sample_weight=None,
+        random_state=None,
+        verbose=None,
+        time_budget=None,
+        **where,
+    ):
         """A report of the fit: what was fitted, how well it went, states in use, and all parameters with intervals.
 
         Parameters
@@ -564,7 +597,7 @@ class VBEstimator(
         draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
             What `sample_posterior`, `bootstrap` or `standard_errors` returned: intervals are then from these, and X is
             not needed.
-        sample_weight, random_state, **where
+        sample_weight, random_state, verbose, time_budget, **where
             As of `sample_posterior`.
 
         Returns
@@ -579,7 +612,9 @@ class VBEstimator(
         """
         check_level("summary", level)
         fit = fit_at_hand(self, X, sample_weight, random_state, **where)
-        return summary(self, reported_intervals(fit, level, method, draws, self._kind.intervals_without_draws), level)
+        with long_method(self, "summary", verbose, time_budget):
+            intervals = reported_intervals(fit, level, method, draws, self._kind.intervals_without_draws)
+        return summary(self, intervals, level)
 
     def goodness_of_fit(self, X, sample_weight=None, **where):
         """Fit indices that users of latent class models, and of other models with hidden states, print first.

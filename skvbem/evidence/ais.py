@@ -16,15 +16,24 @@ two to four times as far as those from the prior here. The Metropolis sampler as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from skvbem._progress import is_over
 from skvbem.capabilities import AnnealingPlan
 from skvbem.evidence.base import Evidence, check_whole_weights
-from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.chains import (
+    Stratum,
+    batches,
+    check_at_least,
+    nonlinear_schedule,
+    run_tasks,
+    steps_at_once,
+    summary,
+)
 from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.starts import Starts, first_of_each, make_starts
 from skvbem.evidence.tuning import TUNING
@@ -39,8 +48,6 @@ def anchored_ais(
     n_fits: int = 8,
     bend: float | None = None,
     conditional_ess: float | None = None,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
     """Log evidence by annealed importance sampling with Gibbs chains, from VB fits made wider and from the prior.
 
@@ -68,10 +75,6 @@ def anchored_ais(
         If given, inverse temperatures are chosen by a pilot run so that each step keeps this fraction (as 0.98) of the
         effective sample size of chains from the last start; `n_steps` is then the least number, and `bend` has no say.
         The chains do not know the pilot: still no bias.
-    time_budget : float, optional
-        Seconds after which no further batch of chains is begun; two chains of every start are run whatever the time.
-    progress : callable of (int, int), optional
-        Told how many batches of chains are done, and of how many.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def anchored_ais(
         n_steps = AnnealingPlan().n_steps if n_steps is None else n_steps
         refused = {"fractions": fractions, "conditional_ess": conditional_ess}
         lengths: dict[str, Any] = {"n_chains": n_chains, "n_steps": n_steps, "bend": bend}
-        return _ais_by_clusters(evaluation, **lengths, time_budget=time_budget, progress=progress, refused=refused)
+        return _ais_by_clusters(evaluation, **lengths, refused=refused)
     annealing, points = evaluation.capability("annealing"), evaluation.capability("points")
     n_steps = annealing.plan.n_steps if n_steps is None else n_steps
     fractions = annealing.plan.fractions if fractions is None else fractions
@@ -112,8 +115,6 @@ def anchored_ais(
         tasks,
         n_threads=evaluation.n_jobs,
         required=sum(lanes.start < first_of_each(which) for lanes in tasks),
-        time_budget=time_budget,
-        progress=progress,
     )
     log_points, log_ratios = (np.concatenate(of, axis=1) for of in zip(*outcomes))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
@@ -146,6 +147,9 @@ def gibbs_chains(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Chains, each along its own path: where they end, and ln of the ratio of densities at each step.
 
+    Once the time of the call at work is up they go to the last temperature in one step. When that is does not hang on
+    where chains are, so that their weights are still without bias, and as unlike as they then are.
+
     Parameters
     ----------
     evaluation : Evaluation
@@ -165,11 +169,14 @@ def gibbs_chains(
     annealing, n = evaluation.capability("annealing"), streams.shape[1]
     log_points = np.array(log_points, order="C")
     workspace = annealing.workspace(evaluation.data, n)
-    log_ratios = np.empty((len(temperatures) - 1, n))
-    for at in range(0, len(log_ratios), TUNING.at_once):
-        steps = slice(at, at + TUNING.at_once)
-        here = temperatures[at : at + TUNING.at_once + 1]
-        log_ratios[steps], _ = annealing.anneal(workspace, paths, here, streams, log_points)
+    log_ratios, at_once = np.zeros((len(temperatures) - 1, n)), steps_at_once()
+    for at in range(0, len(log_ratios), at_once):
+        here = temperatures[at : at + at_once + 1]
+        if is_late := is_over():
+            here = temperatures[[at, -1]]
+        log_ratios[at : at + len(here) - 1], _ = annealing.anneal(workspace, paths, here, streams, log_points)
+        if is_late:
+            break
     return log_points, log_ratios
 
 
@@ -217,7 +224,7 @@ def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: f
             length = min(max(wanted, 1e-9), 1.0 - here)
             if enough:
                 break
-        there = here + length if here + length < 1.0 - 1e-9 else 1.0
+        there = here + length if here + length < 1.0 - 1e-9 and not is_over() else 1.0
         annealing.anneal(workspace, paths, np.array([here, there]), streams, log_points)
         schedule.append(there)
     n = max(len(schedule), least + 1)
@@ -230,8 +237,6 @@ def _ais_by_clusters(
     n_chains: int,
     n_steps: int,
     bend: float | None,
-    time_budget: float | None,
-    progress: Callable[[int, int], object] | None,
     refused: dict[str, Any],
 ) -> Evidence:
     r"""Log evidence by chains that never sum beyond a cluster, from q(theta) q(x) of the best VB fit.
@@ -244,7 +249,7 @@ def _ais_by_clusters(
     ----------
     evaluation : Evaluation
         At a q(x) that is a product over clusters.
-    n_chains, n_steps, bend, time_budget, progress
+    n_chains, n_steps, bend
         As of `anchored_ais`.
     refused : dict of str to object
         Options that chains with other starts have: what is not None is an error.
@@ -269,8 +274,6 @@ def _ais_by_clusters(
         lambda lanes: annealing.run(path, schedule, np.ascontiguousarray(streams[:, lanes])),
         batches(n_chains, annealing.lanes_at_once(path.data)),
         n_threads=evaluation.n_jobs,
-        time_budget=time_budget,
-        progress=progress,
     )
     log_points, log_ratios = (np.concatenate(of, axis=1) for of in zip(*outcomes))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])

@@ -18,7 +18,6 @@ come last, even where others agree with them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,10 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skvbem._numerics import log_sum_exp
+from skvbem._progress import is_over, steps
 from skvbem.capabilities import AnnealingPlan
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.base import Evidence
-from skvbem.evidence.chains import check_at_least, check_time_budget
+from skvbem.evidence.chains import check_at_least
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
 from skvbem.evidence.growing_data import check_error, evidence_of_runs, particle_runs
@@ -50,8 +50,6 @@ def auto(
     n_draws: int = 4096,
     n_particles: int = 1024,
     max_particles: int = 32_768,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
     """Log evidence by the cheapest sampler that is right here: exact if that is cheap, else checked by another one.
 
@@ -67,10 +65,6 @@ def auto(
         Of the first run of `importance_gibbs`; later ones take up to 16 times as many.
     n_particles, max_particles : int, default=1024, 32768
         Of the first run of particles, and the largest.
-    time_budget : float, optional
-        Seconds after which no further sampler is run, and those at work begin no further batch.
-    progress : callable of (int, int), optional
-        Told how many runs are done, and of how many as far as is known.
 
     Returns
     -------
@@ -91,19 +85,24 @@ def auto(
         n_particles=(n_particles, 2),
         max_particles=(max_particles, 2),
     )
-    check_time_budget(time_budget)
-    check = _CrossCheck(evaluation, error, n_draws, n_particles, max_particles, time_budget, progress)
-    if not evaluation.data.has_whole_weights:
-        return check.reported(_of_fractional_weights(check))
-    known = _by_enumeration(evaluation, exact_terms)
+    check = _CrossCheck(evaluation, error, n_draws, n_particles, max_particles)
+    with steps(None, "samplers") as check.count:
+        return check.reported(_answered(check, exact_terms))
+
+
+def _answered(check: _CrossCheck, exact_terms: int) -> _Answer:
+    """The answer of the first that has one: a sum over few terms, the rules, the highest of all runs."""
+    if not check.evaluation.data.has_whole_weights:
+        return _of_fractional_weights(check)
+    known = _by_enumeration(check.evaluation, exact_terms)
     if known is not None:
         check.keep("exact", known)
-        return check.reported(_Answer(known, [known]))
+        return _Answer(known, [known])
     for applies, run in _RULES:
         answer = run(check) if applies(check) else None
         if answer is not None:
-            return check.reported(answer)
-    return check.reported(_highest(check))
+            return answer
+    return _highest(check)
 
 
 class _Answer(NamedTuple):
@@ -140,16 +139,17 @@ class _CrossCheck:
     Parameters
     ----------
     evaluation : Evaluation
-    error, n_draws, n_particles, max_particles, time_budget, progress
+    error, n_draws, n_particles, max_particles
         As of `auto`.
     """
 
     #: The first run of importance sampling, or that about more Gibbs draws which took its place.
     first: Evidence
+    #: Called when one more sampler has been run.
+    count: Callable[[], None]
 
-    def __init__(self, evaluation, error, n_draws, n_particles, max_particles, time_budget, progress):
-        self.evaluation, self.error, self._progress = evaluation, error, progress
-        self._deadline = None if time_budget is None else time.monotonic() + time_budget
+    def __init__(self, evaluation, error, n_draws, n_particles, max_particles):
+        self.evaluation, self.error = evaluation, error
         self.n_draws, self.n_particles, self.max_particles = n_draws, min(n_particles, max_particles), max_particles
         self.n_completions = max(n_draws // TUNING.draws_per_completion, TUNING.draws_per_completion)
         self.is_heavy, self.prior_is_far = False, False
@@ -159,23 +159,21 @@ class _CrossCheck:
         """Keep a result under the name of its sampler, numbered if that was run before."""
         n_before = sum(each.split()[0] == name for each in self.results)
         self.results[f"{name} {n_before + 1}" if n_before else name] = evidence
+        self.count()
 
-    def _begin(self) -> tuple[Evaluation, float | None] | None:
-        """An evaluation with random streams of its own, and the seconds left; None if there are none."""
-        left = None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
+    def _begin(self) -> Evaluation | None:
+        """An evaluation with random streams of its own; None if time is up."""
         n = len(self.results)
-        if n and left == 0.0:
+        if n and is_over():
             return None
-        if n and self._progress is not None:
-            self._progress(n, n + 1)
-        return (self.evaluation.reseeded(n) if n else self.evaluation), left
+        return self.evaluation.reseeded(n) if n else self.evaluation
 
     def run(self, name: str, score: Callable[..., Evidence], **options) -> Evidence | None:
         """The result of a sampler; None if time is up."""
-        begun = self._begin()
-        if begun is None:
+        evaluation = self._begin()
+        if evaluation is None:
             return None
-        evidence = score(begun[0], time_budget=begun[1], **options)
+        evidence = score(evaluation, **options)
         self.keep(name, evidence)
         return evidence
 
@@ -190,11 +188,11 @@ class _CrossCheck:
 
     def particles(self, n_particles: int, max_particles: int, error: float) -> tuple[Evidence | None, bool]:
         """The result of particles, None if they were given up at once; whether the prior is too far for any number."""
-        begun = self._begin()
-        if begun is None:
+        evaluation = self._begin()
+        if evaluation is None:
             return None, False
         fewest = min(TUNING.lineages, n_particles)
-        runs = particle_runs(begun[0], n_particles, error, max_particles, begun[1], fewest_lineages=fewest)
+        runs = particle_runs(evaluation, n_particles, error, max_particles, fewest_lineages=fewest)
         complete = [each for each in runs if each.is_complete]
         evidence = evidence_of_runs(self.evaluation, complete) if complete else None
         self.keep(_PARTICLES, evidence)
@@ -244,8 +242,6 @@ class _CrossCheck:
                 f"{KIND}: the standard error is {_error(evidence):.2g} nats, {self.error:g} were wanted. Take more "
                 "'n_draws' and 'max_particles', or be content with a larger 'error'."
             )
-        if self._progress is not None:
-            self._progress(len(self.results), len(self.results))
         taken = (next(name for name, each in self.results.items() if each is run) for run in answer.runs)
         return replace(
             evidence,

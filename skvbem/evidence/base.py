@@ -16,9 +16,13 @@ from functools import total_ordering
 from typing import Any
 
 from skvbem._names import did_you_mean
+from skvbem._progress import long_call
 from skvbem._tabular import named_values
 from skvbem.capabilities import Capabilities
 from skvbem.evidence.evaluation import FORMS, Evaluation
+
+# Options of every score, which say how long it may take and what is told meanwhile; see `skvbem._progress.long_call`.
+_OF_LONG_CALLS = ("verbose", "time_budget", "progress")
 
 
 @total_ordering
@@ -189,16 +193,25 @@ class Score:
         return tuple(p.name for p in parameters if p.kind == p.KEYWORD_ONLY)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Raise a TypeError if there is an option it does not have."""
+        """Raise a TypeError if there is an option it does not have, beside those of all long calls."""
         for name in options:
-            if name not in self.options:
+            if name not in self.options and name not in _OF_LONG_CALLS:
                 known = f"Its options are {', '.join(self.options)}." if self.options else "It has none."
-                hint = did_you_mean(name, self.options)
+                hint = did_you_mean(name, (*self.options, *_OF_LONG_CALLS))
                 raise TypeError(f"The score {self.name!r} has no option {name!r}.{hint} {known}")
 
     def __call__(self, evaluation: Evaluation, **options) -> Evidence:
         """The evidence by this score; TypeError for options it does not have, and models that lack what it needs."""
+        limits = {name: options.pop(name) for name in _OF_LONG_CALLS if name in options and name not in self.options}
         self.check_options(options)
+        with long_call(f"{evaluation.owner}: {self.name}", **limits) as call:
+            evidence = self._computed(evaluation, options)
+        doubts = [*evidence.doubts, *evaluation.doubts_of(evidence.form)]
+        if call.was_cut:
+            doubts.append(cut_short(evidence))
+        return replace(evidence, note=evaluation.note, doubts=tuple(doubts))
+
+    def _computed(self, evaluation: Evaluation, options: Mapping[str, Any]) -> Evidence:
         if not (self.bounds_by_any_q or getattr(evaluation, "is_exact", True)):
             raise needs_exact_inference(self.name)
         for need in self.needs:
@@ -206,8 +219,17 @@ class Score:
         evidence = self.compute(evaluation, **options)
         if not isinstance(evidence, Evidence):
             raise TypeError(f"The score {self.name!r} must return an Evidence. It returned {evidence!r}.")
-        doubts = (*evidence.doubts, *evaluation.doubts_of(evidence.form))
-        return replace(evidence, note=evaluation.note, doubts=doubts)
+        return evidence
+
+
+def cut_short(evidence: Evidence) -> str:
+    """The warning of a value for which the time was too short."""
+    error = evidence.standard_error
+    reached = "" if error is None or math.isnan(error) else f", with a standard error of {error:.2g} nats"
+    return (
+        f"{evidence.kind}: the 'time_budget' ended before all that was planned was drawn. The value is from what was "
+        f"drawn until then{reached}. Give it more seconds, or none."
+    )
 
 
 def needs_exact_inference(kind: str) -> ValueError:

@@ -10,7 +10,7 @@ Parameters that made the data, if drawn from the prior, are one exact draw; Gibb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,8 +50,6 @@ def certify_evidence(
     n_chains: int = 32,
     n_steps: int = 512,
     fraction: float = 0.5,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> Certificate:
     """Both sides of the log evidence of simulated data.
 
@@ -60,7 +58,7 @@ def certify_evidence(
     evaluation : Evaluation
     log_point : ndarray of shape (n_cells,)
         ln of the parameters that made the data, drawn from the prior; or any other exact draw of the posterior.
-    n_chains, n_steps, time_budget, progress
+    n_chains, n_steps
         As in `skvbem.evidence.ais.anchored_ais`, for each side.
     fraction : float, default=0.5
         Of the VB fit's uncertain counts, kept where the chains start, and where the backward chains end. 0: both have
@@ -71,12 +69,7 @@ def certify_evidence(
     -------
     Certificate
     """
-    options: dict[str, Any] = {
-        "n_chains": n_chains,
-        "n_steps": n_steps,
-        "time_budget": time_budget,
-        "progress": progress,
-    }
+    options: dict[str, Any] = {"n_chains": n_chains, "n_steps": n_steps}
     lower = anchored_ais(evaluation, fractions=(fraction, 0.0) if fraction else (0.0,), **options)
     return Certificate(lower, reverse_ais(evaluation, log_point, fraction=fraction, **options))
 
@@ -89,8 +82,6 @@ def reverse_ais(
     n_steps: int = 512,
     fraction: float = 0.5,
     bend: float | None = None,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
     """A stochastic upper bound on the log evidence by chains from the posterior back to the VB fit made wider.
 
@@ -100,7 +91,7 @@ def reverse_ais(
     log_point : ndarray of shape (n_cells,) or (n_cells, n_chains)
         ln theta of an exact draw of the posterior, from which Gibbs sweeps make a start for each chain; or one for
         each.
-    n_chains, n_steps, fraction, bend, time_budget, progress
+    n_chains, n_steps, fraction, bend
         As in `anchored_ais`.
 
     Returns
@@ -137,8 +128,6 @@ def reverse_ais(
         tasks,
         n_threads=evaluation.n_jobs,
         required=sum(lanes.start < 2 for lanes in tasks),
-        time_budget=time_budget,
-        progress=progress,
     )
     log_ratios = np.concatenate([ratios for ratios, _ in outcomes], axis=1)
     log_weights = log_ratios.sum(axis=0) + np.concatenate([parts for _, parts in outcomes])

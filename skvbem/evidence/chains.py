@@ -7,7 +7,6 @@ own part of the evidence without bias. With one stratum that is the plain mean o
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,8 +16,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from skvbem._arguments import is_real, is_whole
+from skvbem._arguments import is_whole
 from skvbem._arithmetic import arithmetic
+from skvbem._progress import call_at_work, steps, working_for
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.tuning import TUNING
@@ -150,10 +150,8 @@ def run_tasks(
     *,
     n_threads: int = 1,
     required: int = 1,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> list:
-    """Results of `work` on every task in order, as far as the time allows: none begins after `time_budget` seconds.
+    """Results of `work` on every task in order, as far as the time of the call at work allows.
 
     Parameters
     ----------
@@ -163,46 +161,46 @@ def run_tasks(
         The results do not depend on it, unless time runs out.
     required : int
         Tasks that are done whatever the time.
-    time_budget : float, optional
-        Seconds.
-    progress : callable of (int, int), optional
-        Told the number of tasks done and the number of all, in the caller's thread.
 
     Returns
     -------
     list
         Of the first tasks, as many as were begun in time.
     """
-    check_time_budget(time_budget)
-    began = time.monotonic()
-    skipped = object()
+    call, skipped = call_at_work(), object()
 
     def one(k):
-        late = time_budget is not None and time.monotonic() - began > time_budget
-        return skipped if late and k >= required else work(tasks[k])
+        late = k >= required and call is not None and call.is_over()
+        return skipped if late else work(tasks[k])
+
+    def one_in_thread(k):
+        with working_for("a thread", None if call is None else call.deadline) as silent:
+            result = one(k)
+        if call is not None:
+            call.was_cut |= silent.was_cut
+        return result
 
     def collected(results):
         done: list = []
-        for result in itertools.takewhile(lambda result: result is not skipped, results):
-            done.append(result)
-            if progress is not None:
-                progress(len(done), len(tasks))
+        with steps(len(tasks), "batches") as count:
+            for result in itertools.takewhile(lambda result: result is not skipped, results):
+                done.append(result)
+                count()
         return done
 
     if n_threads <= 1 or len(tasks) == 1:
         return collected(map(one, range(len(tasks))))
     pool = ThreadPoolExecutor(min(n_threads, len(tasks)))
     try:
-        return collected(pool.map(arithmetic(one), range(len(tasks))))
+        return collected(pool.map(arithmetic(one_in_thread), range(len(tasks))))
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def check_time_budget(seconds) -> None:
-    """Raise a ValueError if this is no number of seconds that work may take; None is without end."""
-    is_number = is_real(seconds)
-    if seconds is not None and not (is_number and seconds >= 0):
-        raise ValueError(f"The 'time_budget' of a sampling score must be None or seconds >= 0. Got {seconds!r}.")
+def steps_at_once() -> int:
+    """Steps of a chain between two looks at the time: few where a time budget holds."""
+    call = call_at_work()
+    return TUNING.at_once if call is None or call.deadline is None else TUNING.lanes
 
 
 def check_at_least(kind: str, **counts: tuple[Any, int]) -> None:

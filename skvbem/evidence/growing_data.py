@@ -22,7 +22,6 @@ enough after the first unit. A pilot population, which has no further part, says
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -30,9 +29,10 @@ import numpy as np
 
 from skvbem._arguments import is_real
 from skvbem._numerics import log_sum_exp
+from skvbem._progress import is_over, steps
 from skvbem.capabilities import Path
 from skvbem.evidence.base import Evidence, check_whole_weights
-from skvbem.evidence.chains import batches, check_at_least, check_time_budget, run_tasks
+from skvbem.evidence.chains import batches, check_at_least, run_tasks
 from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.smc import systematic
 from skvbem.evidence.tuning import TUNING
@@ -92,8 +92,6 @@ def growing_smc(
     n_particles: int = 1024,
     error: float = 0.1,
     max_particles: int = 32_768,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
     """Log evidence by sequential Monte Carlo over growing data, with more particles until the error is small enough.
 
@@ -106,10 +104,6 @@ def growing_smc(
         Standard error to be reached, nats.
     max_particles : int, default=32768
         Most of one run; fewer where the estimator's `max_memory` holds no more.
-    time_budget : float, optional
-        Seconds after which no further run is begun.
-    progress : callable of (int, int), optional
-        Told how many runs are done, and of how many as far as is known.
 
     Returns
     -------
@@ -125,10 +119,8 @@ def growing_smc(
     check_whole_weights(evaluation, KIND)
     check_at_least(KIND, n_particles=(n_particles, 2), max_particles=(max_particles, 2))
     check_error(KIND, error)
-    check_time_budget(time_budget)
-    return evidence_of_runs(
-        evaluation, particle_runs(evaluation, n_particles, error, max_particles, time_budget, progress)
-    )
+    runs = particle_runs(evaluation, n_particles, error, max_particles)
+    return evidence_of_runs(evaluation, [each for each in runs if each.is_complete])
 
 
 def check_error(kind: str, error: float) -> None:
@@ -142,15 +134,13 @@ def particle_runs(
     n_particles: int,
     error: float,
     max_particles: int,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
     fewest_lineages: int = 0,
 ) -> list[ParticleRun]:
     """Runs, each of more particles than the one before, until the standard error of their mean is small enough.
 
     Parameters
     ----------
-    evaluation, n_particles, error, max_particles, time_budget, progress
+    evaluation, n_particles, error, max_particles
         As in `growing_smc`.
     fewest_lineages : int, default=0
         Particles that descend from fewer of the first are given up where they are, and the run is the last.
@@ -164,24 +154,23 @@ def particle_runs(
     )
     affordable = (evaluation.max_memory / 8.0 - for_order) / per_particle
     max_particles = int(min(max_particles, max(affordable, n_particles)))
-    began, size = time.monotonic(), n_particles
-    runs: list[ParticleRun] = []
-    while True:
-        certain = None if runs else _run_without_hidden_variables(evaluation, size)
-        runs.append(certain or _run(evaluation, size, len(runs), fewest_lineages))
-        is_last = (
-            standard_error(runs) <= error
-            or not runs[-1].is_complete
-            or len(runs) == TUNING.runs
-            or size >= max_particles
-            or (time_budget is not None and time.monotonic() - began > time_budget)
-        )
-        if progress is not None:
-            progress(len(runs), len(runs) + (not is_last))
-        if is_last:
-            return runs
-        wanted = size * runs[-1].relative_variance / error**2
-        size = int(min(max(wanted, 2 * size), TUNING.growth * size, max_particles))
+    size, runs = n_particles, list[ParticleRun]()
+    with steps(None, "runs of particles") as count:
+        while True:
+            certain = None if runs else _run_without_hidden_variables(evaluation, size)
+            runs.append(certain or _run(evaluation, size, len(runs), fewest_lineages))
+            is_last = (
+                standard_error(runs) <= error
+                or not runs[-1].is_complete
+                or len(runs) == TUNING.runs
+                or size >= max_particles
+                or is_over()
+            )
+            count()
+            if is_last:
+                return runs
+            wanted = size * runs[-1].relative_variance / error**2
+            size = int(min(max(wanted, 2 * size), TUNING.growth * size, max_particles))
 
 
 def evidence_of_runs(evaluation: Evaluation, runs: Sequence[ParticleRun]) -> Evidence:
@@ -253,7 +242,8 @@ def _run(evaluation: Evaluation, n_particles: int, number: int, fewest_lineages:
     first_of, n_resamplings = np.arange(n_first), 0
     n_seen, n_more, trace = 0, 1, [(0, log_evidence)]
     n_lineages = n_first
-    while n_seen < len(order) and n_lineages >= fewest_lineages:
+    may_be_given_up = bool(fewest_lineages or number)  # there is another answer
+    while n_seen < len(order) and n_lineages >= fewest_lineages and not (may_be_given_up and is_over()):
         n_next, log_ratios = particles.next_batch(order, n_seen, n_more, log_weights)
         log_weights = log_weights + log_ratios
         log_mean_ratio = float(log_sum_exp(log_weights))

@@ -14,12 +14,13 @@ variables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem._progress import is_over
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation, Stream
@@ -36,8 +37,6 @@ def importance(
     n_draws: int = 4096,
     fractions: Sequence[float] = (1.0, 0.5, 0.25, 0.0),
     n_fits: int = 8,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
     """Log evidence by importance sampling from q(theta) of the VB fit and wider versions of it.
 
@@ -51,10 +50,6 @@ def importance(
         is the prior, which bounds the weights.
     n_fits : int, default=8
         Most of the optima found by the restarts of the VB fit that are in the proposal.
-    time_budget : float, optional
-        Seconds after which no further batch of draws is begun.
-    progress : callable of (int, int), optional
-        Told how many batches of draws are done, and of how many.
 
     Returns
     -------
@@ -64,7 +59,7 @@ def importance(
     kind = "importance"
     check_at_least(kind, n_draws=(n_draws, 2), n_fits=(n_fits, 1))
     starts = make_starts(evaluation, fractions, n_fits)
-    return _importance(evaluation, kind, starts, starts.statistics, _log_parts(starts), n_draws, time_budget, progress)
+    return _importance(evaluation, kind, starts, starts.statistics, _log_parts(starts), n_draws)
 
 
 def importance_gibbs(
@@ -73,8 +68,6 @@ def importance_gibbs(
     n_draws: int = 4096,
     n_completions: int = 256,
     n_fits: int = 8,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
     """Log evidence by importance sampling from a mixture of p(theta | x, y) at Gibbs draws of the hidden variables.
 
@@ -90,8 +83,6 @@ def importance_gibbs(
         Components; fewer where sums over relabelings would take too long.
     n_fits : int, default=8
         Most of the optima found by the restarts of the VB fit that Gibbs chains start from.
-    time_budget, progress
-        As in `importance`.
 
     Returns
     -------
@@ -111,12 +102,13 @@ def importance_gibbs(
         affordable = int(TUNING.operations / (relabelings.cost * n_draws))
         n_completions = min(n_completions, max(affordable, TUNING.fewest_components))
     completed = gibbs_statistics(evaluation, starts, n_completions)
+    n_completions = len(completed)  # fewer where time ran out
     certain = starts.statistics[-1]  # from the prior
     completed = certain + TUNING.kept * (completed - certain)
     log_part = np.log((1 - TUNING.defense) / n_completions)
     log_parts = np.concatenate([np.full(n_completions, log_part), np.log(TUNING.defense) + _log_parts(starts)])
     statistics = np.concatenate([completed, starts.statistics])
-    return _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_budget, progress)
+    return _importance(evaluation, kind, starts, statistics, log_parts, n_draws)
 
 
 def _log_parts(starts: Starts) -> np.ndarray:
@@ -141,14 +133,20 @@ def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int)
     streams = evaluation.streams(n_chains, Stream.GIBBS)
     log_points = evaluation.capability("points").draw_points(starts.statistics_of(which), streams)
     workspace, paths = annealing.workspace(data, n_chains), annealing.paths(data, starts.statistics[which].T)
-    annealing.anneal(workspace, paths, np.ones(TUNING.burn_in + 1), streams, log_points)
+    n_between = TUNING.sweeps_between
+    n_burnt, n_kept = -(-TUNING.burn_in // n_between), -(-n_completions // n_chains)
     kept: list[np.ndarray] = []
-    while len(kept) * n_chains < n_completions:
-        kept.append(annealing.anneal(workspace, paths, np.ones(TUNING.sweeps_between + 1), streams, log_points)[1].T)
+    for k in range(n_burnt + n_kept):
+        counts = annealing.anneal(workspace, paths, np.ones(n_between + 1), streams, log_points)[1].T
+        over = is_over()
+        if k >= n_burnt or over:  # what chains have reached by then is all there is
+            kept.append(counts)
+        if over:
+            break
     return np.concatenate(kept)[:n_completions]
 
 
-def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_budget, progress) -> Evidence:
+def _importance(evaluation, kind, starts, statistics, log_parts, n_draws) -> Evidence:
     points, data, relabelings = evaluation.capability("points"), evaluation.data, starts.relabelings
     prior = evaluation.model.prior
     at_once = 4.0 * min(n_draws, TUNING.at_once) * evaluation.n_jobs * (statistics.shape[1] + len(statistics))
@@ -180,8 +178,6 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws, time_b
         batch,
         range(0, n_draws, TUNING.at_once),
         n_threads=evaluation.n_jobs,
-        time_budget=time_budget,
-        progress=progress,
     )
     log_weights = np.concatenate(outcomes)
     smoothed, shape = pareto_smoothed(log_weights)

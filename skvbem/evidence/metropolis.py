@@ -9,12 +9,19 @@ themselves do not adapt and stay unbiased.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
+from skvbem._progress import is_over
 from skvbem.evidence.base import Evidence
-from skvbem.evidence.chains import Stratum, batches, check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.chains import (
+    Stratum,
+    batches,
+    check_at_least,
+    nonlinear_schedule,
+    run_tasks,
+    steps_at_once,
+    summary,
+)
 from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.tuning import TUNING
 
@@ -27,8 +34,6 @@ def metropolis_ais(
     bend: float = 0.2,
     acceptance: float = 0.3,
     start: np.ndarray | None = None,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
     """Log evidence by annealed importance sampling with Metropolis chains from the prior.
 
@@ -45,8 +50,6 @@ def metropolis_ais(
     start : ndarray of shape (n_cells,), optional
         A point that all chains start from in place of draws from the prior, such as the parameters that made the data.
         The result is then no unbiased estimate.
-    time_budget, progress
-        As in `skvbem.evidence.ais.anchored_ais`.
 
     Returns
     -------
@@ -77,8 +80,6 @@ def metropolis_ais(
         tasks,
         n_threads=evaluation.n_jobs,
         required=sum(lanes.start < 2 for lanes in tasks),
-        time_budget=time_budget,
-        progress=progress,
     )
     log_ratios, accepted = (np.concatenate(of, axis=1) for of in zip(*outcomes))
     trace = np.vstack([np.zeros(log_ratios.shape[1]), np.cumsum(log_ratios, axis=0)])
@@ -98,11 +99,19 @@ def _in_pieces(evaluation, temperatures, strengths, streams, log_points) -> list
     """Log ratios and which proposals were taken, (n_steps, n_chains) each; the points are moved in place."""
     points, chains, data = evaluation.capability("points"), evaluation.capability("metropolis"), evaluation.data
     log_likelihoods, workspace = points.log_likelihoods(data, log_points), chains.workspace(data, streams.shape[1])
-    pieces = []
-    for at in range(0, len(strengths), TUNING.at_once):
-        schedule = temperatures[at : at + TUNING.at_once + 1], strengths[at : at + TUNING.at_once]
-        pieces.append(chains.metropolis(workspace, *schedule, streams, log_points, log_likelihoods))
-    return [np.concatenate(of) for of in zip(*pieces)]
+    shape, at_once = (len(strengths), streams.shape[1]), steps_at_once()
+    log_ratios, accepted = np.zeros(shape), np.zeros(shape, dtype=bool)
+    for at in range(0, len(strengths), at_once):
+        schedule = temperatures[at : at + at_once + 1], strengths[at : at + at_once]
+        if is_late := is_over():  # the rest of the path is one step
+            schedule = temperatures[[at, -1]], strengths[-1:]
+        piece = slice(at, at + len(schedule[1]))
+        log_ratios[piece], accepted[piece] = chains.metropolis(
+            workspace, *schedule, streams, log_points, log_likelihoods
+        )
+        if is_late:
+            break
+    return [log_ratios, accepted]
 
 
 def tuned_strengths(evaluation: Evaluation, n_steps: int, bend: float, acceptance: float) -> np.ndarray:

@@ -8,11 +8,12 @@ Jasra 2006].
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from skvbem._numerics import log_sum_exp
+from skvbem._progress import is_over
 from skvbem.evidence.ais import adaptive_schedule, strata_of
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import batches, check_at_least, nonlinear_schedule, run_tasks, summary
@@ -31,8 +32,6 @@ def smc(
     bend: float | None = None,
     conditional_ess: float = 0.98,
     resample_below: float = 0.5,
-    time_budget: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> Evidence:
     """Log evidence by sequential Monte Carlo along the paths of `skvbem.evidence.ais.anchored_ais`.
 
@@ -54,8 +53,6 @@ def smc(
         populations do not know of.
     resample_below : float, default=0.5
         Particles are drawn again where the effective sample size falls below this fraction of them; 0 is never.
-    time_budget, progress
-        As in `anchored_ais`, of runs.
 
     Returns
     -------
@@ -91,8 +88,6 @@ def smc(
         tasks,
         n_threads=evaluation.n_jobs,
         required=sum(runs.start < first_of_each(which) for runs in tasks),
-        time_budget=time_budget,
-        progress=progress,
     )
     trace, log_points, log_particle_weights = (np.concatenate(of, axis=-1) for of in zip(*outcomes))
     n_runs = trace.shape[1]
@@ -136,11 +131,15 @@ def _populations(evaluation, starts, paths, which, schedule, seeds, n_particles,
                 np.ascontiguousarray(log_points[:, lanes.ravel()]),
                 -np.log(n_particles),
             )
-        log_ratios, _ = annealing.anneal(workspace, paths, schedule[step : step + 2], streams, log_points)
+        is_late = is_over()  # then the rest of the path is one step
+        here = schedule[[step, -1]] if is_late else schedule[step : step + 2]
+        log_ratios, _ = annealing.anneal(workspace, paths, here, streams, log_points)
         log_particle_weights += log_ratios.reshape(n_runs, n_particles)
         grown = log_sum_exp(log_particle_weights, axis=1)
-        trace[step + 1] = trace[step] + grown
+        trace[step + 1 :] = trace[step] + grown
         log_particle_weights -= grown[:, None]
+        if is_late:
+            break
     return trace, log_points, log_particle_weights.ravel()
 
 

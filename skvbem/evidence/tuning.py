@@ -68,6 +68,7 @@ class Tuning:
     relabelings: int = 5040  # tried one by one for each draw, 7!; time
     quantile_draws: int = 2000  # draws whose quantiles are intervals; round
     draws_of_chain: int = 64  # kept of each chain, at least, to judge it by; gibbs
+    fewest_sweeps: int = 8  # of chains that a time budget ends, half of which count: for an R-hat at all; round
     r_hat: float = 1.05  # largest of chains that agree; gibbs
     pilot_draws: int = 256  # draws of q(theta) that the scales of parameters are from; round
     response_width: float = 2e-3  # standard deviations, half of a difference in linear response; round

@@ -13,9 +13,10 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from skvbem._arguments import is_collection
+from skvbem._progress import is_over, long_method, steps
 from skvbem._tabular import data_frame, html_table
 from skvbem.errors import EvidenceWarning
-from skvbem.evidence.base import Evidence, Score
+from skvbem.evidence.base import Evidence, Score, cut_short
 from skvbem.evidence.certify import Certificate
 from skvbem.evidence.certify import certify_evidence as certify
 from skvbem.evidence.registry import LIBRARY_SCORES, SCORES, get_score, register_score, score_of
@@ -123,6 +124,8 @@ def evidence_table(
     sample_weight=None,
     random_state=None,
     options: Mapping | None = None,
+    verbose: int | None = None,
+    time_budget: float | None = None,
 ) -> EvidenceTable:
     """Scores of a fitted estimator side by side.
 
@@ -140,6 +143,10 @@ def evidence_table(
         Seed of scores that draw; by default it follows from the seed of the fit.
     options : mapping of str to mapping, default=None
         Options of scores by name, as in ``{"ais": {"n_chains": 64}}``.
+    verbose : int, default=None
+        Above 0 a line says how far it is; by default as the estimator's own.
+    time_budget : float, default=None
+        Seconds after which no further score is begun; `remarks` names those that were not reached.
 
     Returns
     -------
@@ -178,18 +185,27 @@ def evidence_table(
         )
     scores = [get_score(kind) for kind in kinds]
     fits = evaluation_of(estimator, X, sample_weight, random_state)
-    evidences, seconds, remarks = {}, {}, {}
-    for score in scores:
-        began, given = time.perf_counter(), score_options(estimator, options.get(score.name, {}))
-        score.check_options(given)
-        try:
-            evidences[score.name] = score_of(fits, score, given)
-            remark = "; ".join(evidences[score.name].doubts)
-        except (ValueError, TypeError) as error:  # a TypeError if the model lacks what the score needs
-            remark = str(error)
-        seconds[score.name] = time.perf_counter() - began
-        if remark:
-            remarks[score.name] = remark
+    evidences: dict[str, Evidence] = {}
+    seconds, remarks = dict[str, float](), dict[str, str]()
+    with (
+        long_method(estimator, "evidence_table", verbose, time_budget),
+        steps(len(scores), "scores") as count,
+    ):
+        for score in scores:
+            began, given = time.perf_counter(), score_options(estimator, options.get(score.name, {}))
+            score.check_options(given)
+            if evidences and is_over():
+                remarks[score.name] = "The 'time_budget' of evidence_table ended before this score."
+                continue
+            try:
+                evidences[score.name] = score_of(fits, score, given)
+                remark = "; ".join(evidences[score.name].doubts)
+            except (ValueError, TypeError) as error:  # a TypeError if the model lacks what the score needs
+                remark = str(error)
+            seconds[score.name] = time.perf_counter() - began
+            if remark:
+                remarks[score.name] = remark
+            count()
     best_first = sorted(evidences, key=lambda kind: -evidences[kind].value)
     return EvidenceTable({kind: evidences[kind] for kind in best_first}, seconds, remarks)
 
@@ -315,7 +331,8 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
         As in `fit`.
     random_state : int, RandomState instance or None, default=None
     **options
-        `n_chains`, `n_steps`, `fraction`, `time_budget` and `progress` of `skvbem.evidence.certify.certify_evidence`.
+        `n_chains`, `n_steps` and `fraction` of `skvbem.evidence.certify.certify_evidence`; `verbose`, `time_budget` and
+        `progress` as of `log_evidence`.
 
     Returns
     -------
@@ -323,13 +340,16 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
         With `lower`, `upper` and their `gap`, nats.
     """
     _check_fit(estimator, "certify_evidence")
-    if tables is None:
-        fits, log_point = simulated(estimator, X, sample_weight, random_state)
-    else:
-        fits = evaluation_of(estimator, X, sample_weight, random_state)
-        log_point = kind_of(estimator).log_point(estimator.fitted, tables, type(estimator).__name__)
-    certificate = certify(fits, log_point, **options)
-    for doubt in certificate.lower.doubts:
+    limits = {name: options.pop(name, None) for name in ("verbose", "time_budget", "progress")}
+    with long_method(estimator, "certify_evidence", **limits) as call:
+        if tables is None:
+            fits, log_point = simulated(estimator, X, sample_weight, random_state)
+        else:
+            fits = evaluation_of(estimator, X, sample_weight, random_state)
+            log_point = kind_of(estimator).log_point(estimator.fitted, tables, type(estimator).__name__)
+        certificate = certify(fits, log_point, **options)
+    lower = certificate.lower
+    for doubt in (*lower.doubts, *([cut_short(lower)] if call.was_cut else [])):
         warnings.warn(doubt, EvidenceWarning, stacklevel=2)
     return certificate
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._arguments import check_count
-from skvbem._arithmetic import arithmetic
 from skvbem._names import shown
+from skvbem._progress import long_method
 from skvbem._tabular import named_values
 from skvbem.fitted.base import Fitted
 from skvbem.fitting.evaluation import read_again, run_of
@@ -22,9 +21,10 @@ from skvbem.fitting.kind import kind_of
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.base import Reading
 from skvbem.uncertainty.bootstrap import starts_of
+from skvbem.uncertainty.replications import replicated
 
-# Of the random numbers of an estimator, those of this test; tasks for each worker.
-_STREAM, _TASKS_EACH = 2**35 + 1, 4
+# Of the random numbers of an estimator, those of this test.
+_STREAM = 2**35 + 1
 # Share of fits that may fail without a word; nats by which a larger model may fall behind a smaller one.
 _FAILED_SHARE, _BEHIND = 0.01, 1e-3
 
@@ -125,12 +125,8 @@ class _Replication:
     large: _Side
     drawn: Callable
 
-    @arithmetic
-    def ratios(self, seeds: Sequence[tuple[int, ...]]) -> list[tuple[float, bool, bool]]:
-        """Statistic, whether both fits converged, and whether any has a spike, for each seed."""
-        return [self._ratio(seed) for seed in seeds]
-
-    def _ratio(self, seed: tuple[int, ...]) -> tuple[float, bool, bool]:
+    def ratio(self, seed: tuple[int, ...]) -> tuple[float, bool, bool]:
+        """Statistic, whether both fits converged, and whether any has a spike, for a seed."""
         small = self.small
         values = self.drawn(small.reading, small.fitted.model, small.fitted.point, np.random.default_rng(seed))
         (of_small, ended, thin), (of_large, both_ended, any_thin) = (
@@ -140,7 +136,17 @@ class _Replication:
 
 
 def bootstrap_lrt(
-    small, large, X, n_boot=100, *, sample_weight=None, random_state=None, n_jobs=None, **where
+    small,
+    large,
+    X,
+    n_boot=100,
+    *,
+    sample_weight=None,
+    random_state=None,
+    n_jobs=None,
+    verbose=None,
+    time_budget=None,
+    **where,
 ) -> LikelihoodRatioTest:
     """Test whether a larger model fits better than chance would let it: the parametric bootstrap likelihood-ratio test.
 
@@ -161,6 +167,10 @@ def bootstrap_lrt(
         By default tables follow from the seed of the smaller fit.
     n_jobs : int, default=None
         Processes of joblib; the result does not depend on it.
+    verbose : int, default=None
+        Above 0 a line says how far it is; by default as the smaller fit's `verbose`.
+    time_budget : float, default=None
+        Seconds after which no further table is drawn; a warning says how many there were.
     **where
         `sequence_id`, `lengths`, `inputs`, where `fit` takes them.
 
@@ -207,9 +217,8 @@ def bootstrap_lrt(
     seed = sides[0].plan.seed if random_state is None else seed_of(small, random_state)
     replication = _Replication(sides[0], sides[1], kind_of(small).drawn_like)
     seeds = [(*seed, _STREAM, k) for k in range(int(n_boot))]
-    n_tasks = min(len(seeds), _TASKS_EACH * effective_n_jobs(n_jobs))
-    by_task = Parallel(n_jobs=n_jobs)(delayed(replication.ratios)(seeds[at::n_tasks]) for at in range(n_tasks))
-    ratios = [by_task[k % n_tasks][k // n_tasks] for k in range(len(seeds))]
+    with long_method(small, "bootstrap_lrt", verbose, time_budget):
+        ratios = replicated("bootstrap_lrt", replication.ratio, seeds, n_jobs)
     drawn, converged, spikes = (np.array([each[k] for each in ratios]) for k in range(3))
     return LikelihoodRatioTest(statistic, np.maximum(drawn, 0.0), more, _doubts(drawn, converged, spikes))
 

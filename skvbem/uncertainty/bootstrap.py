@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from skvbem._arguments import check_count, is_option
-from skvbem._arithmetic import arithmetic
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Fitted, Parameters
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.base import Reading
 from skvbem.uncertainty.draws import Draws, FitAtHand, aligned
+from skvbem.uncertainty.replications import replicated
 
 #: Ways to make data anew.
 KINDS = ("nonparametric", "parametric")
@@ -103,13 +102,9 @@ class Replication:
     compiled: Callable
     drawn: Callable | None
 
-    @arithmetic
-    def estimates(self, seeds: Sequence[tuple[int, ...]]) -> list[tuple[np.ndarray, bool, bool]]:
-        """Natural parameters, whether the fit converged, and whether it has spikes, for each seed."""
-        return [self._estimate(np.random.default_rng(seed)) for seed in seeds]
-
-    def _estimate(self, rng: np.random.Generator) -> tuple[np.ndarray, bool, bool]:
-        fitted = self.fitted
+    def estimate(self, seed: tuple[int, ...]) -> tuple[np.ndarray, bool, bool]:
+        """Natural parameters, whether the fit converged, and whether it has spikes, for a seed."""
+        fitted, rng = self.fitted, np.random.default_rng(seed)
         if self.drawn is None:
             reading = self.reading.resampled(rng)
         else:
@@ -201,10 +196,7 @@ def bootstrap_draws(
     """
     fitted = replication.fitted
     seeds = [(*seed, 2**35, k) for k in range(n_draws)]  # streams that nothing else has
-    n_tasks = min(n_draws, TUNING.tasks * effective_n_jobs(n_jobs))
-    tasks = (seeds[at::n_tasks] for at in range(n_tasks))
-    by_task = Parallel(n_jobs=n_jobs)(delayed(replication.estimates)(task) for task in tasks)
-    estimates = [by_task[k % n_tasks][k // n_tasks] for k in range(n_draws)]
+    estimates = replicated("bootstrap", replication.estimate, seeds, n_jobs)
     relabelings = evaluation.capability("relabelings", "bootstrap").relabelings(evaluation.hidden, TUNING.relabelings)
     natural = aligned(relabelings, fitted.statistics, np.stack([each for each, *_ in estimates], axis=1))
     converged, has_spikes = (np.array([each[k] for each in estimates]) for k in (1, 2))

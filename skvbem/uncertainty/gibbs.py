@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._progress import is_over, steps
 from skvbem.capabilities import Annealing, Points, Relabelings
 from skvbem.evidence.tuning import TUNING
 from skvbem.uncertainty.draws import aligned
@@ -102,20 +103,26 @@ class GibbsChains:
         n_chains = starts.shape[1]
         n_kept = max(-(-n_draws // n_chains), TUNING.draws_of_chain)
         lanes = [_Lanes(self, starts[:, at], rng) for at in self._batches(n_chains)]
+        with steps(2 * n_kept, "sweeps") as count:
+            return self._draws_of(anchor, lanes, n_draws, n_kept, max_sweeps, count)
+
+    def _draws_of(self, anchor, lanes: list[_Lanes], n_draws: int, n_kept: int, max_sweeps: int, count) -> GibbsDraws:
+        """Draws of chains that run until they agree, or as long as they may."""
         kept: list[np.ndarray] = []
-        spacing, converged = 1, False
+        spacing = 1
         while True:
-            while len(kept) < 2 * n_kept:
+            while len(kept) < 2 * n_kept and not (len(kept) >= TUNING.fewest_sweeps and is_over()):
                 points = np.concatenate([each.after(spacing) for each in lanes], axis=1)
                 kept.append(aligned(self.relabelings, anchor, points))
-            chains = np.stack(kept[n_kept:], axis=2)
+                count(spacing)
+            chains = np.stack(kept[len(kept) // 2 :], axis=2)
             numbers = self.judged(chains.reshape(len(chains), -1))
             sizes, r_hat = effective_sizes(numbers.reshape(-1, *chains.shape[1:]))
             converged = bool(sizes.min() >= TUNING.effective_share * n_draws and r_hat.max() <= TUNING.r_hat)
-            if converged or 4 * n_kept * spacing > max_sweeps:
-                break
+            if converged or 4 * n_kept * spacing > max_sweeps or is_over():
+                return GibbsDraws(chains, len(kept) * spacing, spacing, converged)
             kept, spacing = kept[1::2], 2 * spacing
-        return GibbsDraws(chains, 2 * n_kept * spacing, spacing, converged)
+            count.n *= 2
 
     def _batches(self, n_chains: int) -> list[slice]:
         width = self.points.lanes_at_once(self.data)

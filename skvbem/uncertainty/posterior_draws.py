@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import softmax
 
 from skvbem._arguments import check_count, is_option
+from skvbem._progress import is_over
 from skvbem.errors import PosteriorWarning, warn
 from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.linear_response import LinearResponses, bounds_of, split_by_weight
@@ -177,12 +178,14 @@ def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int)
     )
     starts = optima[:, split_by_weight(weights, n_chains)]
     drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(Stream.PARAMETERS, 0))
+    n_draws = min(n_draws, drawn.natural.shape[1])
     every, which = fitted.parameters_of_draws(drawn.natural), drawn.chosen(n_draws)
     diagnosed = _each(every, lambda values: _diagnosed(drawn, values, n_draws))
     ess, r_hat = (_each(diagnosed, itemgetter(k)) for k in (0, 1))
     if not drawn.converged:
         warn(
-            f"The Gibbs chains of this {owner} did not settle in {drawn.n_sweeps} sweeps: some parameters differ "
+            f"The Gibbs chains of this {owner} did not settle in {drawn.n_sweeps} sweeps"
+            f"{', which is all that its time budget left' * is_over()}: some parameters differ "
             "between chains, or change slowly ('r_hat' and 'ess' of what sample_posterior returns say which). Raise "
             "'max_sweeps' of sample_posterior. Where chains stay in modes of their own, each mode counts as the lower "
             "bounds say, which is a rough guess.",

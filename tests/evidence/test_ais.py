@@ -13,7 +13,8 @@ from reference.discrete_network import Data, Network, Problem, log_likelihood, u
 from reference.random_networks import random_counts, random_problem, random_tables
 from reference.sampling import log_annealed_density
 
-from skvbem.evidence import get_score
+from skvbem._progress import long_call
+from skvbem.evidence import SCORES, get_score
 from skvbem.evidence.ais import adaptive_schedule, anchored_ais
 from skvbem.evidence.chains import Stratum, batches, nonlinear_schedule, pooled, run_tasks, summary
 from skvbem.evidence.exact import exact
@@ -405,9 +406,8 @@ def test_batches_cover_all_chains_in_parts_that_threads_may_share():
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_tasks_are_done_in_order_as_far_as_the_time_allows(n_threads):
     told = []
-    assert run_tasks(lambda k: k * k, range(6), n_threads=n_threads, progress=lambda *x: told.append(x)) == [
-        0, 1, 4, 9, 16, 25,
-    ]  # fmt: skip
+    with long_call("squares", progress=lambda *x: told.append(x)):
+        assert run_tasks(lambda k: k * k, range(6), n_threads=n_threads) == [0, 1, 4, 9, 16, 25]
     assert told == [(k, 6) for k in range(1, 7)]
 
     def slow(k):
@@ -415,14 +415,20 @@ def test_tasks_are_done_in_order_as_far_as_the_time_allows(n_threads):
         return k
 
     began = time.monotonic()
-    done = run_tasks(slow, range(1000), n_threads=n_threads, time_budget=0.1, required=2)
+    with long_call("slow", time_budget=0.1) as call:
+        done = run_tasks(slow, range(1000), n_threads=n_threads, required=2)
+    assert call.was_cut
     assert time.monotonic() - began < 2
     assert done == [*range(len(done))]
     assert 2 <= len(done) < 500
-    assert len(run_tasks(slow, range(9), n_threads=n_threads, time_budget=0.0, required=5)) >= 5
+    with long_call("slow", time_budget=0.0):
+        assert len(run_tasks(slow, range(9), n_threads=n_threads, required=5)) >= 5
     for wrong in (-1, np.nan, "soon", True):
-        with pytest.raises(ValueError, match=f"'time_budget' of a sampling score must be .* >= 0. Got {wrong!r}"):
-            run_tasks(slow, range(9), n_threads=n_threads, time_budget=wrong)
+        with (
+            pytest.raises(ValueError, match=f"'time_budget' must be .* >= 0. Got {wrong!r}"),
+            long_call("slow", time_budget=wrong),
+        ):
+            pass
     with pytest.raises(ZeroDivisionError):
         run_tasks(lambda k: 1 / (k - 3), range(6), n_threads=n_threads)
 
@@ -431,7 +437,8 @@ def test_a_time_budget_leaves_every_start_two_chains_and_the_rest_out(monkeypatc
     evaluation = twenty_rows(n_init=10)
     monkeypatch.setattr(type(evaluation.capabilities.annealing), "lanes_at_once", lambda self, data: 1)
     told = []
-    found = anchored_ais(evaluation, n_steps=64, time_budget=0.0, progress=lambda *x: told.append(x))
+    found = SCORES["ais"](evaluation, n_steps=64, time_budget=0.0, progress=lambda *x: told.append(x))
+    assert "time_budget" in found.doubts[-1]
     sizes = [len(s.log_weights) for s in found.details["strata"]]
     assert min(sizes) == 2
     assert sum(sizes) == len(told) == told[-1][0] < told[-1][1] == 48

@@ -133,7 +133,9 @@ def test_missing_cells_stay_where_they_are(answers, classes):
         return kind_of(classes).compiled(classes, model, reading, n_starts)
 
     plan = replace(classes._run_.plan, starts=starts_of(classes.fitted), explore=False)
-    Replication(classes.fitted, reading, plan, compiled, kind_of(classes).drawn_like).estimates([(1,), (2,)])
+    replication = Replication(classes.fitted, reading, plan, compiled, kind_of(classes).drawn_like)
+    for seed in ((1,), (2,)):
+        replication.estimate(seed)
     one, other = seen
     assert ((one < 0) == (reading.rows.codes < 0)).all()
     assert (one != other).any()
@@ -176,10 +178,10 @@ def test_every_form_and_model_is_replicated(method):
 class Swapping(Replication):
     """A replication whose every other fit has its components the other way round."""
 
-    def estimates(self, seeds):
+    def estimate(self, seed):
         one = self.fitted.model.prior.natural(self.fitted.point)
         two = self.fitted.model.prior.natural(tuple(_swapped(block) for block in self.fitted.point))
-        return [((one, two)[seed[-1] % 2], True, False) for seed in seeds]
+        return (one, two)[seed[-1] % 2], True, False
 
 
 def _swapped(block):
@@ -215,7 +217,7 @@ def test_other_processes_make_the_same_draws(answers, classes):
     plan = replace(classes._run_.plan, starts=starts_of(classes.fitted), explore=False)
     here = Replication(classes.fitted, reading, plan, partial(kind_of(classes).compiled, classes), None)
     there = pickle.loads(pickle.dumps(here))
-    assert np.array_equal(here.estimates([(4,)])[0][0], there.estimates([(4,)])[0][0])
+    assert np.array_equal(here.estimate((4,))[0], there.estimate((4,))[0])
 
 
 def test_weights_are_repeated_rows():
