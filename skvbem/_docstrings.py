@@ -86,6 +86,11 @@ n_iter_ : int
 
 converged_ : bool
 
+impute.fill : {"auto", "cells", "joint"}, default="auto"
+    "cells": the most probable category of each cell. "joint": the most probable combination of a row's cells, so that
+    they occur together. "auto": as "cells", but as "joint" in rows where that is ten thousand times as probable; a
+    warning names them.
+
 n_samples_ : float
     Sum of the weights of the rows with an observed cell: the n of BIC.
 

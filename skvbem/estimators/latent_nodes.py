@@ -99,6 +99,10 @@ class LatentNodesEstimator(VBEstimator):
         return as_columns([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
 
     @abstractmethod
+    def impute(self, X, *, fill="auto", return_proba=False):
+        """X with missing cells filled."""
+
+    @abstractmethod
     def _joint_modes(self, X) -> list[np.ndarray]:
         """Codes (n_samples,) of the latents at the joint mode of each row, in the order of `latent_names_`."""
 
@@ -108,7 +112,11 @@ class LatentNodesEstimator(VBEstimator):
         `predict` has the most probable state of each latent, one by one.
 
         %(X -> ndarray of int, shape (n_samples,) or (n_samples, n_latents))s
+            Without latents X with its missing cells filled, as by ``impute(X, fill="joint")``.
         """
+        check_is_fitted(self)
+        if not self.latent_names_:
+            return self.impute(X, fill="joint")
         return as_columns(self._joint_modes(X))
 
     def transform(self, X):

@@ -10,7 +10,7 @@ import numpy as np
 
 from skvbem._lazy import cached_property
 from skvbem.emissions import NumericSpecification
-from skvbem.errors import warn_of_impossible
+from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
 from skvbem.fitted.base import Intervals, Parameters
 from skvbem.fitted.forecasts import ForecastTable
@@ -62,6 +62,43 @@ class FittedHMM(FittedSequences, FittedEmissions):
         if warns:
             warn_of_impossible(impossible, len(states), "the shares of states in the data of the fit", "steps")
         return states
+
+    def imputed_steps(
+        self, reading: SequenceReading, data: HMMData, states: np.ndarray, natural: np.ndarray, fill: str
+    ) -> list[np.ndarray]:
+        """Rows of each group with missing cells filled under shares of states (n_rows, n_components).
+
+        Categories are filled in one of the ways of `FILLS`, sequence by sequence.
+        """
+        values = reading.values
+        imputed = self.imputed(data.table[0 : len(data)], states)
+        categories = [k for k, each in enumerate(values) if each.dtype.kind != "f"]
+        if fill == "cells" or not categories:
+            return imputed
+
+        def with_categories(filled: list[np.ndarray]) -> HMMData:
+            known = [filled[k] if k in categories else each for k, each in enumerate(values)]
+            return replace(reading, values=known, labels=None).compiled(self.model)
+
+        of_sequence = np.repeat(np.arange(data.n_sequences), data.lengths)
+        together = np.ones(data.n_sequences, dtype=bool)
+        if fill == "auto":
+            log_observed = self.model.log_normalizers_of_sequences(natural, data)
+            log_filled = self.model.log_normalizers_of_sequences(natural, with_categories(imputed))
+            together = np.isfinite(log_observed) & ~np.isfinite(log_filled)
+            if not together.any():
+                return imputed
+            warn(
+                f"{together.sum()} of {len(together)} sequences, the first at position {together.argmax()}, are filled "
+                "along the most probable path: categories that are most probable cell by cell cannot occur together. "
+                "Pass fill='cells' to have them all the same, or fill='joint' to fill all sequences along paths.",
+                DataWarning,
+            )
+        path, _ = self.model.decoded(natural, data)
+        known = with_categories(self.imputed(data.table[0 : len(data)], np.eye(self.model.n_components)[path]))
+        beside = self.imputed(known.table[0 : len(known)], self.possible(self.model.smoothed(natural, known)))
+        rows = together[of_sequence]
+        return [np.where(rows[:, None], new, old) for new, old in zip(beside, imputed)]
 
     @property
     def counts(self) -> np.ndarray:

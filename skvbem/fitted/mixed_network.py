@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -16,6 +16,7 @@ from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
 from skvbem.fitted.asking import code_of
 from skvbem.fitted.base import Fitted, Intervals, Parameters
+from skvbem.fitted.fills import filled_together
 from skvbem.fitted.labeled_tables import LabeledTables
 from skvbem.fitted.latent_states import LatentStates
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -89,6 +90,35 @@ class FittedMixedNetwork(Fitted):
     def rows(self, values: list[np.ndarray]) -> MixedRows:
         """Values of groups of columns as the network takes them."""
         return rows_of(self.groups, self.model, values)
+
+    def imputed(
+        self, rows: MixedRows, asked: Sequence, fill: str, **limits: Any
+    ) -> tuple[np.ndarray, list[np.ndarray], dict]:
+        """Codes and columns of emissions without gaps, and probabilities of the cells of columns, one by one."""
+        predictive, names = self.predictive, rows.names
+        proba, columns = predictive.completed(rows, asked, **limits)
+        by_cell = dict(zip(names, rows.codes.T)) | {name: each.argmax(axis=1) for name, each in proba.items()}
+        codes = np.array([by_cell[name] for name in names], dtype=np.int64).reshape(len(names), len(rows)).T.copy()
+
+        def known(table: np.ndarray, which: np.ndarray) -> MixedRows:
+            return replace(rows.taken(which, np.ones(len(which))), codes=table, row_hashes=None)
+
+        def log_of(table: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+            return lambda which: predictive.log_densities(known(table[which], which), **limits)
+
+        def best(which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            modes = predictive.joint_modes(known(rows.codes[which], which), names, **limits)
+            together = np.stack([modes[name] for name in names], axis=1)
+            return together, predictive.log_densities(known(together, which), **limits)
+
+        n_missing = (rows.codes < 0).sum(axis=1)
+        which, together = filled_together(fill, n_missing, log_of(rows.codes), log_of(codes), best)
+        if together is not None:
+            codes[which] = together
+            _, beside = predictive.completed(known(together, which), (), **limits)
+            for column, numbers in zip(columns, beside):
+                column[which] = numbers
+        return codes, columns, proba
 
     def evidence(self, given: Mapping) -> MixedRows:
         """States of some nodes and numbers of some columns as one row."""

@@ -12,6 +12,7 @@ from scipy.special import logsumexp, softmax
 from skvbem._lazy import cached_property
 from skvbem.errors import warn_of_impossible
 from skvbem.fitted.base import Intervals, Parameters
+from skvbem.fitted.fills import filled_together
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import Cells, UnderFit
@@ -183,6 +184,44 @@ class FittedMixture(FittedEmissions):
         for rows, of_block in self.responsibilities_by_block(values):
             responsibilities[rows] = of_block
         return responsibilities
+
+    def imputed_rows(self, values: list[np.ndarray], fill: str) -> list[np.ndarray]:
+        """Rows of each group with missing cells filled, those of categories in one of the ways of `FILLS`."""
+        imputed = self._imputed_by(values, self.responsibilities(values))
+        categories = [k for k, each in enumerate(values) if each.dtype.kind != "f"]
+        if not categories:
+            return imputed
+        one_of = np.eye(self.model.n_components)
+
+        def completed(which: np.ndarray, filled: list[np.ndarray]) -> list[np.ndarray]:
+            """Some rows with their categories filled, numbers as they were."""
+            return [filled[k] if k in categories else each[which] for k, each in enumerate(values)]
+
+        def best(which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            here = [each[which] for each in values]
+            log_of = [
+                self.log_predictive(completed(which, self._imputed_by(here, np.tile(one, (len(which), 1)))))
+                for one in one_of
+            ]
+            return np.argmax(log_of, axis=0), np.max(log_of, axis=0)
+
+        which, components = filled_together(
+            fill,
+            np.sum([(values[k] < 0).sum(axis=1) for k in categories], axis=0),
+            lambda which: self.log_predictive([each[which] for each in values]),
+            lambda which: self.log_predictive(completed(which, [each[which] for each in imputed])),
+            best,
+        )
+        if components is not None:
+            together = completed(which, self._imputed_by([each[which] for each in values], one_of[components]))
+            for of_group, here in zip(imputed, self._imputed_by(together, self.responsibilities(together))):
+                of_group[which] = here
+        return imputed
+
+    def _imputed_by(self, values: list[np.ndarray], responsibilities: np.ndarray) -> list[np.ndarray]:
+        """Rows of each group with missing cells filled under given shares of the components."""
+        table = self.emission.prepare(self.groups.as_emission_takes(values))
+        return self.imputed(table[0 : len(table)], responsibilities)
 
     def components(self, values: list[np.ndarray]) -> np.ndarray:
         """The most probable component of each row, (n_rows,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from skvbem.errors import TooLargeError
 from skvbem.fitted.asking import AskedNetwork
 from skvbem.fitted.base import Fitted, Intervals, Parameters
 from skvbem.fitted.bayesian_network import Network
+from skvbem.fitted.fills import filled_together
 from skvbem.fitted.labeled_tables import LabeledTables, levels_of
 from skvbem.fitted.latent_states import MAX_VARIATION_OF_DUPLICATES, LatentStates
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -166,6 +167,24 @@ class FittedNetwork(Fitted):
     def states_of(self, latent) -> LatentStates:
         """Use of the states of a latent."""
         return find_states(self.model, self.point, self.statistics, latent)
+
+    def imputed(self, rows: Rows, fill: str, **limits: Any) -> tuple[np.ndarray, dict]:
+        """Codes without gaps, (n_rows, n_columns), and probabilities of each column's cells, one by one."""
+        names, point, missing = rows.names, self.point, rows.codes < 0
+        probabilities = queries.marginals(self.model, point, rows, names, **limits)
+        codes = np.stack([probabilities[name].argmax(axis=1) for name in names], axis=1)
+
+        def log_of(table: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+            return lambda which: queries.log_likelihood(self.model, point, Rows(names, table[which]), **limits)
+
+        def best(which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            modes = queries.joint_mode(self.model, point, Rows(names, rows.codes[which]), names, **limits)
+            together = np.stack([modes[name] for name in names], axis=1)
+            return together, queries.log_likelihood(self.model, point, Rows(names, together), **limits)
+
+        which, together = filled_together(fill, missing.sum(axis=1), log_of(rows.codes), log_of(codes), best)
+        codes[which] = codes[which] if together is None else together
+        return codes, probabilities
 
     def rows(self, table: Table, weight: np.ndarray | None = None) -> Rows:
         """A user's table in the categories of the fit."""

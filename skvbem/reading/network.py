@@ -12,6 +12,7 @@ from skvbem._lazy import cached_property
 from skvbem.data import Rows, row_hashes, rows_that_count
 from skvbem.reading.base import Extent, Reading
 from skvbem.reading.categories import CategoryEncoder
+from skvbem.reading.tables import are_observed
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ class NetworkReading(Reading):
         """See `Reading`."""
         if not self.n_rows_all_missing:
             return self
-        rows, weight = rows_that_count((self.rows.codes >= 0).any(axis=1), self.rows.weight)
+        rows, weight = rows_that_count(are_observed([self.rows.codes]), self.rows.weight)
         kept = self.of(self.columns, Rows(self.rows.names, self.rows.codes[rows], weight))
         return replace(kept, n_rows_all_missing=self.n_rows_all_missing, names=self.names, given=self.given)
 

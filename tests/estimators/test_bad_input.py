@@ -617,7 +617,8 @@ def test_asking_before_fit():
 
 def test_asking_for_latents_that_are_not_there():
     estimator = model([("x0", "x1")]).fit(X)
-    for method in ("predict", "predict_proba", "decode", "transform", "fit_predict"):
+    assert (estimator.decode(X) == X).all()
+    for method in ("predict", "predict_proba", "transform", "fit_predict"):
         text = "has no latents to predict. Use 'query' or 'impute' for its columns, or declare latents."
         refused(ValueError, text, getattr(estimator, method), X)
     assert estimator.get_feature_names_out().tolist() == []

@@ -24,6 +24,7 @@ from skvbem.estimators.sequences import (
     drawn_sequences,
     steps_of_question,
 )
+from skvbem.fitted.fills import check_fill
 from skvbem.fitted.hmm import FittedHMM, groups_of_numbers
 from skvbem.fitting.fit import generator_of
 from skvbem.models.hmm.model import HMM
@@ -492,10 +493,18 @@ class VBHMM(SequenceEstimator):
             return np.empty((fitted.model.n_cells, 0))
         return fitted.draws(self.n_draws, fitted.rng_of_draws)
 
-    def impute(self, X, sequence_id=None, lengths=None):
-        """X with missing cells filled, given the whole sequence: numbers by means, categories by the most probable one.
+    def impute(self, X, sequence_id=None, lengths=None, *, fill="auto"):
+        """X with missing cells filled, given whole sequences: numbers by means, categories by the most probable ones.
 
-        %(sequences.X, sequence_id -> ndarray or DataFrame, or list of these)s
+        %(sequences.X, sequence_id)s
+        fill : {"auto", "cells", "joint"}, default="auto"
+            "cells": the most probable category of each cell. "joint": the most probable one of each step's state on the
+            most probable path, so that they occur together. "auto": as "cells", but as "joint" in sequences that would
+            have probability 0; a warning names them.
+
+        Returns
+        -------
+        ndarray or DataFrame, or list of these
             X in its own container; observed cells are untouched.
 
         Examples
@@ -509,9 +518,10 @@ class VBHMM(SequenceEstimator):
         ['a', 'a', 'a', 'b', 'b']
         """
         fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
+        check_fill(fill)
         sequences, groups = reading.sequences, fitted.groups
         states = self._smoothed(fitted, data)
-        imputed = fitted.imputed(data.table[0 : len(data)], states)
+        imputed = fitted.imputed_steps(reading, data, states, fitted.natural(self.predictive), fill)
         missing = groups.missing(reading.values)
         if not sequences.are_listed:
             imputed, missing = [sequences.as_given(of_group) for of_group in imputed], sequences.as_given(missing)

@@ -16,6 +16,7 @@ from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network.kind import MixedNetworkKind
 from skvbem.fitted.asking import nodes_asked
+from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitting.fit import generator_of, question
 from skvbem.models.mixed_network.data import MixedRows
@@ -214,14 +215,15 @@ class VBNetwork(LatentNodesEstimator):
         levels = tuple(fitted.levels[node] for node in targets)
         return LabeledTable(joint.reshape([len(states) for states in levels]), targets, levels)
 
-    def impute(self, X, *, return_proba=False):
-        """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
+    def impute(self, X, *, fill="auto", return_proba=False):
+        """X with missing cells filled: numbers by predictive means given the row, categories by the most probable ones.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        %(impute.fill)s
         return_proba : bool, default=False
-            Whether to return the posterior of cells of categories as well.
+            Whether to return the posterior of cells of categories, one by one, as well.
 
         Returns
         -------
@@ -231,12 +233,12 @@ class VBNetwork(LatentNodesEstimator):
             Only if `return_proba`: probabilities of categories; an observed cell is certain.
         """
         check_flag("return_proba", "impute", return_proba)
+        check_fill(fill)
         fitted, reading = question(self, X)
         rows = fitted.rows(reading.values)
         asked = [name for name, codes in zip(rows.names, rows.codes.T) if return_proba or (codes < 0).any()]
-        proba, columns = fitted.predictive.completed(rows, asked, **self._kind.limits(self))
-        codes = dict(zip(rows.names, rows.codes.T)) | {name: of.argmax(axis=1) for name, of in proba.items()}
-        of_groups = values_of(fitted.groups, codes, columns)
+        codes, columns, proba = fitted.imputed(rows, asked, fill, **self._kind.limits(self))
+        of_groups = values_of(fitted.groups, dict(zip(rows.names, codes.T)), columns)
         completed = filled(X, fitted.groups.missing(reading.values), fitted.groups.columns_of(of_groups))
         return (completed, proba) if return_proba else completed
 

@@ -14,6 +14,7 @@ from skvbem.emissions.specification import positive
 from skvbem.errors import check_memory
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import LabelKind, check_size, come_in_blocks, resolve_emission_prior, responsibilities_of
+from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixture import FittedMixture
 from skvbem.fitting.fit import generator_of, n_starts_of, question
 from skvbem.models.labels.distinct_rows import with_known_labels
@@ -181,11 +182,11 @@ class MixtureKind(LabelKind):
         return self.fitted.drawn_at(model, point, len(like.values[0]), rng, given)[0]
 
 
-def impute_rows(X, fitted: Any, values: list[np.ndarray]) -> Any:
+def impute_rows(X, fitted: Any, values: list[np.ndarray], fill: str = "auto") -> Any:
     """X with missing cells filled by predictive means, or most probable categories, given their rows."""
-    emission, groups = fitted.emission, fitted.groups
-    table = emission.prepare(groups.as_emission_takes(values))
-    imputed = fitted.imputed(table[0 : len(table)], fitted.responsibilities(values))
+    check_fill(fill)
+    groups = fitted.groups
+    imputed = fitted.imputed_rows(values, fill)
     return filled(X, groups.missing(values), groups.columns_of(imputed))
 
 

@@ -288,14 +288,15 @@ class VBMixture(VBEstimator):
         fitted, reading = question(self, X)
         return fitted.log_predictive(reading.values)
 
-    def impute(self, X):
-        """X with missing cells filled: numbers by predictive means given the row, categories by the most probable one.
+    def impute(self, X, *, fill="auto"):
+        """X with missing cells filled: numbers by predictive means given the row, categories by the most probable ones.
 
-        %(rows.X -> ndarray or DataFrame)s
-            X in its own container; observed cells are untouched.
+        %(rows.X, impute.fill -> ndarray or DataFrame)s
+            X in its own container; observed cells are untouched. A combination is the most probable one among the
+            components' own.
         """
         fitted, reading = question(self, X)
-        return impute_rows(X, fitted, reading.values)
+        return impute_rows(X, fitted, reading.values, fill)
 
     def predict_proba(self, X):
         """Posterior probabilities of the components given each row, under the predictive distribution.

@@ -16,6 +16,7 @@ from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.network.kind import NetworkKind
 from skvbem.fitted.bayesian_network import Network
+from skvbem.fitted.fills import check_fill
 from skvbem.fitting.fit import generator_of, question
 from skvbem.models.network import queries
 from skvbem.optima.tuning import EFFORTS
@@ -250,14 +251,15 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _joint_modes(self, X) -> list[np.ndarray]:
         return list(self._ask(queries.joint_mode, X, self._need_latents()).values())
 
-    def impute(self, X, *, return_proba=False):
-        """X with each missing cell replaced by its most probable category given its row.
+    def impute(self, X, *, fill="auto", return_proba=False):
+        """X with missing cells replaced by the most probable categories given their rows.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        %(impute.fill)s
         return_proba : bool, default=False
-            Whether to return the posterior of the cells as well.
+            Whether to return the posterior of the cells, one by one, as well.
 
         Returns
         -------
@@ -267,11 +269,11 @@ class VBDiscreteDAG(LatentNodesEstimator):
             Only if `return_proba`: probabilities of each column's categories; an observed cell is certain.
         """
         check_flag("return_proba", "impute", return_proba)
+        check_fill(fill)
         network, reading = question(self, X)
-        data = reading.rows
-        probabilities = queries.marginals(network.model, network.point, data, data.names, **self._kind.limits(self))
-        modes = [network.encoder.decode(probabilities[name].argmax(axis=1), j) for j, name in enumerate(data.names)]
-        completed = filled(X, data.codes < 0, modes)
+        codes, probabilities = network.imputed(reading.rows, fill, **self._kind.limits(self))
+        modes = [network.encoder.decode(column, j) for j, column in enumerate(codes.T)]
+        completed = filled(X, reading.rows.codes < 0, modes)
         return (completed, probabilities) if return_proba else completed
 
     def query(self, targets, evidence: Mapping | None = None, *, do: Mapping | None = None) -> LabeledTable:

@@ -8,9 +8,10 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._compat import HasMethods, check_feature_names_in, fit_context, output_of
+from skvbem._compat import HasMethods, StrOptions, check_feature_names_in, fit_context, output_of
 from skvbem._docstrings import share_texts
 from skvbem.estimators.mixture.vb_mixture import VBMixture
+from skvbem.fitted.fills import FILLS
 from skvbem.reading.tables import is_frame
 
 
@@ -27,6 +28,9 @@ class VBImputer(TransformerMixin, BaseEstimator):
         Any of this package's: a mixture, a network, a factor analysis, or one for sequences, for which the rows of a
         table are one sequence. None stands for ``VBMixture("auto")``, which takes numbers for measurements, words and
         truth values for categories, and finds the number of components by the bound.
+    fill : {"auto", "cells", "joint"}, default="auto"
+        What missing categories become, as for `impute`: the most probable of each cell, or combinations that occur
+        together.
     random_state : int, RandomState instance or None, default=None
         Seed of the default estimator; one that is given has its own.
 
@@ -59,11 +63,13 @@ class VBImputer(TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "impute"]), None],
+        "fill": [StrOptions(set(FILLS))],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, estimator=None, *, random_state=None):
+    def __init__(self, estimator=None, *, fill="auto", random_state=None):
         self.estimator = estimator
+        self.fill = fill
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -104,7 +110,8 @@ class VBImputer(TransformerMixin, BaseEstimator):
             frame for which the same is asked keeps the types of its columns.
         """
         check_is_fitted(self)
-        completed, wanted = self.estimator_.impute(X), output_of("transform", self)
+        way = {} if self.fill == "auto" else {"fill": self.fill}
+        completed, wanted = self.estimator_.impute(X, **way), output_of("transform", self)
         stays = wanted != "default" and is_frame(completed, wanted)  # with the types of its columns
         return completed if stays or not hasattr(completed, "to_numpy") else completed.to_numpy()
 

@@ -105,7 +105,14 @@ class Predictive:
                 yield plan, max_product(model.layout, plan, log_tables, columns, by_cell)
 
         positions = {node: model.position[node] for node in nodes}
-        return of_tables.modes_of(states(), positions, columns, len(rows))
+        modes = of_tables.modes_of(states(), positions, columns, len(rows))
+        if not self.tables.all():
+            places = np.flatnonzero(~np.isfinite(self.log_densities(rows, **limits)))
+            nothing = rows.taken(places[:1], np.ones(len(places[:1]))).without_cells()
+            of_tables.put_modes_of_nothing(
+                modes, places, columns, model, lambda: self.joint_modes(nothing, nodes, **limits)
+            )
+        return modes
 
     def completed(self, rows: MixedRows, names: Sequence, **limits) -> tuple[dict[Any, np.ndarray], list[np.ndarray]]:
         """Marginals (n_rows, n_states) of nodes with a table, and the columns of all emissions without gaps."""

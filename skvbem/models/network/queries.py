@@ -6,7 +6,7 @@ posterior mean of q(theta) a probability of a row is the exact average over q(th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,7 @@ def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequenc
 
     The hidden part is the nodes asked for and the missing cells that bear on them. Ties go to lower states. Where q(x)
     is a product over clusters, each is the most probable given the others, found in turn from the marginals of q(x).
+    Hidden nodes of a row that is impossible under theta are as in an empty row.
     """
     program = model.compile(data, keep_rows=True, wanted=nodes, **limits)
     log_point, columns = safe_log(point), model.columns(data)
@@ -121,7 +122,24 @@ def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequenc
     states = [(plan, max_product(model.layout, plan, log_point, columns)) for plan in exact.plans]
     if not program.is_exact:
         states += modes_of_clusters(model.layout, program, log_point, columns)
-    return modes_of(states, {node: model.position[node] for node in nodes}, columns, len(data))
+    modes = modes_of(states, {node: model.position[node] for node in nodes}, columns, len(data))
+    if len(data.names) and not point.all():
+        places = np.flatnonzero(~np.isfinite(log_likelihood(model, point, data, **limits)))
+        nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
+        put_modes_of_nothing(modes, places, columns, model, lambda: joint_mode(model, point, nothing, nodes, **limits))
+    return modes
+
+
+def put_modes_of_nothing(modes: dict, places: np.ndarray, columns: Mapping, model: Any, of_nothing: Callable) -> None:
+    """Put modes of an empty row, which a function finds, where hidden nodes of impossible rows have theirs; warn."""
+    if not len(places):
+        return
+    n_rows = len(next(iter(modes.values())))
+    warn_of_impossible(places, n_rows, "those of an empty row")
+    for node, (code,) in of_nothing().items():
+        k = model.position[node]
+        hidden = places[columns[k][places] < 0] if k in columns else places
+        modes[node][hidden] = code
 
 
 def modes_of(

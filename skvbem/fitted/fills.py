@@ -1,0 +1,70 @@
+"""Missing cells filled together, where categories that are most probable one by one hardly occur together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skvbem._arguments import is_option
+from skvbem._names import did_you_mean
+from skvbem.errors import DataWarning, warn
+
+#: The most probable category of each cell ("cells"); the most probable combination; the first unless it hardly occurs.
+FILLS = ("auto", "cells", "joint")
+# A combination that is less probable than another by more hardly occurs, nats: ln of 10 000, by hand.
+_HARDLY = 9.2
+
+
+def check_fill(fill: Any) -> None:
+    """Refuse what is no way to fill cells."""
+    if not is_option(fill, *FILLS):
+        hint = did_you_mean(fill, FILLS) if isinstance(fill, str) else ""
+        raise ValueError(f"The 'fill' parameter of impute must be one of {list(FILLS)}. Got {fill!r} instead.{hint}")
+
+
+def filled_together(
+    fill: str,
+    n_missing: np.ndarray,
+    log_observed: Callable[[np.ndarray], np.ndarray],
+    log_by_cell: Callable[[np.ndarray], np.ndarray],
+    best: Callable[[np.ndarray], tuple[Any, np.ndarray]],
+) -> tuple[np.ndarray, Any]:
+    """The rows whose missing categories are filled together, and what they are filled with.
+
+    Parameters
+    ----------
+    fill : str
+        One of `FILLS`.
+    n_missing : ndarray of int, shape (n_rows,)
+        Missing cells of categories in each row.
+    log_observed : callable
+        ln p of what is observed of some rows, nats.
+    log_by_cell : callable
+        The same with the most probable category in each missing cell.
+    best : callable
+        Fills of some rows by the most probable combination, and ln p with them, nats.
+    """
+    nothing = np.zeros(0, dtype=np.int64), None
+    rows = np.flatnonzero(n_missing > 1) if fill != "cells" else nothing[0]
+    if not len(rows):
+        return nothing
+    by_cell = log_by_cell(rows)
+    if fill == "auto":
+        observed = log_observed(rows)
+        is_doubtful = np.isfinite(observed) & (by_cell < observed - _HARDLY)  # else no other is so much better
+        rows, by_cell = rows[is_doubtful], by_cell[is_doubtful]
+        if not len(rows):
+            return nothing
+    together, log_together = best(rows)
+    margin = _HARDLY if fill == "auto" else 0.0
+    better = np.flatnonzero(log_together > by_cell + margin)
+    if fill == "auto" and len(better):
+        warn(
+            f"{len(better)} of {len(n_missing)} rows, the first at position {rows[better[0]]}, are filled by the most "
+            "probable combination of categories: those that are most probable cell by cell hardly occur together. "
+            "Pass fill='cells' to have them all the same, or fill='joint' for combinations in all rows.",
+            DataWarning,
+        )
+    return rows[better], together[better]
