@@ -20,7 +20,7 @@ def hidden_cells(Contraction program, Py_ssize_t plan, Py_ssize_t n_families):
 
     Returns
     -------
-    (n_contexts of the plan, n_families) int64, families in the order of their cells
+    (n_contexts of the plan, n_families) int64, families in the order of slots; n_cells where a context has no such one
     """
     cdef Py_ssize_t first = program.plan_context[plan], last = program.plan_context[plan + 1]
     cdef Py_ssize_t first_slot = program.plan_slot[plan], n_slots = program.plan_slot[plan + 1] - first_slot
@@ -39,7 +39,7 @@ def hidden_cells(Contraction program, Py_ssize_t plan, Py_ssize_t n_families):
                     for k in range(program.slot_arity[slot]):
                         cells[context - first, family] = factor[k]
                         family += 1
-    return found[:, np.argsort(found[0])] if last > first else found
+    return found
 
 
 def marginal_sizes(Contraction program, const long long[::1] row_of, Py_ssize_t n_rows):
@@ -66,7 +66,7 @@ def marginal_sizes(Contraction program, const long long[::1] row_of, Py_ssize_t 
                         factor = &program.factors[program.slot_factor[slot] + program.code(row + slot)
                                                   * program.clique_cells[q] * program.slot_arity[slot]]
                         for k in range(program.clique_cells[q] * program.slot_arity[slot]):
-                            if seen[factor[k]] != context:
+                            if factor[k] < n_cells and seen[factor[k]] != context:
                                 seen[factor[k]] = context
                                 size[factor[k]] += 1
                                 if seen[n_cells + row_of[factor[k]]] != context:
@@ -108,6 +108,8 @@ def fill_marginals(Contraction program, Py_ssize_t first, Py_ssize_t last, const
                     for cell in range(program.clique_cells[q]):
                         for k in range(2 * arity):  # cells, then table rows
                             target = factor[cell * arity + k % arity]
+                            if target >= n_cells:
+                                continue
                             if k >= arity:
                                 target = n_cells + row_of[target]
                             if seen[target] != context:
@@ -132,7 +134,8 @@ def add_score_products(const long long[:, ::1] cells, const long long[:, ::1] of
 
     Parameters
     ----------
-    cells : (n_contexts, n_families) IN, cells where all hidden nodes are in state 0, ascending
+    cells : (n_contexts, n_families) IN, cells where all hidden nodes are in state 0, ascending but for those of
+        families that a context does not have, past the last cell
     offsets : (n_states, n_families) IN, what a joint hidden state adds to them
     joint : (n_contexts, n_states) IN, posterior probabilities times weights
     point : (n_cells,) IN
@@ -157,6 +160,8 @@ def add_score_products(const long long[:, ::1] cells, const long long[:, ::1] of
                     continue
                 n = 0
                 for family in range(cells.shape[1]):
+                    if cells[context, family] >= point.shape[0]:
+                        continue
                     cell = cells[context, family] + offsets[state, family]
                     row = row_of[cell]
                     for k in range(row_starts[row], row_starts[row + 1] - 1):

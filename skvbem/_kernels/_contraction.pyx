@@ -4,7 +4,7 @@ A *plan* is a junction tree over one set of hidden nodes; its *contexts* are the
 nodes around it, each with a weight. A clique's potential in a context is a product of *slots*: tables over the clique's
 cells, one table per value of the observed nodes that the slot depends on (its code), each the product of a few
 parameters. Tables are made once per step, contexts multiply whole tables: that is the inner loop, contiguous over
-cells x lanes.
+cells x lanes. A family that a value leaves out has the parameter past the last one there: it is 1, and nothing is counted in it.
 
 A context may have *factors* of its own: tables over a few hidden nodes of one clique, given as logarithms row by row.
 They are multiplied in after the slots, and what is expected of each is written in its place.
@@ -29,8 +29,8 @@ cdef extern from "_lanes.h" nogil:
     bint skvbem_all_within(intptr_t n_tables, intptr_t n_cells, intptr_t n_lanes, const double* table, double least,
                            double* largest)
     void skvbem_largest(intptr_t n_cells, intptr_t n_lanes, const double* table, double* largest)
-    void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int* factor, const double* table,
-                       double* counts)
+    void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, intptr_t n_counts, const int* factor,
+                       const double* table, double* counts)
     ctypedef struct skvbem_star:
         intptr_t n_slots, n_cells, n_lanes
         const unsigned short* narrow
@@ -725,7 +725,7 @@ cdef class Contraction:
         for q in range(first, self.plan_clique[last_plan + 1]):
             for slot in range(self.clique_slot[q], self.clique_slot[q + 1]):
                 skvbem_spread(self.slot_codes[slot] * self.clique_cells[q], self.slot_arity[slot], n_lanes,
-                              &self.factors[self.slot_factor[slot]],
+                              self.n_cells, &self.factors[self.slot_factor[slot]],
                               expected + (self.slot_table[slot] - self.block_table[block]) * n_lanes, counts)
 
 

@@ -218,12 +218,14 @@ static int skvbem_all_within(intptr_t n_tables, intptr_t n_cells, intptr_t n_lan
     return !outside;
 }
 
-/* counts[parameter] += table[cell] for each of its parameters: the transpose of skvbem_products */
+/* counts[parameter] += table[cell] for each of its parameters, of which there are n_counts: the transpose of
+ * skvbem_products. Factors past the last parameter are counted nowhere. */
 SKVBEM_CLONES
-static void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int *restrict factor,
-                          const double *restrict table, double *restrict counts) {
+static void skvbem_spread(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, intptr_t n_counts,
+                          const int *restrict factor, const double *restrict table, double *restrict counts) {
     for (intptr_t cell = 0; cell < n_cells; cell++, factor += arity, table += n_lanes)
         for (intptr_t k = 0; k < arity; k++) {
+            if (factor[k] >= n_counts) continue;
             double *target = counts + factor[k] * n_lanes;
             for (intptr_t lane = 0; lane < n_lanes; lane++) target[lane] += table[lane];
         }

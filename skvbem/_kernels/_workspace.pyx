@@ -69,8 +69,9 @@ cdef class Workspace:
     def __init__(self, Contraction program, Py_ssize_t n_lanes):
         self.program = program
         self.n_lanes = n_lanes
-        self.natural_ = np.empty((program.n_cells, n_lanes))
-        self.exp_natural = np.empty((program.n_cells, n_lanes))
+        # one more than there are parameters: that of families which a context leaves out
+        self.natural_ = np.zeros((program.n_cells + 1, n_lanes))
+        self.exp_natural = np.ones((program.n_cells + 1, n_lanes))
         self.tables = np.empty((max(program.n_table_cells, 1), n_lanes))
         self.expected = np.empty((max(program.block_at[program.n_blocks], 1), n_lanes))
         self.block_log_z = np.empty((max(program.n_blocks, 1), n_lanes))

@@ -17,7 +17,7 @@ from skvbem.errors import TooLargeError
 from skvbem.models.base import in_words, no_closed_form
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.models.network.joint_states import state_offsets
+from skvbem.models.network.joint_states import cells_of_states
 
 # Completions whose evidences are found at once.
 _BATCH = 2**12
@@ -83,18 +83,17 @@ def _certain(model: MixedNetwork, data: MixedData) -> tuple[np.ndarray, float]:
 
 def _choices(model: MixedNetwork, data: MixedData) -> list[tuple[np.ndarray, float]]:
     """Of each context the statistics under each joint state of what is hidden, (n_states, n_cells), and its ln f."""
-    layout, contraction, choices = model.layout, data.program.contraction, []
+    layout, choices = model.layout, []
     natural = model.prior.expected_natural()
     steps = model.steps(model.prior.split(natural)[1:], data)
     first_cells = np.cumsum([0, *model.prior.n_cells])[1:-1]
     for number, (plan, factors) in enumerate(zip(data.program.plans, data.factors)):
         n_states = prod(plan.cardinalities)
-        at_zero = _contexts.hidden_cells(contraction, number, len(plan.families))
-        cells = at_zero[:, None] + state_offsets(layout, plan)
+        cells, has = cells_of_states(data.program, number, slice(None))
         statistics = np.zeros((plan.n_contexts, n_states, model.n_cells))
         rows, states = np.indices(cells.shape[:2])
         for k in range(cells.shape[2]):
-            np.add.at(statistics, (rows, states, cells[:, :, k]), 1.0)
+            np.add.at(statistics, (rows, states, cells[:, :, k]), has[:, :, k])
         log_base = np.zeros(plan.n_contexts)
         digits = dict(zip(plan.hidden, np.unravel_index(np.arange(n_states), plan.cardinalities)))
         for factor, plan_factor in zip(factors, plan.factors):

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvbem._kernels import _contexts
 from skvbem._lazy import cached_property
 from skvbem.capabilities import ScoreCovariance
 from skvbem.emissions import Step
@@ -26,7 +25,7 @@ from skvbem.models.mixed_network.beliefs import beliefs
 from skvbem.models.mixed_network.data import FactorRows, MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.network.information import check_states, joint_posterior
-from skvbem.models.network.joint_states import state_offsets
+from skvbem.models.network.joint_states import cells_of_states
 from skvbem.models.network.program import Plan
 from skvbem.models.relabelings import coordinate_blocks
 
@@ -114,11 +113,10 @@ class _Scores:
         contraction = self.data.program.contraction
         first = int(contraction.arrays["plan_context"][number])
         weight = contraction.arrays["weight"][first + rows.start : first + rows.stop]
-        at_zero = _contexts.hidden_cells(contraction, number, len(plan.families))[rows]
-        cells = at_zero[:, None] + state_offsets(self.model.layout, plan)
+        cells, has = cells_of_states(self.data.program, number, rows)
         scores = np.zeros((*responsibilities.shape, self.jacobian.shape[1]))
         for family in range(cells.shape[2]):
-            scores += self.jacobian[cells[:, :, family]]
+            scores += self.jacobian[cells[:, :, family]] * has[:, :, family, None]
         digits = dict(zip(plan.hidden, np.unravel_index(np.arange(responsibilities.shape[1]), plan.cardinalities)))
         weighted = weight[:, None] * responsibilities
         total = np.zeros((self.jacobian.shape[1],) * 2)

@@ -209,7 +209,7 @@ class MixedNetwork(LatentModel):
                     len(factor.hidden), -1
                 )
                 by_parent = dict(zip(factor.hidden, by_hidden_state[:, :, None]))
-                digits = [by_parent[p] if p in by_parent else codes[p][at][None] for p in parents]
+                digits = [by_parent[p] if p in by_parent else np.maximum(codes[p][at], 0)[None] for p in parents]
                 states = np.ravel_multi_index(np.broadcast_arrays(*digits), shape)
             everywhere = len(at) == len(rows)
             tables = tuple(rows.tables[k] if everywhere else rows.tables[k][at] for k in emissions)

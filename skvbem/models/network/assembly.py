@@ -12,8 +12,8 @@ from skvbem.graphs.elimination import JunctionTree
 from skvbem.models.network.contexts import Contexts, _Slot
 from skvbem.models.network.layout import Layout
 
-# Tables of one slot stay in the second-level cache: cells of all its codes.
-_SLOT_CELLS = 4096
+# Tables of one slot of some lanes stay in the second-level cache: cells of all its codes; measured on latent classes.
+_SLOT_CELLS = 1024
 # Up to this many contexts a table of its own for each costs no more than joining families by what they save.
 _MAX_CONTEXTS_WITH_OWN_TABLES = 4
 # A block of contexts is the unit of work of a thread: at least this many multiplications, at most this many blocks.
@@ -61,10 +61,11 @@ class Assembly:
         sizes: Sequence[int],
         contexts: Contexts,
         factors: Sequence[Sequence[int]] = (),
-    ) -> None:
+    ) -> tuple[int, ...]:
         """Add the contexts of one plan: hidden nodes, the families that touch them, their junction tree and states.
 
         Of factors that each context has of its own the hidden nodes; their homes in the tree follow the families'.
+        Returned are the families in the order of slots.
         """
         by_home: list[list[int]] = [[] for _ in tree.cliques]
         for family, home in zip(families, tree.homes):
@@ -112,6 +113,7 @@ class Assembly:
         self._codes.append(codes.ravel())
         self._weight.append(contexts.weight)
         self.work.append(contexts.n * work)
+        return tuple(family for slots in in_cliques for slot in slots for family in slot.families)
 
     def _add_map(self, projection: np.ndarray) -> None:
         self._maps.append(projection)
@@ -125,7 +127,7 @@ class Assembly:
         self.check_memory(self.n_bytes)
         self._mass.append(contexts.fill_codes(slot, codes))
         self._slots.append((table_cells, arity, slot.n_codes))
-        self._factors.append(_factors(self.layout, slot, nodes, shape))
+        self._factors.append(_factors(self.layout, slot, nodes, shape, contexts))
 
     def finish(self, complete_counts: np.ndarray) -> Contraction:
         """The program; `complete_counts` (n_cells,) are the counts of wholly observed families."""
@@ -204,7 +206,7 @@ def _slots(layout: Layout, families: Sequence[int], hidden: set[int], contexts: 
     def joined(members: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """Families, the observed nodes around them, and how many codes these need at most."""
         observed = tuple(sorted({m for family in members for m in layout.strides[family] if m not in hidden}))
-        return tuple(members), observed, min(contexts.n, prod(layout.cardinalities[node] for node in observed))
+        return tuple(members), observed, min(contexts.n, prod(map(contexts.radix, observed)))
 
     if contexts.n <= _MAX_CONTEXTS_WITH_OWN_TABLES:
         groups = [joined(families)] if families else []
@@ -212,7 +214,7 @@ def _slots(layout: Layout, families: Sequence[int], hidden: set[int], contexts: 
         groups = _joined_by_cost([joined([family]) for family in families], joined, contexts.n, n_cells)
     slots = []
     for members, observed, n_codes in groups:
-        dense = prod(layout.cardinalities[node] for node in observed)
+        dense = prod(map(contexts.radix, observed))
         values = None
         if dense > n_codes:  # more combinations than contexts: only those seen get a code
             first = np.unique(contexts.raw_codes(observed), return_index=True)[1]
@@ -242,14 +244,18 @@ def _joined_by_cost(singles, joined: Callable, n_contexts: int, n_cells: int) ->
     return groups
 
 
-def _factors(layout: Layout, slot: _Slot, nodes: Sequence[int], shape: Sequence[int]) -> np.ndarray:
-    """Parameter cells whose product is each table cell: (codes x cells x families,), flat."""
+def _factors(layout: Layout, slot: _Slot, nodes: Sequence[int], shape: Sequence[int], contexts: Contexts) -> np.ndarray:
+    """Parameter cells whose product is each table cell: (codes x cells x families,), flat.
+
+    A family whose own node is neither hidden nor observed is left out: its cell is past the last one.
+    """
     n_cells = prod(shape)
     position = dict(zip(nodes, np.unravel_index(np.arange(n_cells), shape), strict=True)) if shape else {}
     if slot.values is None:
-        sizes = tuple(layout.cardinalities[node] for node in slot.observed)
+        sizes = tuple(map(contexts.radix, slot.observed))
         digits = np.unravel_index(np.arange(slot.n_codes), sizes) if sizes else ()
-        value = dict(zip(slot.observed, digits, strict=True)).__getitem__
+        shifted = [digit - contexts.has_gaps.get(node, False) for node, digit in zip(slot.observed, digits)]
+        value = dict(zip(slot.observed, shifted, strict=True)).__getitem__
     else:
         value = slot.values
     factors = np.empty((slot.n_codes, n_cells, len(slot.families)), dtype=np.int32)
@@ -261,6 +267,8 @@ def _factors(layout: Layout, slot: _Slot, nodes: Sequence[int], shape: Sequence[
             else:
                 by_code = by_code + value(member) * stride
         factors[:, :, k] = by_code[:, None] + by_cell
+        if contexts.has_gaps.get(family):
+            factors[value(family) < 0, :, k] = layout.n_table_cells
     return factors.ravel()
 
 

@@ -20,6 +20,9 @@ from skvbem.models.network.division import divided, structured_program
 from skvbem.models.network.layout import Layout, complete_cells
 from skvbem.models.network.program import Plan, Program, RowFactor
 
+# Families of rows, so many, that are multiplied for nothing cost as much as a plan of their own: by hand.
+_WORTH_A_PLAN = 2**12
+
 
 class Compiler:
     """Compiles tables of rows for one network.
@@ -103,7 +106,7 @@ class Compiler:
         latents = tuple(node for node in range(len(layout.names)) if node not in columns)
         wanted = frozenset(wanted).union(*together)
         components: dict[tuple, list] = {}
-        for rows, observed in self._patterns(columns, n_rows):
+        for rows, observed in self._patterns(columns, n_rows, wanted):
             for component in self._components(observed, wanted, together):
                 components.setdefault(component, []).append(rows)
         shared = [] if partition is None else divided(self, components, partition, together, n_rows)
@@ -114,26 +117,26 @@ class Compiler:
         assembly, plans = Assembly(layout, self.check_memory, bytes_planned), []
         complete = self._complete_counts(columns, n_rows, weight)
         planned = []
-        for (hidden, members), pieces in sorted(components.items()):
+        for (hidden, members), pieces in sorted(self._joined(components).items()):
             families, factors = self._tables_and_factors(hidden, members)
             rows = None if len(pieces) == 1 and pieces[0] is None else np.concatenate(pieces)
             if rows is not None and len(pieces) > 1:
                 rows.sort()
-            around = sorted({m for f in families for m in layout.strides[f] if m not in hidden})
+            codes = self._codes_around(hidden, families, columns, rows)
             tree, sizes = self.tree(hidden, families, factors, together)
             if factors:
-                contexts: Contexts = RowContexts(layout, columns, rows, n_rows, weight)
+                contexts: Contexts = RowContexts(layout, codes, rows, n_rows, weight)
             else:
-                contexts = Contexts(layout, columns, around, rows, n_rows, weight, keep_rows)
+                contexts = Contexts(layout, codes, rows, n_rows, weight, keep_rows)
             planned.append((hidden, families, factors, tree, sizes, contexts, rows))
         if not any(contexts.needs_columns for *_, contexts, _ in planned):
             columns.clear()  # the caller may have left the codes to us: what is not needed any more is freed
         for hidden, families, factors, tree, sizes, contexts, rows in planned:
             contexts.settle()
-            assembly.add_plan(hidden, families, tree, sizes, contexts, [factor.hidden for factor in factors])
-            cells = _cells_at_zero(layout, hidden, families, contexts) if layout.ties else None
+            scopes = [factor.hidden for factor in factors]
+            order = assembly.add_plan(hidden, families, tree, sizes, contexts, scopes)
             plans.append(
-                Plan(hidden, tree, sizes, contexts.n, families, rows, contexts.of_row, contexts.a_row, factors, cells)
+                Plan(hidden, tree, sizes, contexts.n, families, rows, contexts.of_row, contexts.a_row, factors, order)
             )
         contraction = assembly.finish(complete)
         total = float(n_rows if weight is None else weight.sum())
@@ -144,19 +147,75 @@ class Compiler:
         assert source is not None
         return structured_program(self, shared, program, of_shared, weight, together, source, assembly.n_bytes)
 
-    def _patterns(self, columns, n_rows):
-        """Groups of rows with the same observed nodes: (rows, or None for all; observed nodes)."""
+    def _patterns(self, columns, n_rows, wanted):
+        """Groups of rows whose hidden parts are alike: (rows, or None for all; nodes observed in any of them)."""
         nodes = sorted(columns)
         gappy = [node for node in nodes if n_rows and columns[node].min() < 0]
         if not gappy:
             yield None, frozenset(nodes)
             return
         keys = joint_keys([columns[node] < 0 for node in gappy], [2] * len(gappy), n_rows)
-        order = np.argsort(keys, kind="stable")
-        bounds = np.flatnonzero(np.diff(keys[order])) + 1
-        for rows in np.split(order, bounds):
-            missing = {node for node in gappy if columns[node][rows[0]] < 0}
-            yield rows, frozenset(nodes) - missing
+        _, first, inverse, n_alike = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        missing = np.stack([columns[node][first] < 0 for node in gappy])
+        missing = self._without_unseen_leaves(missing, gappy, frozenset(nodes), wanted, n_alike)
+        keys = joint_keys(missing, [2] * len(gappy), len(first))
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        groups = group[inverse]
+        order = np.argsort(groups, kind="stable")
+        bounds = np.flatnonzero(np.diff(groups[order])) + 1
+        for pattern, rows in zip(missing[:, first].T, np.split(order, bounds)):
+            yield rows, frozenset(nodes) - {node for node, is_missing in zip(gappy, pattern) if is_missing}
+
+    def _without_unseen_leaves(self, missing, gappy, nodes, wanted, n_alike):
+        """Cells (n_gappy, n_patterns) that are missing, but for childless nodes beside an observed one like them.
+
+        Such a node sums to one where it is missing, and with it nothing else: one of the same parents is there. So do
+        nodes with an emission, apart. Patterns of many rows with many such cells are left as they are: their plans
+        would multiply much for nothing.
+        """
+        layout, alike = self.layout, {}
+        for node in nodes:
+            if not layout.children[node] and node not in wanted:
+                alike.setdefault((frozenset(layout.parents[node]), node < layout.n_tables), []).append(node)
+        place, whole = {node: k for k, node in enumerate(gappy)}, missing.copy()
+        for leaves in alike.values():
+            at = [place[node] for node in leaves if node in place]
+            is_unseen = missing[at].all(axis=0) if len(at) == len(leaves) else np.zeros(missing.shape[1], dtype=bool)
+            whole[at] = is_unseen
+        is_costly = (missing.sum(axis=0) - whole.sum(axis=0)) * n_alike > _WORTH_A_PLAN
+        return np.where(is_costly, missing, whole)
+
+    def _joined(self, components):
+        """Components of the same hidden nodes and cliques made one, unless many rows would multiply many ones."""
+        alike: dict[tuple, list] = {}
+        for (hidden, members), pieces in components.items():
+            unseen = sum(1 << node for node in hidden)
+            scopes = {self._scopes[member] & unseen for member in members}
+            largest = frozenset(s for s in scopes if not any(s != other and s & other == s for other in scopes))
+            factors = frozenset(self.layout.parents[node] for node in members if node >= self.layout.n_tables)
+            alike.setdefault((hidden, largest, factors), []).append((members, pieces))
+        joined: dict[tuple, list] = {}
+        for (hidden, *_), parts in alike.items():
+            union = tuple(sorted({member for members, _ in parts for member in members}))
+            for members, pieces in parts:
+                n_rows = sum(map(len, pieces)) if len(parts) > 1 else 0
+                is_costly = n_rows * (len(union) - len(members)) > _WORTH_A_PLAN
+                joined.setdefault((hidden, members if is_costly else union), []).extend(pieces)
+        return joined
+
+    def _codes_around(self, hidden, families, columns, rows):
+        """Codes of the observed nodes around a component in its rows, -1 where no family needs them."""
+        layout = self.layout
+        picked = (lambda column: column) if rows is None else (lambda column: column[rows])
+        around = sorted({m for f in families for m in layout.strides[f] if m not in hidden})
+        codes = {node: picked(columns[node]) for node in around}
+        has = {family: codes[family] >= 0 for family in families if family in codes}
+        gappy = {family for family, there in has.items() if not there.all()}
+        for node in around if gappy else ():
+            users = [family for family in families if node in layout.strides[family]]
+            if len(users) > (node in users) and gappy.issuperset(users):
+                codes[node] = np.where(np.logical_or.reduce([has[family] for family in users]), codes[node], -1)
+        return codes
 
     def _components(self, observed, wanted, together):
         """Hidden parts of a pattern: (hidden nodes, families that touch them), each connected."""
@@ -224,14 +283,3 @@ class Compiler:
                 size = self.layout.table_cells(node)
                 counts[self.layout.first_cell[node] :][:size] += np.bincount(cells, weights=w, minlength=size)
         return counts
-
-
-def _cells_at_zero(layout, hidden, families, contexts) -> np.ndarray:
-    """The cell that each context is in for each family, all hidden nodes in state 0, (n_contexts, n_families)."""
-    cells = np.empty((contexts.n, len(families)), dtype=np.int64)
-    for k, family in enumerate(families):
-        cells[:, k] = layout.first_cell[family]
-        for member, stride in layout.strides[family].items():
-            if member not in hidden:
-                cells[:, k] += contexts.value(member, slice(None)) * stride
-    return cells

@@ -33,21 +33,39 @@ def joint_keys(columns: Sequence[np.ndarray], radices: Sequence[int], n_rows: in
 class Contexts:
     """Distinct values of the observed nodes around a component, with weights; ordered by weight, then by values.
 
-    Made in two steps, keys and then `settle`, so that columns can be freed in between where keys hold all values.
+    A node may be missing in some: its value is -1 then. Made in two steps, keys and then `settle`, so that columns can
+    be freed in between where keys hold all values.
+
+    Parameters
+    ----------
+    layout : Layout
+    codes : dict of int to ndarray of shape (n_rows of the component,)
+        Of each observed node around the component.
+    rows : ndarray or None
+        Numbers of these rows; None: all.
+    n_rows : int
+        Of the whole table.
+    weight : ndarray or None
+        Of the whole table.
+    keep_rows : bool
     """
 
-    def __init__(self, layout, columns, around, rows, n_rows, weight, keep_rows):
-        picked = (lambda column: column) if rows is None else (lambda column: column[rows])
-        sizes = [layout.cardinalities[node] for node in around]
+    def __init__(self, layout, codes, rows, n_rows, weight, keep_rows):
         self.layout = layout
-        self.needs_columns = keep_rows or prod(sizes) > _LARGEST_KEY
         self.of_row = self.a_row = None
-        self._around, self._sizes, self._rows, self._keep_rows = around, sizes, rows, keep_rows
-        self._columns = columns if self.needs_columns else None
-        self._weight = None if weight is None else picked(weight)
-        self._keys = joint_keys(
-            [picked(columns[node]) for node in around], sizes, n_rows if rows is None else len(rows)
-        )
+        self._around = sorted(codes)
+        self.has_gaps = {node: bool(len(codes[node]) and codes[node].min() < 0) for node in self._around}
+        self._sizes = [self.radix(node) for node in self._around]
+        self._rows, self._keep_rows = rows, keep_rows
+        self.needs_columns = keep_rows or prod(self._sizes) > _LARGEST_KEY
+        self._codes = codes if self.needs_columns else None
+        self._weight = weight if weight is None or rows is None else weight[rows]
+        columns = [codes[node] + np.int64(1) if self.has_gaps[node] else codes[node] for node in self._around]
+        self._keys = joint_keys(columns, self._sizes, n_rows if rows is None else len(rows))
+
+    def radix(self, node: int) -> int:
+        """Number of values of an observed node, counted from -1 if it is missing in some contexts."""
+        return self.layout.cardinalities[node] + self.has_gaps.get(node, False)
 
     def settle(self) -> None:
         """Find the distinct keys of contexts and their weights."""
@@ -73,15 +91,15 @@ class Contexts:
             position = np.empty(self.n, dtype=np.int64)
             position[order] = np.arange(self.n)
             inverse = position[inverse]
-        self._at = first if self._rows is None else self._rows[first]
+        self._first = first
         if self._keep_rows:
-            self.of_row, self.a_row = inverse, self._at
+            self.of_row, self.a_row = inverse, first if self._rows is None else self._rows[first]
 
     def value(self, node: int, part) -> np.ndarray:
-        """The value of an observed node in some contexts."""
+        """The value of an observed node in some contexts, -1 where it is missing."""
         if self.needs_columns:
-            return self._columns[node][self._at[part]]
-        return self._keys[part] // self._place[node] % self.layout.cardinalities[node]
+            return self._codes[node][self._first[part]]
+        return self._keys[part] // self._place[node] % self.radix(node) - self.has_gaps[node]
 
     def fill_codes(self, slot: _Slot, codes: np.ndarray) -> np.ndarray:
         """Write each context's code in a slot, (n,); the weight of each code."""
@@ -97,19 +115,21 @@ class Contexts:
 
     def raw_codes(self, observed: tuple[int, ...], part: slice = slice(None)) -> np.ndarray:
         """The joint value of some observed nodes in each context."""
-        sizes = [self.layout.cardinalities[node] for node in observed]
-        return joint_keys([self.value(node, part) for node in observed], sizes, len(self.weight[part]))
+        values = [self.value(node, part) for node in observed]
+        values = [each + np.int64(1) if self.has_gaps.get(node) else each for node, each in zip(observed, values)]
+        return joint_keys(values, [self.radix(node) for node in observed], len(self.weight[part]))
 
 
 class RowContexts(Contexts):
     """The rows themselves, one context each, in their order: where a factor may differ from row to row."""
 
-    def __init__(self, layout, columns, rows, n_rows, weight):
-        self.layout, self.needs_columns, self._columns = layout, True, columns
-        self._at = np.arange(n_rows) if rows is None else rows
-        self.weight = np.ones(len(self._at)) if weight is None else weight[self._at].astype(float)
-        self.n = len(self._at)
-        self.of_row, self.a_row = np.arange(self.n), self._at
+    def __init__(self, layout, codes, rows, n_rows, weight):
+        self.layout, self.needs_columns, self._codes = layout, True, codes
+        self.has_gaps = {node: bool(len(each) and each.min() < 0) for node, each in codes.items()}
+        self.a_row = np.arange(n_rows) if rows is None else rows
+        self.n = len(self.a_row)
+        self.weight = np.ones(self.n) if weight is None else weight[self.a_row].astype(float)
+        self.of_row = self._first = np.arange(self.n)
 
     def settle(self) -> None:
         """Nothing is to be found: each row is a context."""

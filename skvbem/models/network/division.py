@@ -31,7 +31,7 @@ class GroupContexts(Contexts):
     def __init__(
         self, layout, columns, around: Sequence[int], rows: np.ndarray, weight: np.ndarray | None, alone: bool = False
     ):
-        self.layout, self.needs_columns, self._columns = layout, True, columns
+        self.layout, self.needs_columns, self._columns, self.has_gaps = layout, True, columns, {}
         if alone:
             self._at = rows if weight is None else np.repeat(rows, np.round(weight[rows]).astype(int))
             self.n, self.weight = len(self._at), np.ones(len(self._at))
@@ -53,6 +53,10 @@ class GroupContexts(Contexts):
     def has(self, node: int) -> np.ndarray:
         """True where a node with a column is observed, (n_contexts,)."""
         return self._columns[node][self._at] >= 0
+
+    def value(self, node: int, part) -> np.ndarray:
+        """The value of a node in some contexts, -1 where it is missing."""
+        return self._columns[node][self._at[part]]
 
     def settle(self) -> None:
         """All is found."""

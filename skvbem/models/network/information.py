@@ -18,7 +18,7 @@ from skvbem._names import first_few
 from skvbem._numerics import safe_log
 from skvbem.capabilities import RowMarginals, ScoreCovariance
 from skvbem.errors import TooLargeError
-from skvbem.models.network.joint_states import state_offsets
+from skvbem.models.network.joint_states import cells_at_zero, state_offsets
 from skvbem.models.network.marginals import row_marginals
 from skvbem.models.network.program import Plan, Program
 
@@ -106,7 +106,7 @@ def _joint_products(data: Program, point: np.ndarray, marginals: RowMarginals, f
     products, first = np.zeros((len(free), len(free))), 0
     position = {id(plan): k for k, plan in enumerate(data.plans)}
     for plan, contexts, _, beliefs in data.beliefs(safe_log(point)):
-        cells = _contexts.hidden_cells(data.contraction, position[id(plan)], len(plan.families))[contexts]
+        cells = cells_at_zero(data, position[id(plan)])[contexts]
         offsets = state_offsets(layout, plan)
         step = max(1, _BLOCK // len(offsets))
         for at in range(0, len(beliefs), step):

@@ -55,23 +55,39 @@ class Completions:
 def state_offsets(layout: Layout, plan: Plan) -> np.ndarray:
     """Cell of each of a plan's families in which each joint hidden state counts, (n_states, n_families).
 
-    Families are in the order of their cells, or, where tables are tied, in that of the plan.
+    Families are in the order of their cells.
     """
     digits = np.unravel_index(np.arange(prod(plan.cardinalities)), plan.cardinalities)
     offsets = np.zeros((prod(plan.cardinalities), len(plan.families)), dtype=np.int64)
-    families = plan.families if layout.ties else sorted(plan.families, key=layout.first_cell.__getitem__)
-    for k, family in enumerate(families):
+    for k, place in enumerate(_by_cells(layout, plan)):
         for node, digit in zip(plan.hidden, digits):
-            offsets[:, k] += digit * layout.strides[family].get(node, 0)
+            offsets[:, k] += digit * layout.strides[plan.slot_families[place]].get(node, 0)
     return offsets
 
 
 def cells_at_zero(program: Program, k: int) -> np.ndarray:
-    """The cells of the contexts of a plan, all hidden nodes in state 0, families in the order of `state_offsets`."""
+    """The cells of the contexts of a plan, all hidden nodes in state 0, families in the order of `state_offsets`.
+
+    That of a family which a context does not have is past the last cell.
+    """
     plan = program.plans[k]
-    if plan.cells_at_zero is not None:
-        return plan.cells_at_zero
-    return _contexts.hidden_cells(program.contraction, k, len(plan.families))
+    cells = _contexts.hidden_cells(program.contraction, k, len(plan.families))
+    return cells[:, _by_cells(program.layout, plan)]
+
+
+def _by_cells(layout: Layout, plan: Plan) -> np.ndarray:
+    """Places of a plan's families in its slots, in the order of their cells."""
+    return np.argsort([layout.first_cell[family] for family in plan.slot_families], kind="stable").astype(np.intp)
+
+
+def cells_of_states(program: Program, k: int, contexts: slice) -> tuple[np.ndarray, np.ndarray]:
+    """The cells of some contexts of a plan in each joint hidden state, (n_contexts, n_states, n_families).
+
+    Also 1.0 where a context has a family, (n_contexts, 1, n_families), else 0.0: its cells are of no meaning then.
+    """
+    at_zero = cells_at_zero(program, k)[contexts, None]
+    has = at_zero < program.layout.n_table_cells
+    return np.where(has, at_zero, 0) + state_offsets(program.layout, program.plans[k]), has.astype(float)
 
 
 def completions(program: Program, max_terms: int) -> list[Completions]:
@@ -91,7 +107,8 @@ def completions(program: Program, max_terms: int) -> list[Completions]:
     k = np.repeat(np.array(n_states, dtype=np.int64), [plan.n_contexts for plan in program.plans])
     log_terms = np.bincount(group, weights=gammaln(weight + k) - gammaln(k) - gammaln(weight + 1.0))
     _check(program, float(logsumexp(log_terms)) if len(log_terms) else 0.0, max_terms)
-    choices = [context + offsets for at_zero, offsets in cells for context in at_zero]
+    n_cells = layout.n_table_cells
+    choices = [at[at < n_cells] + offsets[:, at < n_cells] for at_zero, offsets in cells for at in at_zero]
     groups = []
     for g in range(len(log_terms)):
         members = np.flatnonzero(group == g).tolist()
@@ -114,8 +131,9 @@ def _groups(layout: Layout, cells: list[tuple[np.ndarray, np.ndarray]]) -> np.nd
     by, met, n_contexts = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
     for at_zero, offsets in cells:
         for cells_of_context, added in zip(at_zero.T, offsets.T):
-            rows = row_of[cells_of_context[:, None] + np.unique(added)]
-            by.append(np.repeat(np.arange(n_contexts, n_contexts + len(rows)), rows.shape[1]))
+            there = np.flatnonzero(cells_of_context < len(row_of))
+            rows = row_of[cells_of_context[there, None] + np.unique(added)]
+            by.append(np.repeat(n_contexts + there, rows.shape[1]))
             met.append(rows.ravel())
         n_contexts += len(at_zero)
     n = n_contexts + len(layout.row_starts) - 1

@@ -138,7 +138,11 @@ def _potentials(layout: Layout, plan: Plan, log_point: np.ndarray, values_at: Ca
                 else:
                     values = values_at(member).astype(np.int64)
                     cell = cell + values.reshape((n,) + (1,) * len(shape)) * stride
-            potential = potential + log_point[cell]
+            if family in plan.hidden:
+                potential = potential + log_point[cell]
+            else:  # a family is left out where its own node is missing
+                has = (values_at(family) >= 0).reshape((n,) + (1,) * len(shape))
+                potential = potential + np.where(has, log_point[np.where(has, cell, 0)], 0.0)
         potentials.append(potential)
     return potentials
 

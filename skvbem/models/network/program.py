@@ -21,7 +21,7 @@ from skvbem.graphs.elimination import JunctionTree
 from skvbem.models.network.layout import Layout
 
 # Bytes of tables that one batch of lanes may hold, so that they stay in cache.
-LANES_BYTES = 2**19
+LANES_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class Plan:
     rows, context_of_row, row_of_context : ndarray or None
         The rows (None: all), the context (0 ... n_contexts - 1) of each, and a row of each context; if they were kept.
     families : tuple of int
-        The nodes whose tables touch the hidden nodes.
+        The nodes whose tables touch the hidden nodes. A context has those of them that are hidden or observed there.
     factors : tuple of RowFactor
         Factors of emissions that do. With any, each row is a context.
-    cells_at_zero : ndarray of shape (n_contexts, n_families), optional
-        Where tables are tied, the cell that each context is in for each family, all hidden nodes in state 0.
+    slot_families : tuple of int
+        The families in the order of slots.
     """
 
     hidden: tuple[int, ...]
@@ -72,7 +72,7 @@ class Plan:
     context_of_row: np.ndarray | None
     row_of_context: np.ndarray | None
     factors: tuple[RowFactor, ...] = ()
-    cells_at_zero: np.ndarray | None = None
+    slot_families: tuple[int, ...] = ()
 
     def clique_shape(self, position: int) -> tuple[int, ...]:
         """Number of states of the nodes of one clique."""

@@ -10,7 +10,7 @@ TESTS = (
 ERRORS = {
     "observed parents of an emission are taken to be in their first state": [
         (
-            "by_parent[p] if p in by_parent else codes[p][at][None]",
+            "by_parent[p] if p in by_parent else np.maximum(codes[p][at], 0)[None]",
             "by_parent[p] if p in by_parent else 0 * codes[p][at][None]",
         )
     ],

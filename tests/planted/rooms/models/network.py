@@ -17,7 +17,7 @@ ERRORS = {
         ("for member in (node, *reversed(parents)):", "for member in (node, *parents):")
     ],
     "weights of rows with hidden parts are forgotten": [
-        ("self._weight = None if weight is None else picked(weight)", "self._weight = None")
+        ("self._weight = weight if weight is None or rows is None else weight[rows]", "self._weight = None")
     ],
     "weights of complete families are forgotten": [("w = None if weight is None else weight[rows]", "w = None")],
     "missing leaves are summed, not pruned": [
@@ -25,6 +25,18 @@ ERRORS = {
             "kept[node] = node in observed or node in wanted or any(kept[child] for child in layout.children[node])",
             "kept[node] = True",
         )
+    ],
+    "a missing leaf that shares the plan of others counts as its first state": [
+        ("factors[value(family) < 0, :, k] = layout.n_table_cells", "factors[value(family) < 0, :, k] = by_cell")
+    ],
+    "values that no table of a row needs tell contexts apart": [
+        ("if len(users) > (node in users) and gappy.issuperset(users):", "if False:")
+    ],
+    "of families that a context does not have the cells are summed over as well": [
+        ("at[at < n_cells] + offsets[:, at < n_cells] for", "np.minimum(at, n_cells - 1) + 0 * offsets for")
+    ],
+    "the most probable state of a row counts families that it does not have": [
+        ("has = (values_at(family) >= 0).reshape(", "has = (values_at(family) >= -1).reshape(")
     ],
     "missing cells of complete families are counted as the last category": [
         (
