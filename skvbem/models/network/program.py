@@ -31,7 +31,7 @@ class RowFactor:
     Parameters
     ----------
     nodes : tuple of int
-        The nodes with an emission, all observed.
+        The nodes with an emission. A context has those that are observed in it.
     hidden : tuple of int
         Their hidden parents, in the parents' order: axes of the factor.
     """

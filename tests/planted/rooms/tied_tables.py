@@ -23,8 +23,11 @@ ERRORS = {
         ("None if set(layout.turned_together[first]) <= set(hidden) else 1", "None"),
         ("kept &= (cells[:, place] == target).all(axis=1)", "pass"),
     ],
-    "completions count families in the order of their cells": [
-        ("plan.families if layout.ties else sorted", "plan.families if False else sorted")
+    "completions count families in the opposite order": [
+        (
+            "for k, place in enumerate(_by_cells(layout, plan)):",
+            "for k, place in enumerate(_by_cells(layout, plan)[::-1]):",
+        )
     ],
     "tied columns may have other categories": [("list(categories[one]) != list(categories[other])", "False")],
     "ties begin a slice too early": [("first = 1 if self._before[node] else 0", "first = 0")],
