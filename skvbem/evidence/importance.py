@@ -28,7 +28,11 @@ from skvbem.evidence.psis import error_factor, pareto_smoothed
 from skvbem.evidence.starts import Starts, log_hyperparameters, make_starts
 from skvbem.evidence.tuning import TUNING
 
-_REMEDY = "more draws, or 'ais'"
+
+def _remedy(evaluation: Evaluation) -> str:
+    """Advice for draws that are worth few: annealed chains alone where they exist, and take the weights of the rows."""
+    anneals = evaluation.capabilities.annealing is not None and evaluation.data.has_whole_weights
+    return "more draws, or 'ais'" if anneals else "more draws"
 
 
 def importance(
@@ -186,7 +190,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws) -> Evi
     if shape > limit:
         doubts.append(
             f"{kind}: the tail of the weights has Pareto shape {shape:.2f}, above {limit:.2f}. The value and its "
-            f"standard error are not to be trusted. Take {_REMEDY}."
+            f"standard error are not to be trusted. Take {_remedy(evaluation)}."
         )
     trace = np.vstack([np.zeros(len(log_weights)), log_weights])
     evidence = summary(
@@ -196,7 +200,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws) -> Evi
         alike=np.argsort(component, kind="stable") if len(log_weights) == n_draws else None,
         form="vb",
         doubts=doubts,
-        remedy=_REMEDY,
+        remedy=_remedy(evaluation),
         pareto_k=shape,
         smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
         n_components=len(statistics),

@@ -72,9 +72,12 @@ def coding_of(name: str, column: Column) -> Coding:
         return _code_objects(name, column)
     if kind == "c":
         raise ValueError(f"Complex data not supported. Column {name!r} of X holds {column.values.dtype}.")
+    of = "dt.total_seconds()" if kind == "m" else "dt.month_name()"
+    number = "" if kind == "m" else f", or a number, such as the days of X[{name!r}] - X[{name!r}].min()"
     raise TypeError(
         f"Column {name!r} of X holds values of type {column.values.dtype}; a category argument must be a string, a "
-        "boolean or a number. Make categories of it first, for example with pandas.cut or .astype(str)."
+        f"boolean or a number. Make one of each cell first, as with X[{name!r}] = X[{name!r}].{of}{number}. Or leave "
+        "the column out."
     )
 
 

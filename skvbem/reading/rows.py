@@ -363,8 +363,8 @@ def warn_of_oddities(
         return
     for k, (group, part) in enumerate(zip(groups.groups, parts_of(emission))):
         if group.specification.needs_variation:
-            low, high = _ranges(rows, k)
-            _warn_of_marks(rows, k, low, high)
+            low, high = ranges(rows, k)
+            warn_of_marks(rows, k, low, high)
             if names := [group.names[j] for j in np.flatnonzero(low == high)]:
                 what = "holds one value" if len(names) == 1 else "hold one value each"
                 warn(f"{named_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
@@ -377,7 +377,7 @@ def warn_of_oddities(
             )
 
 
-def _ranges(rows: TableReading, k: int) -> tuple[np.ndarray, np.ndarray]:
+def ranges(rows: TableReading, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest value of each column of a group."""
     low, high = np.array(np.inf), np.array(-np.inf)
     for values, _ in rows.blocks:
@@ -387,7 +387,7 @@ def _ranges(rows: TableReading, k: int) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def _warn_of_marks(rows: TableReading, k: int, low: np.ndarray, high: np.ndarray) -> None:
+def warn_of_marks(rows: TableReading, k: int, low: np.ndarray, high: np.ndarray) -> None:
     """Warn of columns of measurements with codes of missing cells, of ranges (n_columns,) that are known."""
     group, marks = rows.columns.groups[k], {}
     for j in np.flatnonzero(np.isin(low, MARKS_OF_NUMBERS) | np.isin(high, MARKS_OF_NUMBERS)).tolist():

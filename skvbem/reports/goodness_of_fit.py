@@ -7,7 +7,7 @@ from itertools import combinations
 from math import log, prod
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import chdtrc, xlogy
 
 from skvbem._tabular import named_values
 from skvbem.fitted.under_fit import Cells, UnderFit
@@ -34,8 +34,8 @@ class GoodnessOfFit:
         sequences of categories, all of one length, the cells are whole sequences, up to a million of them. NaN where
         values are not finitely many.
     degrees_of_freedom : int or None
-        Cells of the table of all columns, less 1, less d: too small where parameters are not identified. None where
-        there is no `g2`.
+        Cells of the table of all columns, less 1, less d: too small where parameters are not identified, and below 0
+        where these are more than the cells, so that there is no test. None where there is no `g2`.
     aic, bic, sabic, caic : float
         Penalties 2 d, d ln n, d ln((n + 2) / 24) and d (ln n + 1).
     entropy_r2 : dict of latent to float
@@ -60,14 +60,32 @@ class GoodnessOfFit:
     entropy_r2: dict
     bivariate_residuals: dict
 
+    @property
+    def g2_p_value(self) -> float:
+        """Probability that G² is as large if the model is right, by its chi-square; NaN without degrees of freedom."""
+        return self._p_value(self.g2)
+
+    @property
+    def x2_p_value(self) -> float:
+        """The same probability of X²."""
+        return self._p_value(self.x2)
+
+    def _p_value(self, statistic: float) -> float:
+        df = self.degrees_of_freedom
+        return float(chdtrc(df, max(statistic, 0.0))) if df is not None and df > 0 else np.nan
+
     def _facts(self) -> dict[str, str]:
         """Indices by name, numbers below each other; those that there are."""
         entropy = ", ".join(f"{name} {value:.3f}" for name, value in self.entropy_r2.items()) or "none"
         worst = max(self.bivariate_residuals.items(), key=lambda item: item[1], default=None)
+        df = self.degrees_of_freedom
+        p_values = f", p = {self.g2_p_value:.3g} / {self.x2_p_value:.3g}"
+        if df is not None and df <= 0:
+            p_values = ": no test, as the model has as many parameters as the table has cells, or more"
         facts = {
             "log likelihood": f"{self.log_likelihood:14.4f} nats, {self.n_free_parameters} free parameters, "
             f"n = {self.n_samples:g}",
-            "G2 / X2": f"{self.g2:14.4f} / {self.x2:.4f} on {self.degrees_of_freedom} degrees of freedom",
+            "G2 / X2": f"{self.g2:14.4f} / {self.x2:.4f} on {df} degrees of freedom{p_values}",
             "AIC / BIC": f"{self.aic:14.3f} / {self.bic:.3f} (lower is better)",
             "SABIC / CAIC": f"{self.sabic:14.3f} / {self.caic:.3f} (lower is better)",
             "entropy R2": entropy,
@@ -75,7 +93,7 @@ class GoodnessOfFit:
             if worst
             else "none",
         }
-        if self.degrees_of_freedom is None:
+        if df is None:
             del facts["G2 / X2"]
             for name, is_there in (("entropy R2", self.entropy_r2), ("largest bivariate residual", worst)):
                 if not is_there:

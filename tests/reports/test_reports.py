@@ -3,9 +3,11 @@
 import itertools
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from skvbem import LabeledTable, VBDiscreteDAG
 from skvbem.datasets import load_carcinoma, load_coleman_panel
@@ -236,3 +238,16 @@ def test_copies_must_be_copies_for_every_child_and_parent_state():
 
 def test_no_latents_no_states():
     assert VBDiscreteDAG([("x0", "x1")]).fit([[0, 1], [1, 0]]).latent_states_ == {}
+
+
+def test_p_values_of_chi_squares(panel, linked):
+    found = linked["ml"].goodness_of_fit(panel)
+    assert found.g2_p_value == approx(stats.chi2.sf(found.g2, 4))
+    assert found.x2_p_value == approx(stats.chi2.sf(found.x2, 4))
+    assert f"p = {found.g2_p_value:.3g} / {found.x2_p_value:.3g}" in repr(found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rich = VBDiscreteDAG(latents=9, random_state=0, n_init=1).fit(panel).goodness_of_fit(panel)
+    assert rich.degrees_of_freedom < 0
+    assert np.isnan([rich.g2_p_value, rich.x2_p_value]).all()
+    assert "degrees of freedom: no test, as the model has as many parameters as the table has cells" in repr(rich)

@@ -21,6 +21,7 @@ from skvbem.optima.linear_dynamical_system import LDSMethod, LearnedPrecisions
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.inputs import InputReading, SequencesWithInputs, check_input_names, read_with_inputs
+from skvbem.reading.rows import ranges, warn_of_marks
 from skvbem.reading.sequences import refuse_lengths_as_y
 from skvbem.reading.tables import Table
 from skvbem.vbem.fit import Fit
@@ -132,7 +133,8 @@ class LDSKind(Kind):
         return like.columns.as_emission_takes([system.drawn_like(point, like, rng)])
 
     def warn_of_data(self, estimator, reading: InputReading, model, data: LDSData) -> None:
-        """Warn of columns that say nothing of states."""
+        """Warn of columns that say nothing of states, and of codes of missing cells."""
+        warn_of_marks(reading.as_independent, 0, *ranges(reading.as_independent, 0))
         for name, column in zip(reading.columns.names, reading.values[0].T):
             seen = column[~np.isnan(column)]
             if len(seen) > 1 and (seen == seen[0]).all():

@@ -29,6 +29,7 @@ from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of
 from skvbem.reading.names import check_names
+from skvbem.reading.rows import ranges, warn_of_marks
 from skvbem.reading.tables import are_observed, read_table, show, weighted_rows
 
 
@@ -136,9 +137,12 @@ class MixedNetworkKind(Kind):
         return self.fitted.drawn_for(like.columns, model, point, len(values[0]), rng)
 
     def warn_of_data(self, estimator, reading: MixedReading, model: MixedNetwork, data: MixedData) -> None:
-        """Warn of one row."""
+        """Warn of one row, and of codes of missing cells among measurements."""
         if len(data) == 1:
             warn_of_one_row()
+        for k, group in enumerate(reading.columns.groups):
+            if group.specification.needs_variation:
+                warn_of_marks(reading, k, *ranges(reading, k))
 
     def warn_of_fit(self, estimator, fitted: FittedMixedNetwork, data: MixedData) -> None:
         """Warn of latents that nothing tells."""

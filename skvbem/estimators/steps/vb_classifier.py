@@ -20,6 +20,7 @@ from skvbem._numerics import log_rising
 from skvbem.emissions import EmissionSpecification
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.fitting.fit import read
+from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.mixed_network import nodes_of
 from skvbem.reading.names import check_names
 from skvbem.reading.tables import Column, Table, read_table
@@ -164,7 +165,7 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         names = ("latents", "categories", "prior", "equivalent_sample_size", "method", "n_init", "max_iter", "tol")
         names = (*names, "handle_unknown", "missing_values", "random_state", "n_jobs")
         network = VBNetwork(**{name: getattr(self, name) for name in names})
-        network.set_params(emission=_emission_with_class(self.emission, table, self.class_node))
+        network.set_params(emission=_emission_with_class(self._emission_of_features(table), table, self.class_node))
         reading = read(network, whole, sample_weight=sample_weight)
         network.set_params(structure=self._structure(reading)).fit(reading)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -173,6 +174,16 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         self.classes_, self.network_ = classes, network
         self.structure_, self.n_iter_ = network.structure_, network.n_iter_
         return self
+
+    def _emission_of_features(self, table: Table) -> Any:
+        """The `emission` parameter; "auto" is resolved, with warnings that know features alone."""
+        if not is_option(self.emission, "auto"):
+            return self.emission
+        options = {name: getattr(self, name) for name in ("categories", "handle_unknown", "missing_values")}
+        if isinstance(self.categories, Mapping):
+            options["categories"] = {k: v for k, v in self.categories.items() if k in table.names}
+        groups, _ = ColumnGroups.learned(table, type(self).__name__, **options)
+        return {group.name: list(group.columns) for group in groups.groups}
 
     def _structure(self, reading: Any):
         """The network as `VBNetwork` takes it."""
@@ -260,8 +271,6 @@ def _with_class(table: Table, name: str, codes: np.ndarray, n_classes: int) -> T
 
 def _emission_with_class(emission: Any, table: Table, name: str) -> Any:
     """The emissions of features, and that of the class beside them."""
-    if is_option(emission, "auto"):
-        return emission
     if isinstance(emission, EmissionSpecification):
         of_columns = [(column, emission, [column]) for column in table.names]
         return [*of_columns, (name, "categorical", [name])]

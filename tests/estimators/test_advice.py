@@ -1,0 +1,165 @@
+"""Advice in warnings and errors: it is copied from the message, followed, and works without another word."""
+
+import ast
+import importlib
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from skvbem import (
+    VBHMM,
+    VBClassifier,
+    VBDiscreteDAG,
+    VBFactorAnalysis,
+    VBImputer,
+    VBLinearDynamicalSystem,
+    VBMixture,
+    VBNetwork,
+)
+from skvbem.evidence import scorer
+
+RNG = np.random.default_rng(20261127)
+Y = RNG.choice(["u", "v"], 90)
+PENGUINS = pd.DataFrame(
+    {"island": RNG.choice(list("abc"), 90), "year": RNG.choice([2007, 2008, 2009], 90), "size": RNG.normal(size=90)}
+)
+WORDS = pd.DataFrame({"a": RNG.choice(["yes", "no", "?"], 90), "b": RNG.choice(["yes", "no", "NA"], 90)})
+CODES = pd.DataFrame({"a": RNG.choice([1, 2, 3, 99], 90), "b": RNG.choice([1, 2, 3], 90)})
+LENGTHS = pd.DataFrame({"a": np.where(RNG.random(90) < 0.2, -999.0, RNG.normal(size=90)), "b": RNG.normal(size=90)})
+AS_TEXT = pd.DataFrame({"a": [f"{x:.3f}" for x in RNG.normal(size=90)], "b": RNG.choice(list("xy"), 90)})
+AS_TEXT.loc[4, "a"] = "?"
+FEW = {"random_state": 0, "n_init": 1}
+
+
+def messages(call):
+    """The texts of the warnings of a call, and that of its error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            call()
+        except Exception as error:
+            return [str(error)]
+    return [str(each.message) for each in caught]
+
+
+def message(call, part):
+    (text,) = (text for text in messages(call) if part in text)
+    return text
+
+
+def keywords(text):
+    """Keyword arguments that a message has to copy, as in ``fill='cells'`` or ``emission={...}``."""
+    found = {}
+    for match in re.finditer(r"\b([a-z_]+)=(?=[\[{'\"\d(-])", text):
+        for end in range(len(text), match.end(), -1):
+            try:
+                value = ast.literal_eval(text[match.end() : end])
+            except (SyntaxError, ValueError):
+                continue
+            found.setdefault(match.group(1), []).append(value)
+            break
+    return found
+
+
+def silently(call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return call()
+
+
+def models(*classes):
+    return [cls(**({"random_state": 0} if cls is VBClassifier else FEW)) for cls in classes]
+
+
+@pytest.mark.parametrize("model", models(VBClassifier, VBMixture, VBNetwork, VBHMM), ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("names", [True, False])
+def test_whole_numbers(model, names):
+    model, X = clone(model), PENGUINS if names else PENGUINS.to_numpy(dtype=object)
+    text = message(lambda: model.fit(X, Y), "whole numbers, as categories are")
+    assert type(model).__name__ in text
+    (emission,) = [each for each in keywords(text)["emission"] if each != "auto"]
+    columns = [column for group in emission.values() for column in group]
+    assert sorted(columns) == (sorted(PENGUINS.columns) if names else [0, 1, 2])
+    silently(lambda: model.set_params(emission=emission).fit(X, Y))
+
+
+@pytest.mark.parametrize("name", ["WORDS", "CODES", "LENGTHS", "AS_TEXT"])
+def test_marks_of_missing_cells(name):
+    X, of_numbers = globals()[name], name == "LENGTHS"
+    emission = {"emission": "categorical"} if name == "CODES" else {}
+    of_measurements = [VBFactorAnalysis(1), VBLinearDynamicalSystem(1), VBHMM(2, **FEW)]
+    others = of_measurements if of_numbers else [VBDiscreteDAG(**FEW)]
+    for model in (VBMixture(2, **FEW, **emission), VBNetwork(**FEW, **emission), *others):
+        texts = [text for text in messages(lambda model=model: model.fit(X)) if "missing_values=" in text]
+        assert texts
+        marks = [mark for text in texts for each in keywords(text)["missing_values"] for mark in np.atleast_1d(each)]
+        marks = [each.item() if isinstance(each, np.generic) else each for each in marks]
+        model.set_params(missing_values=marks)
+        again = messages(lambda model=model: model.fit(X))
+        assert not [text for text in again if "missing_values=" in text]
+
+
+@pytest.mark.parametrize("model", models(VBMixture, VBNetwork, VBDiscreteDAG), ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("times", ["dates", "spans"])
+def test_times(model, times):
+    of = {"dates": pd.to_datetime(["2020-01-01", "2020-02-02", "2020-03-01"] * 20)}
+    of["spans"] = of["dates"] - of["dates"][0]
+    X = pd.DataFrame({"d": of[times], "x": list("ab") * 30})
+    text = message(lambda: model.fit(X), "a category argument must be")
+    line = re.search(r"X\['d'\] = X\['d'\]\.[\w.]+\(\)", text).group()
+    exec(line, {"X": X})  # as a user would paste it
+    messages(lambda: model.fit(X))
+    assert model.n_samples_ == 60
+    if times == "dates":
+        days = (of["dates"] - of["dates"].min()).days
+        VBMixture(1, emission={"gaussian": ["d"], "categorical": ["x"]}).fit(X.assign(d=days))
+
+
+def test_cells_that_hardly_occur_together():
+    a = np.repeat([0, 1, 2], [400, 300, 300])
+    X = pd.DataFrame({"A": a, "B": (a > 0).astype(int), "C": (a > 0).astype(int)})
+    model = VBDiscreteDAG("[A][B|A][C|A]").fit(X)
+    gaps = pd.DataFrame({name: [np.nan] for name in "ABC"})
+    for fill in keywords(message(lambda: model.impute(gaps), "fill="))["fill"]:
+        silently(lambda fill=fill: model.impute(gaps, fill=fill))
+        silently(lambda fill=fill: VBImputer(model, fill=fill).fit(X).transform(gaps))
+
+
+def test_scores_of_fractional_weights():
+    X, weight = RNG.integers(0, 2, size=(40, 3)), RNG.uniform(0.5, 2, 40)
+    model = VBMixture(2, emission="categorical", **FEW).fit(X, sample_weight=weight)
+    text = message(lambda: model.log_evidence(X, sample_weight=weight, kind="ais"), "whole-number sample weights")
+    for kind in re.findall(r"'(\w+)'", text.split("Use")[1]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert np.isfinite(model.log_evidence(X, sample_weight=weight, kind=kind).value)
+    poor = messages(
+        lambda: model.log_evidence(X, sample_weight=weight, kind="importance", n_draws=64, fractions=(0.0,))
+    )
+    assert poor
+    assert not [text for text in poor if "'ais'" in text]
+
+
+def test_arguments_of_another_kind():
+    series = np.cumsum(RNG.normal(size=(40, 1)), axis=0)
+    for model in (VBHMM(2, **FEW).fit(series), VBLinearDynamicalSystem(1, **FEW).fit(series)):
+        (steps,) = keywords(message(lambda model=model: model.forecast(3), "n_steps"))["n_steps"]
+        assert silently(lambda model=model, steps=steps: model.forecast(series, n_steps=steps)) is not None
+        for method in ("fit", "partial_fit", "score"):
+            text = message(lambda model=model, method=method: getattr(model, method)(series, [15, 25]), "lengths=")
+            assert "(X, lengths=...)" in text
+            messages(lambda model=model, method=method: getattr(model, method)(series, lengths=[15, 25]))
+
+
+def test_evidence_of_other_data():
+    X = RNG.normal(size=(40, 2))
+    text = message(lambda: VBMixture(1).fit(X).log_evidence(X[:30], kind="bic"), "AllRows")
+    call = re.search(r"cv=(AllRows\(\)), of ([\w.]+)", text)
+    splitter = getattr(importlib.import_module(call.group(2).rstrip(".")), call.group(1).removesuffix("()"))()
+    search = GridSearchCV(VBMixture(**FEW), {"n_components": [1, 2]}, scoring=scorer("bic"), cv=splitter)
+    assert np.isfinite(silently(lambda: search.fit(X)).best_score_)
