@@ -204,7 +204,7 @@ class Score:
         """The evidence by this score; TypeError for options it does not have, and models that lack what it needs."""
         limits = {name: options.pop(name) for name in _OF_LONG_CALLS if name in options and name not in self.options}
         self.check_options(options)
-        with long_call(f"{evaluation.owner}: {self.name}", **limits) as call:
+        with long_call(f"{getattr(evaluation, 'owner', 'evidence')}: {self.name}", **limits) as call:
             evidence = self._computed(evaluation, options)
         doubts = [*evidence.doubts, *evaluation.doubts_of(evidence.form)]
         if call.was_cut:

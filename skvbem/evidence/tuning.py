@@ -67,6 +67,11 @@ class Tuning:
     # Draws and intervals of parameters --------------------------------------------------------------------------------
     relabelings: int = 5040  # tried one by one for each draw, 7!; time
     quantile_draws: int = 2000  # draws whose quantiles are intervals; round
+    chains_of_draws: int = 32  # chains that draws are from; gibbs
+    summary_operations: float = 1e9  # of about a nanosecond, that the intervals of a summary may take; by hand
+    sweep_operations: float = 3e3  # of a sweep of a chain of a network, besides its rows; timed on 6 networks
+    emission_operations: float = 4e4  # the same of other models; timed on 11 models of 60 to 3000 rows
+    response_operations: float = 20.0  # of linear response, for each row and pair of parameters; the same
     draws_of_chain: int = 64  # kept of each chain, at least, to judge it by; gibbs
     fewest_sweeps: int = 8  # of chains that a time budget ends, half of which count: for an R-hat at all; round
     r_hat: float = 1.05  # largest of chains that agree; gibbs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from skvbem.reading.rows import SequenceReading
 @dataclass(frozen=True, eq=False)
 class FittedHMM(FittedSequences, FittedEmissions):
     """A hidden Markov model as fitted: its columns, its prior, and the statistics of the data."""
+
+    label: ClassVar[str] = "state"
 
     def continues(self, columns: ColumnGroups, model) -> bool:
         """True if another model has as many states, the same transitions and the same columns, read in the same way."""
@@ -137,7 +139,10 @@ class FittedHMM(FittedSequences, FittedEmissions):
             first, pairs = intervals["chain"]["startprob"], intervals["chain"]["transmat"]
             ends = np.vstack([first[0], pairs[0]]), np.vstack([first[1], pairs[1]])
         rows = ["first", *(f"after {number}" for number in self._numbers)]
-        return [ParameterTable("transitions", rows, self._numbers, values, ends), *super().report(intervals)]
+        return [
+            ParameterTable("transitions", rows, self._numbers, values, ends, [{}, *self._states], self._states),
+            *super().report(intervals),
+        ]
 
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta), by group and name; 0 of transitions that are ruled out."""

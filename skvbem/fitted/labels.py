@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -31,6 +31,9 @@ class FittedEmissions(Fitted):
     """
 
     names: tuple = ()
+
+    #: Name of the hidden label of a row.
+    label: ClassVar[str]
 
     @property
     def groups(self) -> ColumnGroups:
@@ -135,7 +138,12 @@ class FittedEmissions(Fitted):
 
     def _group_report(self, group: Group, parameters: Mapping, intervals: Mapping | None) -> ParameterTable:
         names, values, ends = rows_of_profiles(group.specification, group.names, group.levels, parameters, intervals)
-        return ParameterTable(group.name, names, self._numbers, values, ends)
+        return ParameterTable(group.name, names, self._numbers, values, ends, (), self._states)
+
+    @property
+    def _states(self) -> list[dict]:
+        """The states that columns of a report are about, by the name that users have for hidden labels."""
+        return [{self.label: k} for k in range(self.model.n_components)]
 
     @property
     def _numbers(self) -> list[str]:

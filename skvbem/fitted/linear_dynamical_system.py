@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
@@ -110,6 +110,8 @@ class LDSForecast(ForecastTable):
 @dataclass(frozen=True, eq=False)
 class FittedLDS(FittedSequences):
     """A linear dynamical system as fitted: its columns, its prior, and the statistics of the data."""
+
+    sweep_cost: ClassVar[float] = 200.0  # a pass along the time with a small matrix at each step
 
     model: LinearDynamicalSystem
 

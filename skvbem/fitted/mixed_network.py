@@ -19,7 +19,7 @@ from skvbem.fitted.base import Fitted, Intervals, Parameters
 from skvbem.fitted.fills import filled_together
 from skvbem.fitted.labeled_tables import LabeledTables
 from skvbem.fitted.latent_states import LatentStates
-from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitted.parameter_tables import ParameterTable, joint_states
 from skvbem.fitted.profile_rows import rows_of_profiles
 from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixed_network.data import MixedRows
@@ -157,6 +157,7 @@ class FittedMixedNetwork(Fitted):
             parents = self.model.dag.parents(node)
             title = f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
             parents = tuple(parent for parent in parents if parent not in numbers)
+            of_parents = joint_states(parents, self.levels)
             if node in numbers:
                 of_node = None if intervals is None else intervals[node]
                 group = explained(self.groups, self.model.dag, numbers[node])
@@ -164,7 +165,7 @@ class FittedMixedNetwork(Fitted):
                     group.specification, group.names, group.levels, parameters[node], of_node
                 )
                 rows = self._states_of(parents) or ["all rows"]
-                reports.append(ParameterTable(title, rows, columns, values.T, (low.T, high.T)))
+                reports.append(ParameterTable(title, rows, columns, values.T, (low.T, high.T), of_parents))
                 continue
             table = parameters[TABLES][node]
             table = table.reshape(-1, table.shape[-1])
@@ -172,8 +173,10 @@ class FittedMixedNetwork(Fitted):
             if intervals is not None:
                 lower, upper = intervals[TABLES][node]
                 ends = lower.reshape(table.shape), upper.reshape(table.shape)
-            states = [named(state) for state in self.levels[node].tolist()]
-            reports.append(ParameterTable(title, self._states_of(parents) or ["share"], states, table, ends))
+            columns = [named(state) for state in self.levels[node].tolist()]
+            of_columns = joint_states([node], self.levels)
+            rows = self._states_of(parents) or ["share"]
+            reports.append(ParameterTable(title, rows, columns, table, ends, of_parents, of_columns))
         return reports
 
     def _states_of(self, parents: tuple) -> list[str]:

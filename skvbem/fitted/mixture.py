@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -26,6 +26,8 @@ _MAX_DRAWS_OF_PARAMETERS = 1000
 @dataclass(frozen=True, eq=False)
 class FittedMixture(FittedEmissions):
     """A mixture as fitted: its columns, its prior, and the statistics of the data."""
+
+    label: ClassVar[str] = "component"
 
     @property
     def counts(self) -> np.ndarray:
@@ -52,7 +54,9 @@ class FittedMixture(FittedEmissions):
         ends = np.stack([of_weights[0], unknown]), np.stack([of_weights[1], unknown])
         rows = ["weight"] if self.given is not None else ["weight", "rows"]
         n = len(rows)
-        weights = ParameterTable("components", rows, self._numbers, values[:n], (ends[0][:n], ends[1][:n]))
+        weights = ParameterTable(
+            "components", rows, self._numbers, values[:n], (ends[0][:n], ends[1][:n]), (), self._states
+        )
         return [weights, *super().report(intervals)]
 
     def quantiles(self, probability: float) -> Parameters:

@@ -19,7 +19,7 @@ from skvbem.fitted.bayesian_network import Network
 from skvbem.fitted.fills import filled_together
 from skvbem.fitted.labeled_tables import LabeledTables, levels_of
 from skvbem.fitted.latent_states import MAX_VARIATION_OF_DUPLICATES, LatentStates
-from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitted.parameter_tables import ParameterTable, joint_states
 from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.models import DiscreteDAG
@@ -118,6 +118,8 @@ class FittedNetwork(Fitted):
                     [named(state) for state in self.levels[node].tolist()],
                     table.reshape(shape),
                     None if ends is None else (ends[0].reshape(shape), ends[1].reshape(shape)),
+                    joint_states(parents, self.levels),
+                    joint_states([node], self.levels),
                 )
             )
         return tables + (list(map(self._clique_table, self.undirected.cliques)) if self.is_undirected else [])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Self
 
 import numpy as np
 
 from skvbem._tabular import number
+from skvbem.fitted.latent_states import LatentStates
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +26,9 @@ class ParameterTable:
         NaN where there is no parameter.
     intervals : pair of ndarray of shape (n_rows, n_columns), or None
         Lower and upper ends; NaN where a parameter has none.
+    row_states, column_states : sequence of mapping of hashable to int
+        The states of nodes (in a mixture those of "component", in a chain those of "state") that each row or column is
+        about, by their positions; empty where none is about any.
     """
 
     title: str
@@ -30,6 +36,35 @@ class ParameterTable:
     columns: Sequence[str]
     values: np.ndarray
     intervals: tuple[np.ndarray, np.ndarray] | None = None
+    row_states: Sequence[Mapping[Hashable, int]] = ()
+    column_states: Sequence[Mapping[Hashable, int]] = ()
+
+    def estimated_by(self, means: ParameterTable, medians: ParameterTable) -> Self:
+        """The table with means as estimates where there are any, and medians where a mean is beyond the interval.
+
+        Both stand in their tables as the lower ends of intervals.
+        """
+        lower, upper = self._ends()
+        values = np.where(np.isnan(means._ends()[0]), self.values, means._ends()[0])
+        is_beyond = (values < lower) | (values > upper)
+        return replace(self, values=np.where(is_beyond, medians._ends()[0], values))
+
+    def arranged(self, latents: Mapping[Any, LatentStates]) -> Self:
+        """The table with states of latents in the order of their shares, and without those that are empty."""
+        rows, columns = (
+            _arranged(each, n, latents)
+            for each, n in zip((self.row_states, self.column_states), self.values.shape, strict=True)
+        )
+        lower, upper = (end[np.ix_(rows, columns)] for end in self._ends())
+        return replace(
+            self,
+            rows=[self.rows[k] for k in rows],
+            columns=[self.columns[k] for k in columns],
+            values=self.values[np.ix_(rows, columns)],
+            intervals=None if self.intervals is None else (lower, upper),
+            row_states=[self.row_states[k] for k in rows if self.row_states],
+            column_states=[self.column_states[k] for k in columns if self.column_states],
+        )
 
     def cells(self) -> list[list[str]]:
         """Each parameter as text, its interval beside it."""
@@ -50,6 +85,22 @@ class ParameterTable:
     def _ends(self) -> tuple[np.ndarray, np.ndarray]:
         nothing = np.full(self.values.shape, np.nan)
         return (nothing, nothing) if self.intervals is None else self.intervals
+
+
+def joint_states(nodes: Sequence[Hashable], levels: Mapping[Hashable, Sequence]) -> list[dict[Hashable, int]]:
+    """The joint states of nodes in order, each as the position of every node's state; of none nothing."""
+    sizes = [range(len(levels[node])) for node in nodes]
+    return [dict(zip(nodes, states)) for states in product(*sizes)] if nodes else []
+
+
+def _arranged(states: Sequence[Mapping], n: int, latents: Mapping[Any, LatentStates]) -> list[int]:
+    """Positions of rows, or columns, in the order of the shares of states; all as they are where none is of states."""
+    places = {name: np.argsort(np.argsort(-each.mass, kind="stable")) for name, each in latents.items()}
+    empty = {(name, state) for name, each in latents.items() for state in each.empty if each.in_use}
+    if not states:
+        return list(range(n))
+    kept = [k for k in range(n) if empty.isdisjoint(states[k].items())]
+    return sorted(kept, key=lambda k: [places[name][of] if name in places else of for name, of in states[k].items()])
 
 
 def _with_interval(value: float, lower: float, upper: float) -> str:

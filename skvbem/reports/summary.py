@@ -67,7 +67,8 @@ class Summary:
             return "none; those of summary(X) need X, the data of the fit"
         if self.method == "given":
             return "none: the parameters were given"
-        return f"{100 * self.level:g} % in brackets, by {self.method.replace('_', ' ')}"
+        estimates = "; estimates are the means of these" if self.method in ("draws", "linear_response") else ""
+        return f"{100 * self.level:g} % in brackets, by {self.method.replace('_', ' ')}{estimates}"
 
     def to_frame(self):
         """All parameters as a pandas DataFrame.
@@ -88,15 +89,19 @@ class Summary:
 
     def __repr__(self):
         lines = [self.title, "=" * len(self.title), *_listed(self._lines())]
-        for table in self.tables[:_MAX_TABLES]:
+        for table in self._arranged():
             lines += ["", table.title, "-" * len(table.title), *text_table(["", *table.columns], _cells(table))]
         return "\n".join([*lines, *self._rest()])
 
     def _repr_html_(self):
         facts = html_table((), list(map(list, self._lines())), align="left")
-        tables = "".join(map(_table_as_html, self.tables[:_MAX_TABLES]))
+        tables = "".join(map(_table_as_html, self._arranged()))
         rest = "".join(f"<p>{escape(line)}</p>" for line in self._rest())
         return f"<div><h4>{escape(self.title)}</h4>{facts}{tables}{rest}</div>"
+
+    def _arranged(self) -> list[ParameterTable]:
+        """The tables that are printed: states in the order of their shares, empty ones left out."""
+        return [table.arranged(self.states) for table in self.tables[:_MAX_TABLES]]
 
     def _lines(self) -> list[tuple[str, str]]:
         """Facts, states in use and doubts, each with its name."""
@@ -115,7 +120,7 @@ def _use(states: LatentStates) -> str:
     n = len(states.mass)
     text = f"{len(states.in_use)} of {n}, as uncertain as {states.effective:.2f} of one size"
     if states.empty:
-        text += f"; empty: {', '.join(map(str, states.empty))}"
+        text += f"; empty, and in no table here: {', '.join(map(str, states.empty))}"
     if states.duplicates:
         text += f"; duplicates: {', '.join(f'{a} and {b}' for a, b in states.duplicates)}"
     return text
@@ -163,7 +168,7 @@ def summary(estimator, intervals: ReportedIntervals, level: float) -> Summary:
         _facts(estimator),
         (*(() if is_given else _reservations(estimator)), *intervals.doubts),
         {} if is_given else estimator.latent_states_,
-        tuple(fitted.report(intervals.ends)),
+        tuple(intervals.tables(fitted)),
         level,
         intervals.method,
     )

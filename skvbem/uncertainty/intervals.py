@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
 
 from skvbem._arguments import check_count, check_level
+from skvbem._progress import call_at_work
 from skvbem.errors import TooLargeError
 from skvbem.evidence.tuning import TUNING
-from skvbem.fitted.base import Intervals
+from skvbem.fitted.base import Fitted, Intervals
+from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.uncertainty.bootstrap import BootstrapDraws
 from skvbem.uncertainty.draws import FitAtHand, ParameterIntervals
 from skvbem.uncertainty.posterior_draws import PosteriorDraws, check_method, check_run, sample_posterior
@@ -46,24 +51,65 @@ def credible_intervals(
             }
         )
     check_count("n_draws", "credible_intervals", n_draws)
+    check_has_data(at_hand, method)
+    return sample_posterior(at_hand, n_draws, method=method).intervals(level)
+
+
+def check_has_data(at_hand: FitAtHand, method: str) -> None:
+    """Refuse intervals from draws where there are no data to draw by."""
     if at_hand.evaluate is None:
         raise ValueError(
             f"credible_intervals by method={method!r} needs X, the data of the fit, as in credible_intervals(X). "
             "Without X there are those of method='vb', which are too narrow where labels overlap."
         )
-    return sample_posterior(at_hand, n_draws, method=method).intervals(level)
 
 
 def default_draws(at_hand: FitAtHand, without_rows: str = "linear_response") -> PosteriorDraws:
-    """Draws of the posterior; where rows cannot be drawn, by the method `without_rows`.
+    """Draws of the posterior within about a second of work: exact ones if they agree by then, else approximate ones.
 
-    Rows cannot be drawn if their weights are no whole numbers, or if they come in blocks.
+    Rows cannot be drawn if their weights are no whole numbers, or if they come in blocks. Then, and where chains do not
+    agree within as many sweeps, draws are by the method `without_rows`; where linear response itself would take longer,
+    they are from q(theta). How long a method would take is counted in operations, so that the same fit has the same
+    draws on any machine. A time budget of the call at work takes the place of the second.
     """
     at_hand.check_is_density("sample_posterior")
     check_run(at_hand)
-    evaluation = at_hand.evaluation
-    is_drawable = evaluation.data.has_whole_weights and evaluation.rows_are_in_memory
-    return sample_posterior(at_hand, TUNING.quantile_draws, method="draws" if is_drawable else without_rows)
+    evaluation, n_draws = at_hand.evaluation, TUNING.quantile_draws
+    if evaluation.data.has_whole_weights and evaluation.rows_are_in_memory:
+        call = call_at_work()
+        if call is not None and call.deadline is not None:
+            return sample_posterior(at_hand, n_draws)
+        n_sweeps = int(TUNING.summary_operations / (TUNING.chains_of_draws * _operations_of_sweep(at_hand)))
+        if n_sweeps >= 2 * TUNING.draws_of_chain:
+            draws = sample_posterior(at_hand, n_draws, max_sweeps=n_sweeps, warns=False)
+            if draws.converged:
+                return draws
+    operations = TUNING.response_operations * _n_rows(at_hand) * float(at_hand.fitted.model.n_free_parameters) ** 2
+    is_cheap = operations <= 2 * TUNING.summary_operations
+    return sample_posterior(at_hand, n_draws, method=without_rows if is_cheap else "vb")
+
+
+def _n_rows(at_hand: FitAtHand) -> float:
+    assert at_hand.run is not None
+    extent, n = at_hand.run.extent, at_hand.evaluation.n_samples
+    return float(n if extent is None or extent.n_rows is None else extent.n_rows)
+
+
+def _operations_of_sweep(at_hand: FitAtHand) -> float:
+    """Operations, of about a nanosecond, of one sweep of one chain."""
+    fitted, work = at_hand.fitted, getattr(at_hand.evaluation.data, "work", None)
+    if work is not None:  # of a network, which counts its own operations
+        return TUNING.sweep_operations + float(work)
+    return TUNING.emission_operations + fitted.sweep_cost * _n_rows(at_hand) * fitted.model.n_free_parameters
+
+
+_REMEDY = "Exact draws take longer than a second: give method='draws', or a 'time_budget' in seconds."
+#: Reservations about intervals of a summary that are approximate, by method.
+_APPROXIMATE = {
+    "linear_response": "Intervals are approximate, by linear response: they are too narrow where labels overlap and "
+    "rows are few.",
+    "vb": "Intervals are approximate, by variational Bayes: they are too narrow wherever labels overlap.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +122,39 @@ class ReportedIntervals:
         None where there are none.
     method : str
     doubts : tuple of str
+    means, medians : dict or None
+        Pairs as those of `ends`, each twice the same number, of the density that intervals are of; None where estimates
+        are those of the fit.
     """
 
     ends: Intervals | None = None
     method: str = "none"
     doubts: tuple[str, ...] = ()
+    means: Intervals | None = None
+    medians: Intervals | None = None
+
+    @classmethod
+    def of(cls, draws: PosteriorDraws | BootstrapDraws | StandardErrors, level: float, doubts=()) -> Self:
+        """Intervals from draws; of the posterior with the means and medians of the same draws."""
+        ends, doubts = draws.intervals(level), (*doubts, *draws.doubts)
+        if not isinstance(draws, PosteriorDraws):
+            return cls(ends, draws.method, doubts)
+        means, medians = (
+            {
+                group: {name: (center := of(each, axis=0), center) for name, each in by_name.items()}
+                for group, by_name in draws.parameters.items()
+            }
+            for of in (np.mean, np.median)
+        )
+        return cls(ends, draws.method, doubts, means, medians)
+
+    def tables(self, fitted: Fitted) -> list[ParameterTable]:
+        """The tables of a fit with these intervals, estimates and brackets from one density."""
+        tables = fitted.report(self.ends)
+        if self.means is None or self.medians is None:
+            return tables
+        of_each = zip(tables, fitted.report(self.means), fitted.report(self.medians), strict=True)
+        return [table.estimated_by(means, medians) for table, means, medians in of_each]
 
 
 def reported_intervals(
@@ -91,16 +165,22 @@ def reported_intervals(
     without_rows: str = "linear_response",
 ) -> ReportedIntervals:
     """Intervals from draws at hand, or by a method that suits the fit and its data; none without any of these."""
-    if draws is None and method != "auto":
+    if draws is not None:
+        return ReportedIntervals.of(draws, level)
+    if method == "vb":
         return ReportedIntervals(credible_intervals(at_hand, level, method), method)
-    if draws is None and at_hand.evaluate is None:
+    if at_hand.evaluate is None and method == "auto":
         return ReportedIntervals(method="none" if at_hand.fitted.given is None else "given")
-    if draws is None and at_hand.fitted.form.density:
+    if method != "auto":
+        check_method("credible_intervals", method)
+        check_has_data(at_hand, method)
+        return ReportedIntervals.of(sample_posterior(at_hand, TUNING.quantile_draws, method=method), level)
+    if at_hand.fitted.form.density:
         draws = default_draws(at_hand, without_rows)
-    if draws is None:
-        evaluation = at_hand.evaluation
-        try:
-            draws = standard_errors_of(at_hand.fitted, evaluation)
-        except (TypeError, ValueError, TooLargeError) as error:
-            return ReportedIntervals(doubts=(f"There are no intervals. {error}",))
-    return ReportedIntervals(draws.intervals(level), draws.method, draws.doubts)
+        doubts = [f"{_APPROXIMATE[draws.method]} {_REMEDY}"] if draws.method in _APPROXIMATE else []
+        return ReportedIntervals.of(draws, level, doubts)
+    try:
+        errors = standard_errors_of(at_hand.fitted, at_hand.evaluation)
+    except (TypeError, ValueError, TooLargeError) as error:
+        return ReportedIntervals(doubts=(f"There are no intervals. {error}",))
+    return ReportedIntervals.of(errors, level)

@@ -96,7 +96,13 @@ def check_run(at_hand: FitAtHand) -> None:
 
 
 def sample_posterior(
-    at_hand: FitAtHand, n_draws: int = 1000, *, method: str = "draws", n_chains: int = 32, max_sweeps: int = 16384
+    at_hand: FitAtHand,
+    n_draws: int = 1000,
+    *,
+    method: str = "draws",
+    n_chains: int = TUNING.chains_of_draws,
+    max_sweeps: int = 16384,
+    warns: bool = True,
 ) -> PosteriorDraws:
     """Draws of all parameters of a VB fit, labels as in the fit; a warning where chains do not agree.
 
@@ -110,6 +116,8 @@ def sample_posterior(
     n_chains : int, default=32
     max_sweeps : int, default=16384
         Most sweeps of a chain.
+    warns : bool, default=True
+        Whether chains that do not agree draw a warning.
 
     Raises
     ------
@@ -126,7 +134,7 @@ def sample_posterior(
     numbers = 4 * max(n_draws, TUNING.draws_of_chain * n_chains) * fitted.model.n_cells
     evaluation.check_memory(f"{n_draws:,} draws of all parameters", numbers, "fewer")
     if method == "draws":
-        return replace(_by_chains(at_hand, n_draws, int(n_chains), int(max_sweeps)), at=at_hand.at)
+        return replace(_by_chains(at_hand, n_draws, int(n_chains), int(max_sweeps), warns), at=at_hand.at)
     rng = evaluation.generator(Stream.PARAMETERS, 1)
     if method == "linear_response":
         natural = _by_linear_response(fitted, evaluation, n_draws, rng)
@@ -155,7 +163,7 @@ def _by_linear_response(fitted: Fitted, evaluation: Evaluation, n_draws: int, rn
     return aligned(relabelings.relabelings(evaluation.hidden, TUNING.relabelings), fitted.statistics, natural)
 
 
-def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int) -> PosteriorDraws:
+def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int, warns: bool) -> PosteriorDraws:
     fitted, evaluation, owner = at_hand.fitted, at_hand.evaluation, at_hand.owner
     if not evaluation.rows_are_in_memory:
         raise ValueError(
@@ -182,7 +190,7 @@ def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int)
     every, which = fitted.parameters_of_draws(drawn.natural), drawn.chosen(n_draws)
     diagnosed = _each(every, lambda values: _diagnosed(drawn, values, n_draws))
     ess, r_hat = (_each(diagnosed, itemgetter(k)) for k in (0, 1))
-    if not drawn.converged:
+    if warns and not drawn.converged:
         warn(
             f"The Gibbs chains of this {owner} did not settle in {drawn.n_sweeps} sweeps"
             f"{', which is all that its time budget left' * is_over()}: some parameters differ "

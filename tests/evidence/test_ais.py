@@ -442,9 +442,13 @@ def test_a_time_budget_leaves_every_start_two_chains_and_the_rest_out(monkeypatc
     sizes = [len(s.log_weights) for s in found.details["strata"]]
     assert min(sizes) == 2
     assert sum(sizes) == len(told) == told[-1][0] < told[-1][1] == 48
-    in_full = anchored_ais(evaluation, n_steps=64)
-    for short, long in zip(found.details["strata"], in_full.details["strata"]):
-        assert np.array_equal(short.log_weights, long.log_weights[: len(short.log_weights)])
+    in_full, in_one_step = (anchored_ais(evaluation, n_steps=n_steps) for n_steps in (64, 1))
+    for short, one_step in zip(found.details["strata"], in_one_step.details["strata"]):
+        assert short.log_weights == pytest.approx(one_step.log_weights[: len(short.log_weights)], abs=1e-9)
+    with long_call("in time", time_budget=1e6):
+        in_time = anchored_ais(evaluation, n_steps=64)
+    for short, long in zip(in_time.details["strata"], in_full.details["strata"]):
+        assert np.array_equal(short.log_weights, long.log_weights)
 
 
 def test_models_of_one_column(rng):

@@ -62,12 +62,21 @@ def shown(report, title):
 # What reports hold ----------------------------------------------------------------------------------------------------
 
 
+def mean_of(draws):
+    """Means of draws, by group and name."""
+    return {
+        group: {name: each.mean(axis=0) for name, each in of_group.items()}
+        for group, of_group in draws.parameters.items()
+    }
+
+
 def test_a_network_has_its_tables_with_intervals(network, table):
     report = network.summary(table, level=0.9, method="linear_response", random_state=3)
-    intervals = network.credible_intervals(table, 0.9, "linear_response", random_state=3)["tables"]
+    draws = network.sample_posterior(table, 2000, method="linear_response", random_state=3)
+    intervals = draws.intervals(0.9)["tables"]
     assert [each.title for each in report.tables] == ["h", "a | h", "b | h", "c | a"]
     for node, each in zip(("h", "a", "b", "c"), report.tables):
-        assert each.values.ravel() == approx(network.tables_[node].values.ravel())
+        assert each.values.ravel() == approx(draws.parameters["tables"][node].mean(axis=0).ravel())
         same([end.ravel() for end in each.intervals], [end.ravel() for end in intervals[node]])
     assert report.tables[3].rows == ["a=no", "a=yes"]
     assert report.tables[3].columns == ["no", "yes"]
@@ -75,14 +84,15 @@ def test_a_network_has_its_tables_with_intervals(network, table):
 
 def test_a_mixture_has_weights_rows_means_and_deviations(mixture, numbers):
     report = mixture.summary(numbers, level=0.8, random_state=0)
-    intervals = mixture.credible_intervals(numbers, 0.8, random_state=0)
+    draws = mixture.sample_posterior(numbers, 2000, random_state=0)
+    means_of, intervals = mean_of(draws), draws.intervals(0.8)
     weights = shown(report, "components")
-    same(weights["weight"], [mixture.weights_, *intervals["mixture"]["weights"]])
+    same(weights["weight"], [means_of["mixture"]["weights"], *intervals["mixture"]["weights"]])
     assert weights["rows"][0] == approx(mixture.counts_)
     assert np.isnan(weights["rows"][1:]).all()
     cells = shown(report, "gaussian")
-    means = [mixture.means_, *intervals["gaussian"]["means"]]
-    covariances = [mixture.covariances_, *intervals["gaussian"]["covariances"]]
+    means = [means_of["gaussian"]["means"], *intervals["gaussian"]["means"]]
+    covariances = [means_of["gaussian"]["covariances"], *intervals["gaussian"]["covariances"]]
     for j in (0, 1):
         same(cells[f"x{j} mean"], [each[:, j] for each in means])
         same(cells[f"x{j} s.d."], [np.sqrt(each[:, j, j]) for each in covariances])
@@ -90,11 +100,13 @@ def test_a_mixture_has_weights_rows_means_and_deviations(mixture, numbers):
 
 def test_a_chain_has_transitions_and_what_is_seen_in_each_state(chain, numbers):
     report = chain.summary(numbers, lengths=[30, 35], method="linear_response")
-    intervals = chain.credible_intervals(numbers, 0.95, "linear_response", lengths=[30, 35])
+    draws = chain.sample_posterior(numbers, 2000, method="linear_response", lengths=[30, 35])
+    means_of, intervals = mean_of(draws), draws.intervals(0.95)
     transitions = shown(report, "transitions")
-    same(transitions["first"], [chain.startprob_, *intervals["chain"]["startprob"]])
-    same(transitions["after 1"], [chain.transmat_[1], *(ends[1] for ends in intervals["chain"]["transmat"])])
-    assert shown(report, "gaussian")["x1 mean"][0] == approx(chain.means_[:, 1])
+    same(transitions["first"], [means_of["chain"]["startprob"], *intervals["chain"]["startprob"]])
+    of_second = [means_of["chain"]["transmat"][1], *(ends[1] for ends in intervals["chain"]["transmat"])]
+    same(transitions["after 1"], of_second)
+    assert shown(report, "gaussian")["x1 mean"][0] == approx(means_of["gaussian"]["means"][:, 1])
 
 
 def test_columns_of_several_kinds_stand_in_groups():

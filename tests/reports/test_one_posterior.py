@@ -1,0 +1,145 @@
+"""Reports have estimates and brackets from one posterior, states in the order of their shares, and take a second."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import skvbem.uncertainty.intervals as intervals_of_reports
+from skvbem import (
+    VBHMM,
+    VBDiscreteDAG,
+    VBFactorAnalysis,
+    VBLinearDynamicalSystem,
+    VBMixture,
+    VBNetwork,
+)
+from skvbem.datasets import load_carcinoma
+from skvbem.uncertainty.posterior_draws import sample_posterior
+
+
+def problem(seed):
+    """A random fit and its data, each kind of model in turn."""
+    rng = np.random.default_rng(seed)
+    n, d, k = int(rng.integers(12, 60)), int(rng.integers(2, 5)), int(rng.integers(2, 4))
+    numbers = rng.normal(size=(n, d)) + 2.0 * rng.integers(0, 2, (n, 1))
+    codes = rng.integers(0, 2, (n, d)) ^ (rng.integers(0, 2, (n, 1)) & (rng.random((n, d)) < 0.8))
+    make = (
+        lambda: (VBMixture(k, n_init=2, random_state=seed), numbers),
+        lambda: (VBMixture(k, emission="categorical", n_init=2, random_state=seed), codes),
+        lambda: (VBMixture(k, emission="poisson", n_init=2, random_state=seed), rng.poisson(3.0, (n, d))),
+        lambda: (VBHMM(k, n_init=2, random_state=seed), numbers),
+        lambda: (VBDiscreteDAG(latents=k, n_init=2, random_state=seed), codes),
+        lambda: (VBFactorAnalysis(1, n_init=2, random_state=seed), rng.normal(size=(n, 1)) + rng.normal(size=(n, 4))),
+        lambda: (VBNetwork(latents=2, n_init=2, random_state=seed), numbers),
+        lambda: (VBLinearDynamicalSystem(1, n_init=1, random_state=seed), np.cumsum(numbers, axis=0)),
+    )
+    return make[seed % len(make)]()
+
+
+def estimates_outside(report):
+    """Parameters whose estimate is not within their interval."""
+    return [
+        where
+        for each in report.tables
+        for *where, estimate, lower, upper in each.records()
+        if not np.isnan(lower) and not lower <= estimate <= upper
+    ]
+
+
+def check_report(seed):
+    model, X = problem(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = model.fit(X).summary(X, level=(0.95, 0.5)[seed // 8 % 2])
+    assert estimates_outside(report) == []
+    assert sum(not np.isnan(record[-1]) for each in report.tables for record in each.records()) > 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_estimate_is_outside_its_interval(seed):
+    check_report(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8, 208))
+def test_no_estimate_of_many_fits_is_outside_its_interval(seed):
+    check_report(seed)
+
+
+@pytest.fixture(scope="module")
+def slides():
+    return load_carcinoma().data
+
+
+@pytest.fixture(scope="module")
+def four(slides):
+    return VBDiscreteDAG(latents=4, n_init=4, random_state=0).fit(slides)
+
+
+def test_empty_states_stand_once_and_others_in_the_order_of_their_shares(four, slides):
+    report = four.summary(slides)
+    mass = four.latent_states_["h0"].mass
+    (empty,) = four.latent_states_["h0"].empty
+    order = [str(k) for k in np.argsort(-mass) if k != empty]
+    text = repr(report)
+    assert f"empty, and in no table here: {empty}" in " ".join(text.split())
+    lines = text.splitlines()
+    assert lines[lines.index("h0") + 2].split() == order
+    at = lines.index("x0 | h0")
+    assert [line.split()[0] for line in lines[at + 3 : at + 6]] == [f"h0={k}" for k in order]
+    assert lines[at + 6] == ""
+    assert set(report.to_frame().query("table == 'h0'")["column"]) == {"0", "1", "2", "3"}
+
+
+def test_components_and_states_of_chains_are_sorted_and_left_out_too():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(30, 1)), rng.normal(9.0, 1.0, (60, 1))]
+    for model, rows in ((VBMixture(3, n_init=2, random_state=0), ("weight",)), (VBHMM(2, random_state=0), ("first",))):
+        states = next(iter(model.fit(X).latent_states_.values()))
+        order = [str(k) for k in np.argsort(-states.mass) if k in states.in_use]
+        table = model.summary(X, method="vb").tables[0].arranged(model.latent_states_)
+        assert table.columns == order
+        assert table.rows[0] in rows
+        if isinstance(model, VBHMM):
+            assert table.rows[1:] == [f"after {k}" for k in order]
+            assert table.values[1:].argmax(axis=1).tolist() == [0, 1]
+
+
+def test_what_takes_longer_than_a_second_is_approximate_and_says_so(four, slides, monkeypatch):
+    small = four.summary(slides)
+    assert small.method == "draws"
+    assert "estimates are the means of these" in small.intervals
+    ways = []
+    monkeypatch.setattr(
+        intervals_of_reports,
+        "sample_posterior",
+        lambda *args, **how: ways.append(how) or sample_posterior(*args, **how),
+    )
+    many = np.repeat(slides, 60, axis=0)
+    large = VBDiscreteDAG(latents=2, n_init=1, random_state=0).fit(many)
+    monkeypatch.setattr(intervals_of_reports, "_operations_of_sweep", lambda at_hand: 1e9)
+    report = large.summary(many)
+    assert [how["method"] for how in ways] == ["linear_response"]
+    assert report.method == "linear_response"
+    assert any("approximate" in doubt and "method='draws'" in doubt for doubt in report.doubts)
+    monkeypatch.setattr(intervals_of_reports, "_n_rows", lambda at_hand: 1e9)
+    assert large.summary(many).method == "vb"
+    assert large.summary(many, time_budget=60.0).method == "draws"  # that is as long as was allowed
+
+
+def test_chains_that_do_not_agree_in_time_make_room_for_linear_response(slides, monkeypatch):
+    four = VBMixture(4, emission="categorical", n_init=4, random_state=0).fit(slides)
+    limits = []
+
+    def never(*args, **how):
+        draws = sample_posterior(*args, **how)
+        if "max_sweeps" in how:
+            limits.append(how["max_sweeps"])
+            object.__setattr__(draws, "converged", False)
+        return draws
+
+    monkeypatch.setattr(intervals_of_reports, "sample_posterior", never)
+    assert four.summary(slides).method == "linear_response"
+    assert len(limits) == 1
+    assert 128 <= limits[0] < 16_384
