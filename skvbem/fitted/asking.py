@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -77,15 +77,38 @@ class AskedNetwork:
             self._warn_of_effects(asked)
         changed, row = self.under(asked)
         joint, impossible = queries.joint_if_possible(changed.model, changed.point, row, asked.targets, **self.limits)
-        if impossible[0]:
-            raise ValueError(
-                f"The evidence {shown(evidence)} has probability 0 under these tables: nothing follows from it."
-            )
+        _check_possible(impossible, evidence)
         return LabeledTable(joint[0], asked.targets, tuple(self.levels[node] for node in asked.targets))
+
+    def marginals(self, evidence: Mapping | None, do: Mapping | None) -> dict[Hashable, LabeledTable]:
+        """The probabilities of every node; see `Network.marginals`."""
+        asked = self._parts(tuple(self.levels), evidence, do)
+        parts = [*asked.seen, *asked.likelihoods, *asked.actions]
+        if len(set(parts)) < len(parts):
+            raise ValueError("marginals takes each node once: it may not be both seen and set.")
+        if asked.actions and self.hidden:
+            self._warn_of_effects(replace(asked, targets=tuple(node for node in asked.targets if node not in parts)))
+        changed, row = self.under(asked)
+        by_node, impossible = queries.marginals_if_possible(
+            changed.model, changed.point, row, asked.targets, **self.limits
+        )
+        _check_possible(impossible, evidence)
+        return {node: LabeledTable(by_node[node][0], (node,), (levels,)) for node, levels in self.levels.items()}
 
     def asked(self, targets, evidence: Mapping | None, do: Mapping | None) -> Asked:
         """A query of a user, checked."""
-        nodes = nodes_asked(targets, self.levels)
+        asked = self._parts(nodes_asked(targets, self.levels), evidence, do)
+        nodes, likelihoods = asked.targets, asked.likelihoods
+        named = [*nodes, *asked.seen, *likelihoods.keys() - set(nodes), *asked.actions]
+        if not nodes or len(set(named)) < len(named):
+            raise ValueError(
+                "query needs one or more targets, each named once and not also in the evidence or in do, unless by "
+                "likelihoods. No node may be both seen and set."
+            )
+        return asked
+
+    def _parts(self, nodes: tuple, evidence: Mapping | None, do: Mapping | None) -> Asked:
+        """What is known of nodes, in codes, with those asked for."""
         seen, likelihoods, actions = {}, {}, {}
         for node, what in _mapping("evidence", evidence).items():
             if isinstance(what, (Mapping, list, np.ndarray)):
@@ -94,12 +117,6 @@ class AskedNetwork:
                 seen[node] = code_of(node, what, self.levels)
         for node, state in _mapping("do", do).items():
             actions[node] = code_of(node, state, self.levels)
-        named = [*nodes, *seen, *likelihoods.keys() - set(nodes), *actions]
-        if not nodes or len(set(named)) < len(named):
-            raise ValueError(
-                "query needs one or more targets, each named once and not also in the evidence or in do, unless by "
-                "likelihoods. No node may be both seen and set."
-            )
         return Asked(nodes, seen, likelihoods, actions)
 
     def under(self, asked: Asked) -> tuple[AskedNetwork, Rows]:
@@ -153,6 +170,13 @@ class AskedNetwork:
                 f"states to such. Got {shown(given)} instead."
             )
         return likelihood
+
+
+def _check_possible(impossible: np.ndarray, evidence: Mapping | None) -> None:
+    if impossible[0]:
+        raise ValueError(
+            f"The evidence {shown(evidence)} has probability 0 under these tables: nothing follows from it."
+        )
 
 
 def _mapping(what: str, given: Mapping | None) -> Mapping:

@@ -228,6 +228,38 @@ class Network:
         """
         return self._asked.query(targets, evidence, do)
 
+    def marginals(self, evidence: Mapping | None = None, *, do: Mapping | None = None) -> dict[Hashable, LabeledTable]:
+        """Probabilities of every node given what is known of some, exact, by two passes over one junction tree.
+
+        Parameters
+        ----------
+        evidence : mapping of node to state, or to likelihoods, default=None
+            As `query` takes it.
+        %(do)s
+
+        Returns
+        -------
+        dict of node to LabeledTable
+            All nodes in their order; what was observed or set is certain.
+
+        Raises
+        ------
+        ValueError
+            If a node or a state is unknown, a node is both seen and set, or the evidence is impossible.
+        TooLargeError
+            If a clique of the junction tree has more than 2^24 cells.
+
+        Examples
+        --------
+        >>> dag = DAG.from_string("[rain][wet|rain]")
+        >>> states = {"rain": ("no", "yes"), "wet": ("no", "yes")}
+        >>> network = Network(dag, states, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.2, 0.8]]})
+        >>> marginals = network.marginals()
+        >>> round(marginals["rain"]["rain":"yes"], 4), round(marginals["wet"]["wet":"yes"], 4)
+        (0.2, 0.24)
+        """
+        return self._asked.marginals(evidence, do)
+
     def log_likelihood(self, X) -> np.ndarray:
         """ln p(row) of each row, nats; what is missing, and nodes without a column, are summed out.
 

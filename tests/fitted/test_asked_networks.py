@@ -78,6 +78,30 @@ def test_a_query_is_a_sum_over_the_joint_distribution(seed, zeros):
         np.testing.assert_allclose(network.query(first, **asked), answer_by_definition(network, [first], **asked))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_marginals_are_those_of_queries_one_by_one(seed):
+    """Of every node by one call, as sums over the joint distribution have them."""
+    network = random_network(seed, zeros=False)
+    rng = np.random.default_rng([seed, 2])
+    *_, seen, told, done = rng.permutation(network.dag.nodes)
+    likelihood = rng.random(len(network.states[told]))
+    for evidence, do in (({}, {}), ({seen: 0}, {}), ({seen: 0, told: likelihood.tolist()}, {done: 1})):
+        marginals = network.marginals(evidence, do=do)
+        assert list(marginals) == list(network.dag.nodes)
+        observed = {node: state for node, state in evidence.items() if node != told}
+        told_of = {told: likelihood} if told in evidence else {}
+        for node, table in marginals.items():
+            if node in observed or node in do:
+                state = {**observed, **do}[node]
+                expected = np.eye(len(network.states[node]))[state]
+            else:
+                expected = answer_by_definition(network, [node], observed, told_of, do=do)
+            assert table.axes == (node,)
+            np.testing.assert_allclose(table, expected, atol=1e-12)
+    with pytest.raises(ValueError, match="may not be both seen and set"):
+        network.marginals({seen: 0}, do={seen: 1})
+
+
 def test_likelihoods_have_no_unit_and_may_be_of_a_target():
     network = random_network(3)
     target = network.dag.nodes[0]
@@ -154,6 +178,12 @@ def test_a_fit_and_its_network_answer_alike():
     np.testing.assert_array_equal(network.decode(X)["h"], model.decode(X))
     for asked in ({"evidence": {"b": 2}}, {"do": {"a": "y"}}, {"evidence": {"b": [1, 2, 3]}}):
         np.testing.assert_allclose(model.query("c", **asked), network.query("c", **asked), rtol=1e-12)
+
+
+    np.testing.assert_allclose(model.marginals({"b": 2})["c"], network.query("c", {"b": 2}), rtol=1e-12)
+    with pytest.warns(PosteriorWarning, match="is not identified"):  # of b it is not
+        marginals = model.marginals(do={"a": "y"})
+    np.testing.assert_allclose(marginals["c"], network.query("c", do={"a": "y"}), rtol=1e-12)
 
 
 def test_an_effect_that_hidden_nodes_confound_is_given_with_a_warning():

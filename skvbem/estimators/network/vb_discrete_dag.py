@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -321,6 +321,41 @@ class VBDiscreteDAG(LatentNodesEstimator):
         """
         check_is_fitted(self)
         return self._fitted_.asked(self._kind.limits(self)).query(targets, evidence, do)
+
+    def marginals(self, evidence: Mapping | None = None, *, do: Mapping | None = None) -> dict[Hashable, LabeledTable]:
+        """Probabilities of every node given what is known of some, under the predictive distribution of a row.
+
+        Parameters
+        ----------
+        evidence : mapping of node to state, or to likelihoods, default=None
+            As `query` takes it.
+        %(do)s
+
+        Returns
+        -------
+        dict of node to LabeledTable
+            All columns and latents; what was observed or set is certain.
+
+        Raises
+        ------
+        ValueError
+            If a node or a state is unknown, a node is both seen and set, or the evidence is impossible.
+
+        Warns
+        -----
+        PosteriorWarning
+            If the effect of `do` is not identified, as in `query`.
+
+        Examples
+        --------
+        >>> from skvbem import VBDiscreteDAG
+        >>> X = [["rain", "wet"], ["rain", "wet"], ["sun", "dry"], ["sun", "wet"]]
+        >>> model = VBDiscreteDAG([("x0", "x1")], random_state=0).fit(X)
+        >>> round(model.marginals({"x1": "wet"})["x0"]["x0":"rain"], 3)
+        0.6
+        """
+        check_is_fitted(self)
+        return self._fitted_.asked(self._kind.limits(self)).marginals(evidence, do)
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.

@@ -57,6 +57,13 @@ def joint_if_possible(
     return posterior, impossible
 
 
+def marginals_if_possible(
+    model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence, **limits
+) -> tuple[dict, np.ndarray]:
+    """As `marginals`, and which rows are impossible under theta, (n_rows,): nothing is said of these."""
+    return _posterior_of_rows(model, point, data, tuple(nodes), together=False, **limits)
+
+
 def _posterior(model, point, data, nodes, *, together, **limits) -> dict:
     results, impossible = _posterior_of_rows(model, point, data, nodes, together=together, **limits)
     if impossible.any():
