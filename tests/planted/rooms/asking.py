@@ -3,6 +3,12 @@
 TESTS = ("graphs/**/test_separation.py", "fitted/test_asked_networks.py")
 
 ERRORS = {
+    "marginals forget what was observed of a node": [
+        (
+            "changed.model, changed.point, row, asked.targets, **self.limits\n        )\n        _check_possible",
+            "changed.model, changed.point, _row({}), asked.targets, **self.limits\n        )\n        _check_possible",
+        )
+    ],
     "a node that is set keeps its parents": [
         (
             "parents = {node: () if node in asked.actions else dag.parents(node) for node in dag.nodes}",
