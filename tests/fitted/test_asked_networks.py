@@ -179,7 +179,6 @@ def test_a_fit_and_its_network_answer_alike():
     for asked in ({"evidence": {"b": 2}}, {"do": {"a": "y"}}, {"evidence": {"b": [1, 2, 3]}}):
         np.testing.assert_allclose(model.query("c", **asked), network.query("c", **asked), rtol=1e-12)
 
-
     np.testing.assert_allclose(model.marginals({"b": 2})["c"], network.query("c", {"b": 2}), rtol=1e-12)
     with pytest.warns(PosteriorWarning, match="is not identified"):  # of b it is not
         marginals = model.marginals(do={"a": "y"})
