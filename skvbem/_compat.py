@@ -195,8 +195,10 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
         )
     try:
         if not (sample_weight is None or isinstance(sample_weight, Number)):
+            if np.asarray(sample_weight).dtype.kind in "mM":  # numbers of days, if they were converted
+                raise TypeError
             sample_weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"Sample weights must be numbers, one for each row. Got {sample_weight!r} instead.") from None
     if isinstance(sample_weight, np.ndarray) and sample_weight.ndim == 1 and len(sample_weight) != _num_samples(X):
         raise ValueError(

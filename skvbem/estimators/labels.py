@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skvbem._arguments import is_list
+from skvbem._arguments import is_list, is_option, is_whole
 from skvbem._compat import StrOptions
 from skvbem.blocks import is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
 from skvbem.emissions.base import counts_factors, from_outside, parts_of
 from skvbem.emissions.outside import check_cells, check_shapes
-from skvbem.errors import DataWarning, TooLargeError, warn
+from skvbem.errors import DataWarning, TooLargeError, check_memory, warn
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
@@ -92,11 +92,14 @@ class LabelKind(Kind):
         return columns, values
 
     def check_numbers_of_factors(self, estimator, X) -> None:
-        """Refuse numbers of factors to be chosen where there is no bound to choose by, or no rows in memory."""
+        """Refuse factors too many for memory, and numbers of them to be chosen without a bound, or rows in memory."""
         emission, owner = self.column_options(estimator)["emission"], type(estimator).__name__
         groups = emission if is_list(emission) else [("", emission, None)]
         specifications = [group[1] for group in groups if len(group) == 3]
-        if not any(getattr(each, "n_factors", None) == "auto" for each in specifications):
+        numbers = [getattr(each, "n_factors", None) for each in specifications]
+        most = max((int(n) for n in numbers if n is not None and is_whole(n)), default=0)
+        check_memory(f"{most:.3g} factors", 4.0 * most**2, "fewer factors", estimator.max_memory, owner)
+        if not any(is_option(n, "auto") for n in numbers):
             return
         choice = "n_factors='auto' of FactorGaussian"
         if estimator.method != "vb":

@@ -96,6 +96,8 @@ def anchored_ais(
     kind = "ais" if np.any(fractions) else "ais_prior"
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1), n_fits=(n_fits, 1))
+    what = f"The score {kind!r} with {n_chains:.3g} chains of {n_steps:.3g} steps"
+    evaluation.check_memory(what, float(n_chains) * (n_steps + 4.0), "fewer 'n_chains' or 'n_steps'")
     starts, which = make_starts(evaluation, fractions, n_fits).dealt(n_chains)
     paths = annealing.paths(evaluation.data, starts.statistics.T)
     if conditional_ess is None:

@@ -16,6 +16,8 @@ from skvbem.reading.tables import are_observed, is_frame
 
 #: Name of a table beside X -> names of its columns, None of one without names.
 InputNames = dict[str, list[str] | None]
+# Squares of larger inputs, summed over rows, overflow.
+_LARGEST = 1e140
 # In hashes of rows, what tells an input from a measurement.
 _OF_INPUTS = np.uint64(0x9E3779B97F4A7C15)
 
@@ -125,7 +127,11 @@ def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
         parts = [_matrix(part) for part in (_in_one_order(given) if sequences.are_listed else [given])]
         values = np.concatenate(parts)
     except (TypeError, ValueError):
-        raise ValueError(f"{name!r} must hold numbers, in a table with a row for each row of X.") from None
+        raise ValueError(
+            f"{name!r} must hold real numbers, none of them masked, in a table with a row for each row of X."
+        ) from None
+    if (peak := np.abs(values).max(initial=0.0)) > _LARGEST and np.isfinite(peak):
+        raise ValueError(f"{name!r} holds numbers up to {peak:.3g}, whose squares overflow. Give it in another unit.")
     n_rows = sequences.lengths.tolist() if sequences.are_listed else [sequences.n_rows]
     given_rows = [len(part) for part in parts]
     if given_rows != n_rows:
@@ -152,6 +158,8 @@ def _told(n_rows: list[int]) -> str:
 
 
 def _matrix(part: Any) -> np.ndarray:
+    if np.ma.is_masked(part) or np.asarray(part).dtype.kind in "mMc":  # conversion would drop masks, units, and parts
+        raise ValueError
     values = np.asarray(part, dtype=float)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2:
@@ -242,6 +250,8 @@ def inputs_of_steps(given: Any, name: str, shape: tuple[int, int, int], estimato
         check_input_names({name: column_names(tables, name)}, estimator)
         given = given if tables[0] is given else _in_one_order(tables)
         try:
+            if np.ma.is_masked(given) or np.asarray(given).dtype.kind in "mMc":
+                raise ValueError
             values = np.asarray(given, dtype=float)
         except (TypeError, ValueError):
             raise ValueError(f"{name!r} must hold numbers, in tables of one shape for all sequences.") from None

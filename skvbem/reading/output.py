@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skvbem.reading.tables import is_frame
+from skvbem.reading.tables import is_frame, series_as_frame
 
 
 def as_array(columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -44,6 +44,7 @@ def filled(X, where: np.ndarray, columns: Sequence[np.ndarray]):
     columns : sequence of n_columns ndarrays of shape (n_samples,)
         The values to put there.
     """
+    X = series_as_frame(X)
     if is_frame(X, "pandas"):
         pieces = {}
         for j, values in enumerate(columns):

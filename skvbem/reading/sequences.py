@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
 from skvbem._arguments import is_list
-from skvbem.reading.tables import Table, is_frame, is_missing_value, read_table, show
+from skvbem.reading.tables import Table, is_frame, is_missing_value, read_table, series_as_frame, show
 
 _REMEDY = "Give a list of sequences, or 'sequence_id' with an id for each row: these are split as rows are."
 
@@ -99,6 +99,7 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
         return X
     if sequence_id is not None and lengths is not None:
         raise ValueError("Give 'sequence_id' or 'lengths', not both: each says which rows are one sequence.")
+    X = list(map(series_as_frame, X)) if is_list(X) else series_as_frame(X)
     if is_list(X) and not X:
         raise ValueError("X holds no sequence: it is an empty list. Give at least one sequence of at least one row.")
     if _is_list_of_tables(X):

@@ -111,6 +111,7 @@ def read_table(X, owner: str) -> Table:
             "X comes in blocks, which only fit and the scores of VBMixture take. Ask about one block at a time, as in "
             "[model.predict(block) for block in X]; other estimators learn from batches by partial_fit."
         )
+    X = series_as_frame(X)
     if is_frame(X, "pandas"):
         names, read = X.columns.tolist(), lambda j: _pandas_column(X.iloc[:, j])
     elif is_frame(X, "polars"):
@@ -135,6 +136,15 @@ def is_frame(X, library: str) -> bool:
     """Whether X is a data frame of a library, which need not be installed."""
     frame = getattr(sys.modules.get(library), "DataFrame", None)
     return frame is not None and isinstance(X, frame)
+
+
+def series_as_frame(X) -> Any:
+    """A series of pandas or polars as a frame of one column; anything else as it is."""
+    for library in ("pandas", "polars"):
+        series = getattr(sys.modules.get(library), "Series", None)
+        if series is not None and isinstance(X, series):
+            return X.to_frame()
+    return X
 
 
 def _array_table(X, owner: str) -> Table:

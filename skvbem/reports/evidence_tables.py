@@ -362,6 +362,13 @@ def _last_step(estimator, X, y) -> tuple[Any, Any]:
     return (estimator[-1] if hasattr(estimator, "steps") else estimator), X
 
 
+def last_step(estimator) -> Any:
+    """The last step of a pipeline, in pipelines too; any other estimator itself."""
+    while getattr(estimator, "steps", ()) and not isinstance(estimator, type):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
 def _check_fit(estimator, who: str, method: str = "goodness_of_fit") -> None:
     """Refuse what is no estimator whose evidence can be asked for."""
     if isinstance(estimator, type) or not hasattr(estimator, method):

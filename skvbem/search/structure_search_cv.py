@@ -30,6 +30,7 @@ from skvbem._compat import (
 from skvbem.evidence import EvidenceScorer, scorer
 from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
+from skvbem.reports.evidence_tables import last_step
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.delegation import BestEstimatorDelegation
@@ -283,8 +284,9 @@ class StructureSearchCV(
         seed = self._drawn_seed()
         estimator = self._seeded(clone(self.estimator), seed)
         names = self._scorers()
-        job = self._job(estimator, space, names, X, y, params)
         ranking, prior = self.refit if isinstance(self.refit, str) else next(iter(names)), coerce_prior(self.prior)
+        names = {ranking: names[ranking], **names}
+        job = self._job(estimator, space, names, X, y, params)
         given = resolve_strategy(self.strategy)
         strategy = given.chosen_for(space, job, ranking, prior)
         rescoring = self._rescoring(names[ranking])
@@ -370,7 +372,7 @@ class StructureSearchCV(
             readings = Readings.for_space(estimator, space, X, {"y": y, **params})
             if evidence_scorers == names:
                 return EvidenceJob(estimator, readings, evidence_scorers, self.error_score)
-        elif evidence_scorers:
+        elif evidence_scorers and find_kind(last_step(estimator)) is None:
             raise TypeError(
                 f"{type(estimator).__name__} has no 'log_evidence': score it by a callable, or hold rows out with 'cv'."
             )

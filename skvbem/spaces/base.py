@@ -93,6 +93,22 @@ class Space(ABC):
             )
         return list(self)
 
+    def to_param_grid(self, max_settings: int = 100_000) -> list[dict]:
+        """All settings as `param_grid` of scikit-learn's GridSearchCV, each parameter with a list of one value.
+
+        Raises
+        ------
+        TooLargeError
+            If there are more than `max_settings`.
+
+        Examples
+        --------
+        >>> from skvbem import LatentClassSpace
+        >>> LatentClassSpace([2, 3], observed=["a", "b"]).to_param_grid()[0]["latents"]
+        [{'h0': 2}]
+        """
+        return [{name: [value] for name, value in setting.items()} for setting in self.to_list(max_settings)]
+
     def check_member(self, setting: Mapping) -> Mapping:
         """The setting itself, checked to be in the space; ValueError if it is not."""
         if setting not in self:

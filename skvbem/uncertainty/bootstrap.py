@@ -19,6 +19,8 @@ from skvbem.uncertainty.replications import replicated
 
 #: Ways to make data anew.
 KINDS = ("nonparametric", "parametric")
+# Numbers of 8 bytes that the seed and the estimate of a draw take beside its parameters, by hand.
+_NUMBERS_OF_DRAW = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +197,8 @@ def bootstrap_draws(
         As of joblib.
     """
     fitted = replication.fitted
+    held = float(n_draws) * (fitted.model.n_cells + _NUMBERS_OF_DRAW)
+    evaluation.check_memory(f"bootstrap with {n_draws:.3g} draws", held, "fewer 'n_draws'")
     seeds = [(*seed, 2**35, k) for k in range(n_draws)]  # streams that nothing else has
     estimates = replicated("bootstrap", replication.estimate, seeds, n_jobs)
     relabelings = evaluation.capability("relabelings", "bootstrap").relabelings(evaluation.hidden, TUNING.relabelings)

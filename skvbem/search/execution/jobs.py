@@ -69,13 +69,13 @@ class Record:
     inference: str = "exact"
 
     @classmethod
-    def of(cls, scores: Mapping[str, float | Evidence], **rest) -> Self:
-        """The record of these scores, which may be evidences, with their standard errors and doubts."""
+    def of(cls, scores: Mapping[str, float | Evidence], doubts: Sequence[str] = (), **rest) -> Self:
+        """The record of these scores, which may be evidences, with their standard errors and doubts, and others."""
         evidences = {name: score for name, score in scores.items() if isinstance(score, Evidence)}
         return cls(
             {name: float(score) for name, score in scores.items()},
             {name: each.standard_error for name, each in evidences.items() if each.standard_error is not None},
-            doubts=tuple(doubt for each in evidences.values() for doubt in each.doubts),
+            doubts=(*(doubt for each in evidences.values() for doubt in each.doubts), *doubts),
             **rest,
         )
 
@@ -212,9 +212,10 @@ class EvidenceJob(Job):
         estimator = shallow_candidate(self.estimator, setting)
         evaluation = evaluate(estimator, self.readings.of(estimator), setting if self._is_valid else None)
         fitted = time.perf_counter()
-        scores = {name: score_of(evaluation, each.kind, each.options) for name, each in self.scorers.items()}
+        scores, missing = each_score(self.scorers, lambda each: score_of(evaluation, each.kind, each.options))
         return Record.of(
             scores,
+            missing,
             n_free_parameters=evaluation.model.n_free_parameters,
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
@@ -311,14 +312,16 @@ class AllRowsJob(Job):
         evaluation = None
         if self.readings is not None and any(isinstance(each, EvidenceScorer) for each in self.scorers.values()):
             evaluation = evaluation_of(estimator, self.readings.of(estimator))
-        scores = {
-            name: score_of(evaluation, each.kind, each.options)
-            if evaluation is not None and isinstance(each, EvidenceScorer)
-            else each(estimator, self.X, self.y)
-            for name, each in self.scorers.items()
-        }
+
+        def score(each: Callable) -> float | Evidence:
+            if evaluation is not None and isinstance(each, EvidenceScorer):
+                return score_of(evaluation, each.kind, each.options)
+            return each(estimator, self.X, self.y)
+
+        scores, missing = each_score(self.scorers, score)
         return Record.of(
             scores,
+            missing,
             n_free_parameters=getattr(estimator, "n_free_parameters_", None),
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
@@ -381,6 +384,26 @@ class HeldOutJob(Job):
     def fingerprint(self) -> dict[str, str]:
         """By name, all that the records of this job depend on."""
         return self._fingerprint(data=(self.X, self.y, self.fit_params), splits=self.splits)
+
+
+def each_score(
+    scorers: Mapping[str, Any], score: Callable[[Any], float | Evidence]
+) -> tuple[dict[str, float | Evidence], list[str]]:
+    """Scores by name, and a sentence on each that is NaN as it raised an error; the error of the first is let through.
+
+    The first score ranks candidates. Others may not exist for all of them, or for none.
+    """
+    scores: dict[str, float | Evidence] = {}
+    missing = []
+    for name, each in scorers.items():
+        try:
+            scores[name] = score(each)
+        except Exception as error:
+            if not scores:
+                raise
+            scores[name] = np.nan
+            missing.append(f"The score {name!r} is NaN: {type(error).__name__}: {error}")
+    return scores, missing
 
 
 def digest(setting: Mapping) -> str:

@@ -1,0 +1,150 @@
+"""Evidence scores through the doors of scikit-learn, for all estimators: searches, pipelines, spaces, nested."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skvbem import (
+    VBHMM,
+    LatentClassSpace,
+    StructureSearchCV,
+    VBDiscreteDAG,
+    VBFactorAnalysis,
+    VBLinearDynamicalSystem,
+    VBMixture,
+    VBNetwork,
+)
+from skvbem.errors import SearchWarning, TooLargeError
+from skvbem.evidence import AllRows, scorer
+
+RNG = np.random.default_rng(20261127)
+CLUMPS = np.r_[RNG.normal(size=(40, 2)), RNG.normal(6, 1, size=(40, 2))]
+CLASSES = pd.DataFrame((RNG.random((120, 4)) < np.repeat([0.1, 0.9], 60)[:, None]).astype(int), columns=list("abcd"))
+FACTOR = RNG.normal(size=(90, 1)) @ np.ones((1, 4)) + 0.5 * RNG.normal(size=(90, 4))
+SERIES = np.cumsum(RNG.normal(size=(60, 1)), axis=0)
+QUICK = {"random_state": 0, "n_init": 1, "max_iter": 200, "tol": 1e-2}
+FEW = {"random_state": 0, "n_init": 2}
+ALL = {
+    "VBMixture": (VBMixture(**FEW), CLUMPS, "n_components", [1, 2, 3], 2),
+    "VBHMM": (VBHMM(**FEW), CLUMPS, "n_components", [1, 2, 3], 2),
+    "VBDiscreteDAG": (VBDiscreteDAG(**FEW), CLASSES, "latents", [1, 2, 3], 2),
+    "VBNetwork": (VBNetwork(emission="categorical", **FEW), CLASSES, "latents", [1, 2, 3], 2),
+    "VBFactorAnalysis": (VBFactorAnalysis(**FEW), FACTOR, "n_factors", [1, 2], 1),
+    "VBLinearDynamicalSystem": (VBLinearDynamicalSystem(**QUICK), SERIES, "n_components", [1, 2], 1),
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_searches_of_every_estimator(name):
+    model, X, parameter, values, best = ALL[name]
+    for kind in ("lower_bound",) if name == "VBLinearDynamicalSystem" else ("lower_bound", "bic"):
+        grid = GridSearchCV(model, {parameter: values}, scoring=scorer(kind), cv=AllRows()).fit(X)
+        assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
+        scored = cross_val_score(clone(model).set_params(**{parameter: best}), X, scoring=scorer(kind), cv=AllRows())
+        assert scored[0] == pytest.approx(grid.cv_results_["mean_test_score"][values.index(best)], rel=1e-9)
+        search = StructureSearchCV(model, {parameter: values}, scoring=kind, random_state=0).fit(X)
+        assert search.best_params_ == grid.best_params_
+        assert kind == "bic" or search.best_params_[parameter] == best
+
+
+def test_a_search_of_pipelines():
+    pipeline = make_pipeline(StandardScaler(), VBMixture(**FEW))
+    grid = {"vbmixture__n_components": [1, 2, 3]}
+    search = StructureSearchCV(pipeline, grid, scoring="lower_bound", random_state=0).fit(CLUMPS)
+    assert search.best_params_ == {"vbmixture__n_components": 2}
+    scaled = StandardScaler().fit_transform(CLUMPS)
+    for k, score in enumerate(search.cv_results_["mean_test_score"], start=1):
+        assert score == pytest.approx(VBMixture(k, **FEW).fit(scaled).lower_bound_, rel=1e-9)
+    nested = cross_val_score(search, CLUMPS, cv=3)
+    assert np.isfinite(nested).all()
+    with pytest.raises(TypeError, match="has no 'log_evidence'"):
+        StructureSearchCV(make_pipeline(StandardScaler()), {}, scoring="bic").fit(CLUMPS)
+
+
+def test_a_score_that_does_not_apply_is_a_column_of_nan():
+    grid, scores = {"n_components": [1, 2, 3]}, ["lower_bound", "mled", "bic"]
+    with pytest.warns(SearchWarning, match=r"The score 'mled' is NaN: TypeError"):
+        search = StructureSearchCV(VBMixture(**FEW), grid, scoring=scores, random_state=0).fit(CLUMPS)
+    assert search.best_params_ == {"n_components": 2}
+    table = search.cv_results_
+    assert np.isnan(table["mean_test_mled"]).all()
+    assert np.isfinite([table["mean_test_lower_bound"], table["mean_test_bic"]]).all()
+    other = StructureSearchCV(VBMixture(**FEW), grid, scoring=["mled", "lower_bound"], refit="lower_bound")
+    with pytest.warns(SearchWarning, match="'mled' is NaN"):
+        other.fit(CLUMPS)
+    assert other.best_params_ == {"n_components": 2}
+    with pytest.raises(ValueError, match="All 3 candidates"):
+        StructureSearchCV(VBMixture(**FEW), grid, scoring=["mled", "bic"], random_state=0).fit(CLUMPS)
+
+
+def test_a_space_as_param_grid():
+    space = LatentClassSpace([1, 2, 3], observed=list(CLASSES))
+    search = GridSearchCV(VBDiscreteDAG(**FEW), space.to_param_grid(), scoring=scorer("bic"), cv=AllRows())
+    assert [*search.fit(CLASSES).best_params_["latents"].values()] == [2]
+
+
+def test_a_series_is_one_column():
+    series = pd.Series(SERIES[:, 0], name="y")
+    frame = series.to_frame()
+    for model in (VBLinearDynamicalSystem(1, **QUICK), VBHMM(2, **FEW), VBMixture(2, **FEW)):
+        bound = model.fit(frame).lower_bound_
+        assert model.fit(series).lower_bound_ == bound
+        assert list(model.feature_names_in_) == ["y"]
+        gaps = series.mask(series.index == 3)
+        assert np.array_equal(np.asarray(model.impute(gaps)), np.asarray(model.impute(gaps.to_frame())))
+    for model in (VBLinearDynamicalSystem(1, **QUICK), VBHMM(2, **FEW)):
+        bound = model.fit([frame[:30], frame[30:]]).lower_bound_
+        assert model.fit([series[:30], series[30:]]).lower_bound_ == bound
+
+
+TIMES = [
+    np.full(60, np.datetime64("2020-01-01")),
+    [np.timedelta64(1, "D")] * 60,
+    pd.Series(pd.to_datetime(["2020-01-01"] * 60)),
+    [10**400] * 60,
+]
+
+
+@pytest.mark.parametrize("weight", TIMES, ids=["dates", "spans", "series", "huge"])
+@pytest.mark.parametrize("name", ALL)
+def test_weights_that_are_no_numbers(name, weight):
+    model, X = ALL[name][:2]
+    with pytest.raises(ValueError, match="Sample weights must be numbers, one for each row"):
+        clone(model).fit(X[:60], sample_weight=weight)
+
+
+BAD_INPUTS = [TIMES[0], np.ones(60) * 1j, np.ma.masked_all(60), np.full(60, 1e308), pd.DataFrame({"a": TIMES[2]})]
+
+
+@pytest.mark.parametrize("bad", BAD_INPUTS, ids=["dates", "complex", "masked", "huge", "frame"])
+@pytest.mark.parametrize("name", ["inputs", "output_inputs"])
+def test_inputs_that_are_no_numbers(name, bad):
+    with pytest.raises(ValueError, match=rf"'{name}' (must hold real numbers|holds numbers up to)"):
+        VBLinearDynamicalSystem(1).fit(SERIES, **{name: bad})
+
+
+def test_sizes_are_refused_before_memory_is_taken():
+    model = VBMixture(1).fit(CLUMPS)
+    for ask in (
+        lambda: model.bootstrap(CLUMPS, n_draws=10**8),
+        lambda: model.bootstrap(CLUMPS, n_draws=10**30),
+        lambda: model.log_evidence(CLUMPS, kind="ais", n_chains=10**12),
+        lambda: model.log_evidence(CLUMPS, kind="ais", n_steps=10**30),
+        lambda: VBFactorAnalysis(10**7).fit(CLUMPS),
+        lambda: VBFactorAnalysis(30_000).fit(CLUMPS),
+    ):
+        with pytest.raises(TooLargeError, match="bytes; the 'max_memory' parameter"):
+            ask()
