@@ -126,6 +126,19 @@ class Step(ABC):
         chosen = components[..., None] == np.arange(self.n_components)
         self.add(block, chosen.astype(float), total)
 
+    def group_move(self, total: Any, prior: np.ndarray, rng: ParallelGenerator) -> Any:
+        """A sum after a draw of the maps of hidden variables and parameters that change no row's density.
+
+        Parameters
+        ----------
+        total : object
+            The sum over all rows, as `add_drawn` has left it; it may be overwritten.
+        prior : ndarray of shape (n_cells, n_lanes)
+            Coordinates of the emission's prior given hyperparameters.
+        rng : ParallelGenerator
+        """
+        return total
+
 
 class Hidden(ABC):
     """Continuous variables that rows of an emission hide besides their labels, such as the factors of factor analyzers.

@@ -231,6 +231,11 @@ class IndependentStep(Step):
         for step, rows, part_total in zip(self.steps, block.parts, total):
             step.add_drawn(rows, components, rng, part_total)
 
+    def group_move(self, total: Any, prior: np.ndarray, rng: ParallelGenerator) -> Any:
+        """The sums of groups after a draw of maps that change no row's density."""
+        parts = zip(self.steps, total, np.split(prior, self.ends[:-1]))
+        return [step.group_move(part_total, cells, rng) for step, part_total, cells in parts]
+
 
 class IndependentExpansion:
     """Other coordinates of what is hidden in rows, of each group its own."""

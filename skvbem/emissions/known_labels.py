@@ -144,6 +144,10 @@ class _LabeledStep(Step):
         """Add statistics of rows whose components are known."""
         self.inner.add_drawn(block.rows, components, rng, total)
 
+    def group_move(self, total: Any, prior: np.ndarray, rng: Any) -> Any:
+        """A sum after a draw of maps that change no row's density."""
+        return self.inner.group_move(total, prior, rng)
+
 
 def _of_labels(logs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Logs (..., n_rows, n_components) that are -inf at components other than the known one."""

@@ -25,6 +25,7 @@ from skvbem._lazy import cached_property
 from skvbem._numerics import diagonal_places, pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_row
 from skvbem.emissions.factor.expansion import FactorExpansion
+from skvbem.emissions.factor.group_moves import FactorOrbit
 from skvbem.emissions.factor.table import FactorTable, MatricesOfColumns
 from skvbem.emissions.gaussian.dense_step import covariance_of_products
 from skvbem.families import Regression
@@ -331,3 +332,34 @@ class FactorStep(Step):
         factors, regressors, _ = self._located(block, with_roots=True)
         _factors.scatter(factors.pattern, factors.root, noise, regressors)
         self._add(block, weights, factors, regressors, np.empty((len(weights), 0, 0)), total)
+
+    def group_move(self, total: np.ndarray, prior: np.ndarray, rng: ParallelGenerator) -> np.ndarray:
+        """A sum after a draw of the affine maps of factors; see `skvbem.emissions.factor.group_moves`."""
+        d, n_regressors, n = self.n_columns, self.layout.n_regressors, self._n_members
+        width, lanes = n_regressors * (n_regressors + 1) // 2, (self.n_components, self.n_lanes)
+        packed, weighted_means, *_ = self.layout.split(prior)
+        precision = packed[..., diagonal_places(n_regressors)].reshape(n, self.n_matrices, n_regressors)
+        flat = total.reshape(n, -1)
+        ends = self.n_matrices * width, self.n_matrices * width + d * n_regressors
+        noise_precision = -2.0 * self.square.reshape(n, d)
+        orbit = FactorOrbit(
+            unpack_symmetric(flat[:, -width:], n_regressors),
+            self.sums.reshape(n, d, n_regressors) / noise_precision[..., None],
+            noise_precision,
+            precision[:, self.matrices.of_columns],
+            weighted_means.reshape(n, d, n_regressors),
+        )
+        in_use = np.ones((self.n_components, n_regressors), dtype=bool) if self.in_use is None else self.in_use
+        in_use = np.tile(in_use, (self.n_lanes, 1))
+        for i in range(1, n_regressors):
+            noise = np.moveaxis(rng.standard_normal((self.n_components, n_regressors, self.n_lanes)), -1, 0)
+            noise, uniform = noise.reshape(n, -1), np.moveaxis(rng.random(lanes), -1, 0).ravel()
+            orbit.shear(i, in_use[:, i : i + 1] & in_use & (np.arange(n_regressors) != i), noise)
+            orbit.scale(i, in_use[:, i], noise[:, i], uniform)
+        maps, back = orbit.maps[:, None], orbit.maps.swapaxes(-1, -2)
+        products = flat[:, : ends[0]].reshape(n, self.n_matrices, width)
+        products[:] = pack_symmetric(maps @ unpack_symmetric(products, n_regressors) @ back[:, None])
+        sums = flat[:, ends[0] : ends[1]].reshape(n, d, n_regressors)
+        sums[:] = sums @ back
+        flat[:, -width:] = pack_symmetric(orbit.products)
+        return total

@@ -30,7 +30,9 @@ def _log_z_of(model: HMM, natural: np.ndarray, part: HMMData) -> np.ndarray:
     return total
 
 
-def completed(model: HMM, natural: np.ndarray, data: HMMData, rng: ParallelGenerator) -> tuple[np.ndarray, np.ndarray]:
+def completed(
+    model: HMM, natural: np.ndarray, data: HMMData, rng: ParallelGenerator, prior: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """ln Z of q(x), (n_lanes,), and complete-data statistics with paths drawn from it, (n_cells, n_lanes)."""
     step, n_lanes = model.step(natural, data), natural.shape[1]
     passes, total, log_z = model.forward_backward(natural, data, step), step.zeros(), np.zeros(n_lanes)
@@ -43,6 +45,8 @@ def completed(model: HMM, natural: np.ndarray, data: HMMData, rng: ParallelGener
             else:
                 step.add_drawn(data.table[piece.rows], drawn.argmax(axis=1), rng, total)
         log_z += by_sequence.sum(axis=1)
+    if prior is not None:
+        total = step.group_move(total, prior[model.first_emission_cell :], rng)
     emission_cells = step.statistics(total).reshape(-1, n_lanes)
     return log_z, model.joined_statistics(passes.first_counts, passes.counts, emission_cells)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.capabilities import AnnealingPlan, Path
+from skvbem.emissions.base import parts_of
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.labels.model import LabelModel
 
@@ -34,14 +35,15 @@ class GibbsSampler:
         With one label per row; others override what asks for labels.
     log_z : callable of (natural, data)
         ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,).
-    completed : callable of (natural, data, rng)
+    completed : callable of (natural, data, rng, prior)
         ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes), by a
-        `ParallelGenerator`. The data are `for_draws`.
+        `ParallelGenerator`. The data are `for_draws`. The coordinates of the prior given hyperparameters, (n_cells,
+        n_lanes), let x move on with the parameters of which it is drawn, at the posterior; None elsewhere.
     """
 
     model: Any
     log_z: Callable[[np.ndarray, Any], np.ndarray]
-    completed: Callable[[np.ndarray, Any, ParallelGenerator], tuple[np.ndarray, np.ndarray]]
+    completed: Callable[..., tuple[np.ndarray, np.ndarray]]
 
     @property
     def plan(self) -> AnnealingPlan:
@@ -118,19 +120,26 @@ class GibbsSampler:
         from_prior = prior.leaves_hyperparameters(path.statistics)  # these chains keep p(nu | theta) all along
         for step, (here, there) in enumerate(pairwise(temperatures)):
             at_there = between(path.natural, log_point, there)
-            after, drawn = self.completed(at_there, workspace, rng)
+            of_there = np.where(from_prior, log_point, at_there)
+            prior_terms, prior_of_point = None, None
+            if there == 1.0 and self._hides_in_rows:
+                prior_of_point = prior.coordinates[:, None] + np.zeros(drawn.shape)
+                if prior.hyperprior is not None:
+                    prior_terms = prior.hyperprior.draw(of_there, rng)
+                    prior_of_point = prior_of_point + prior_terms
+            after, drawn = self.completed(at_there, workspace, rng, prior_of_point)
             if here != there:
                 at_here = between(path.natural, log_point, here)
                 slope = path.slope - (path.statistics * log_point).sum(axis=0)
                 log_ratios[step] = after - self.log_z(at_here, workspace) + (there - here) * slope
             statistics = between(path.statistics, drawn, there)
             if prior.hyperprior is not None:
-                of_there = np.where(from_prior, log_point, at_there)
                 if here != there:
                     of_here = np.where(from_prior, log_point, at_here)
                     log_ratios[step] += prior.log_normalizer_of_hyperparameters(of_there)
                     log_ratios[step] -= prior.log_normalizer_of_hyperparameters(of_here)
-                prior_terms = prior.hyperprior.draw(of_there, rng)
+                if prior_terms is None:
+                    prior_terms = prior.hyperprior.draw(of_there, rng)
                 statistics = statistics + np.where(from_prior, 1.0, there) * prior_terms
                 drawn = drawn + prior_terms
             log_point[:] = self._points_after(statistics, rng)
@@ -189,6 +198,12 @@ class GibbsSampler:
         if self.model.prior.hyperprior is not None:
             drawn = drawn + self.model.prior.hyperprior.draw(natural, rng)
         return drawn
+
+    @property
+    def _hides_in_rows(self) -> bool:
+        """True if rows hide more than labels, such as factors, which move on with the parameters."""
+        emissions = getattr(self.model, "emissions", (self._emission,))
+        return any(getattr(part, "hidden", None) is not None for each in emissions for part in parts_of(each))
 
     @property
     def _emission(self) -> Any:

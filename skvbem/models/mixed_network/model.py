@@ -272,9 +272,11 @@ class MixedNetwork(LatentModel):
         """The E step [Beal (2.60)] under natural parameters (n_cells, n_lanes) that need not be normalized."""
         return self.e_step(natural, data, n_threads).over(data.parts)
 
-    def completed(self, natural: np.ndarray, data: MixedData, rng: ParallelGenerator) -> tuple[np.ndarray, np.ndarray]:
+    def completed(
+        self, natural: np.ndarray, data: MixedData, rng: ParallelGenerator, prior: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes)."""
-        return self.sums(natural, data, rng=rng)[::-1]
+        return self.sums(natural, data, rng=rng, prior=prior)[::-1]
 
     def statistics_of(self, tables: np.ndarray, data: MixedData, factors: RowFactors) -> np.ndarray:
         """Expected statistics (n_cells, n_lanes) where factors take the places of what emissions say of rows: a start.
@@ -300,8 +302,12 @@ class MixedNetwork(LatentModel):
         factors: RowFactors | None = None,
         n_threads: int = 1,
         rng: ParallelGenerator | None = None,
+        prior: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Statistics (n_cells, n_lanes) and ln Z (n_lanes,); with a generator what is hidden is drawn."""
+        """Statistics (n_cells, n_lanes) and ln Z (n_lanes,); with a generator what is hidden is drawn.
+
+        With a prior given hyperparameters, too, what emissions hide moves on with their parameters.
+        """
         n_lanes = natural.shape[1]
         table_cells, *emissions_cells = (np.ascontiguousarray(each) for each in self.prior.split(natural))
         steps, contraction = self.steps(emissions_cells, data), data.program.contraction
@@ -324,6 +330,9 @@ class MixedNetwork(LatentModel):
             total, known_terms = self._of_known(known, steps[k], n_lanes, rng)
             totals[k] = added(totals[k], total)
             log_z += known_terms
+        if prior is not None and rng is not None:
+            parts = zip(steps, totals, self.prior.split(prior)[1:])
+            totals = [step.group_move(total, cells, rng) for step, total, cells in parts]
         emissions_cells = [
             step.statistics(total).reshape(-1, n_lanes) + known_terms
             for step, total, known_terms in zip(steps, totals, certain)

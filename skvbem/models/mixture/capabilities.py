@@ -30,7 +30,7 @@ def log_z(model: Mixture, natural: np.ndarray, data: MixtureData | DataInParts) 
 
 
 def completed(
-    model: Mixture, natural: np.ndarray, data: MixtureData, rng: ParallelGenerator
+    model: Mixture, natural: np.ndarray, data: MixtureData, rng: ParallelGenerator, prior: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """ln Z of q(x), (n_lanes,), and complete-data statistics with components drawn from it, (n_cells, n_lanes)."""
     e_step = model.e_step(natural, data)
@@ -46,6 +46,8 @@ def completed(
             step.add(block, drawn.swapaxes(-1, -2), total)
         else:  # rows count once
             step.add_drawn(block, drawn.argmax(axis=1), rng, total)
+    if prior is not None:
+        total = step.group_move(total, prior[model.first_emission_cell :], rng)
     emission_cells = step.statistics(total).reshape(-1, n_lanes)
     return log_z, np.concatenate([model.weights.statistics(counts.T), emission_cells])
 

@@ -6,6 +6,7 @@ TESTS = (
     "emissions/**/test_factor.py",
     "emissions/**/test_factor_expansion.py",
     "emissions/**/test_factor_groups.py",
+    "emissions/**/test_factor_group_moves.py",
     "kernels/**/test_factor_map.py",
     "estimators/factor_analysis/test_group_factor_analysis.py",
     "estimators/factor_analysis/test_vb_factor_analysis.py",
@@ -15,6 +16,12 @@ TESTS = (
 )
 
 ERRORS = {
+    "drawn scales of factors forget the volume of the coefficients": [
+        ("power = self.products[:, 0, 0] - loadings.shape[1]", "power = self.products[:, 0, 0]")
+    ],
+    "drawn shears of factors forget the rows": [
+        ("(weighted @ pull)[:, 0] - self.products[:, i]", "(weighted @ pull)[:, 0]")
+    ],
     "hidden weights of prior means count their columns twice": [
         ("in (hidden.shape, hidden.rate, len(mean) / 2))", "in (hidden.shape, hidden.rate, len(mean)))")
     ],
