@@ -16,7 +16,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.graphs.paths import is_identified
 from skvbem.models.network import queries
 from skvbem.models.network.model import DiscreteDAG
-from skvbem.reading.tables import listed
+from skvbem.reading.tables import is_missing_value, is_series, listed
 from skvbem.tables import LabeledTable, state_code
 
 
@@ -110,12 +110,12 @@ class AskedNetwork:
     def _parts(self, nodes: tuple, evidence: Mapping | None, do: Mapping | None) -> Asked:
         """What is known of nodes, in codes, with those asked for."""
         seen, likelihoods, actions = {}, {}, {}
-        for node, what in _mapping("evidence", evidence).items():
+        for node, what in mapping_of("evidence", evidence).items():
             if isinstance(what, (Mapping, list, np.ndarray)):
                 likelihoods[node] = self._likelihood(node, what)
             else:
                 seen[node] = code_of(node, what, self.levels)
-        for node, state in _mapping("do", do).items():
+        for node, state in mapping_of("do", do).items():
             actions[node] = code_of(node, state, self.levels)
         return Asked(nodes, seen, likelihoods, actions)
 
@@ -179,9 +179,12 @@ def _check_possible(impossible: np.ndarray, evidence: Mapping | None) -> None:
         )
 
 
-def _mapping(what: str, given: Mapping | None) -> Mapping:
+def mapping_of(what: str, given: Any) -> Mapping:
+    """States or likelihoods of nodes, from a mapping of nodes or a pandas Series."""
     if given is None:
         return {}
+    if is_series(given):  # a row of a frame, whose missing cells say nothing
+        given = {node: state for node, state in given.items() if not is_missing_value(state)}
     if not isinstance(given, Mapping):
         raise TypeError(f"The {what} of a query must be a mapping of nodes to states. Got {shown(given)} instead.")
     return given

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import check_count, is_real
+from skvbem._arguments import check_count, check_flag, is_real
 from skvbem._docstrings import share_texts
 from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean, shown
 from skvbem._tabular import html_table
 from skvbem.data import Rows
 from skvbem.errors import StructureError
-from skvbem.fitted.asking import AskedNetwork, nodes_asked
+from skvbem.fitted.asking import AskedNetwork, code_of, mapping_of, nodes_asked
 from skvbem.graphs.dag import DAG
 from skvbem.models.network import queries
 from skvbem.reading.categories import CategoryEncoder
@@ -308,18 +309,29 @@ class Network:
         modes = queries.joint_mode(self._asked.model, self._asked.point, rows, nodes)
         return {node: self._asked.levels[node][codes] for node, codes in modes.items()}
 
-    def sample(self, n_samples: int = 1, random_state=None) -> dict:
-        """Rows drawn from the network, parents before children.
+    def sample(
+        self, n_samples: int = 1, random_state=None, *, given: Mapping | None = None, as_frame: bool = False
+    ) -> Any:
+        """Rows drawn from the network, as far as their states are not given.
 
         Parameters
         ----------
         n_samples : int, default=1
         random_state : int, numpy Generator or None, default=None
+        given : mapping of node to state, or pandas Series, default=None
+            States that all rows have. The others are drawn from their joint distribution given these, exactly.
+        as_frame : bool, default=False
+            Whether a pandas DataFrame is returned.
 
         Returns
         -------
-        dict of node to ndarray of shape (n_samples,)
+        dict of node to ndarray of shape (n_samples,), or DataFrame
             States, in the order of the nodes, as `pandas.DataFrame` and `log_likelihood` take them.
+
+        Raises
+        ------
+        ValueError
+            If a node or a state is unknown, or what is given is impossible.
 
         Examples
         --------
@@ -329,9 +341,19 @@ class Network:
         True
         """
         check_count("n_samples", "sample", n_samples)
-        rng = np.random.default_rng(random_state)
-        drawn = queries.sample(self._asked.model, self._asked.point, int(n_samples), rng)
-        return {node: self._asked.levels[node][drawn[node]] for node in self.dag.nodes}
+        check_flag("as_frame", "sample", as_frame)
+        rng, asked = np.random.default_rng(random_state), self._asked
+        codes = {node: code_of(node, state, asked.levels) for node, state in mapping_of("given", given).items()}
+        if codes:
+            drawn = queries.sample_given(asked.model, asked.point, codes, int(n_samples), rng)
+        else:
+            drawn = queries.sample(asked.model, asked.point, int(n_samples), rng)
+        rows = {node: asked.levels[node][drawn[node]] for node in self.dag.nodes}
+        if not as_frame:
+            return rows
+        import pandas as pd
+
+        return pd.DataFrame(rows)
 
     def _rows_and_nodes(self, X, nodes) -> tuple[Rows, tuple]:
         rows = read_states(X, self.states)

@@ -97,7 +97,7 @@ class FittedMixedNetwork(Fitted):
         """Codes and columns of emissions without gaps, and probabilities of the cells of columns, one by one."""
         predictive, names = self.predictive, rows.names
         proba, columns = predictive.completed(rows, asked, **limits)
-        by_cell = dict(zip(names, rows.codes.T)) | {name: each.argmax(axis=1) for name, each in proba.items()}
+        by_cell = dict(zip(names, rows.codes.T)) | {name: of.argmax(axis=1) for name, of in proba.items()}
         codes = np.array([by_cell[name] for name in names], dtype=np.int64).reshape(len(names), len(rows)).T.copy()
 
         def known(table: np.ndarray, which: np.ndarray) -> MixedRows:

@@ -138,13 +138,15 @@ def is_frame(X, library: str) -> bool:
     return frame is not None and isinstance(X, frame)
 
 
+def is_series(X, *libraries: str) -> bool:
+    """Whether X is a series of one of some libraries, which need not be installed; of pandas where none is named."""
+    series = [getattr(sys.modules.get(library), "Series", None) for library in libraries or ("pandas",)]
+    return any(each is not None and isinstance(X, each) for each in series)
+
+
 def series_as_frame(X) -> Any:
     """A series of pandas or polars as a frame of one column; anything else as it is."""
-    for library in ("pandas", "polars"):
-        series = getattr(sys.modules.get(library), "Series", None)
-        if series is not None and isinstance(X, series):
-            return X.to_frame()
-    return X
+    return X.to_frame() if is_series(X, "pandas", "polars") else X
 
 
 def _array_table(X, owner: str) -> Table:

@@ -67,7 +67,7 @@ class GoodnessOfFit:
 
     @property
     def x2_p_value(self) -> float:
-        """The same probability of X²."""
+        """Probability that X² is as large if the model is right; NaN without degrees of freedom."""
         return self._p_value(self.x2)
 
     def _p_value(self, statistic: float) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skvbem import DAG, Network, VBDiscreteDAG, read_bif
+from skvbem import DAG, Network, VBDiscreteDAG, VBNetwork, read_bif
 from skvbem.errors import PosteriorWarning
 
 pd = pytest.importorskip("pandas")
@@ -165,6 +165,34 @@ def test_draws_are_of_the_network():
     assert np.isfinite(network.log_likelihood(rows)).all()
     again = network.sample(40_000, random_state=np.random.default_rng(0))
     assert all((rows[node] == again[node]).all() for node in rows)
+
+
+def test_draws_given_some_states_are_of_the_joint_distribution():
+    network = random_network(5)
+    nodes = list(network.dag.nodes)
+    given = {nodes[-1]: network.states[nodes[-1]][0], nodes[2]: network.states[nodes[2]][1]}
+    rows = network.sample(20_000, random_state=0, given=pd.Series(given), as_frame=True)
+    assert list(rows) == nodes
+    assert all((rows[node] == state).all() for node, state in given.items())
+    first, second = [node for node in nodes if node not in given][:2]
+    joint = np.asarray(network.query([first, second], given))
+    drawn = np.zeros(joint.shape)
+    np.add.at(drawn, (rows[first].to_numpy(), rows[second].to_numpy()), 1 / 20_000)
+    assert (abs(drawn - joint) < 4.5 * np.sqrt(joint * (1 - joint) / 20_000) + 1e-9).all()
+    certain = Network(DAG("[a][b|a]"), {"a": (0, 1), "b": (0, 1)}, {"a": [0.5, 0.5], "b": [[1, 0], [0, 1]]})
+    with pytest.raises(ValueError, match="have probability 0 together"):
+        certain.sample(given={"a": 0, "b": 1})
+
+
+def test_a_series_is_evidence():
+    network = random_network(3)
+    nodes = list(network.dag.nodes)
+    row = pd.Series({nodes[1]: 0, nodes[2]: np.nan}, dtype=object)
+    np.testing.assert_array_equal(network.query(nodes[0], row), network.query(nodes[0], {nodes[1]: 0}))
+    X = pd.DataFrame({"a": list("xyxy") * 5, "b": list("uuvv") * 5})
+    for model in (VBDiscreteDAG("[a][b|a]"), VBNetwork("[a][b|a]")):
+        model.fit(X)
+        np.testing.assert_array_equal(model.query("b", X.loc[0, ["a"]]), model.query("b", {"a": "x"}))
 
 
 def test_a_fit_and_its_network_answer_alike():

@@ -15,7 +15,7 @@ from skvbem._docstrings import share_texts
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network.kind import MixedNetworkKind
-from skvbem.fitted.asking import nodes_asked
+from skvbem.fitted.asking import mapping_of, nodes_asked
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitting.fit import generator_of, question
@@ -203,9 +203,7 @@ class VBNetwork(LatentNodesEstimator):
         check_is_fitted(self)
         fitted = self._fitted_
         targets = nodes_asked(targets, fitted.levels, fitted.numbers)
-        given = {} if evidence is None else evidence
-        if not isinstance(given, Mapping):
-            raise TypeError(f"The evidence of a query must be a mapping of nodes to states. Got {evidence!r} instead.")
+        given = mapping_of("evidence", evidence)
         if not targets or len(set(targets)) < len(targets) or set(targets) & set(given):
             raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
         row, limits = fitted.evidence(given), self._kind.limits(self)

@@ -178,6 +178,26 @@ def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator)
     return drawn
 
 
+def sample_given(model: DiscreteDAG, point: np.ndarray, given: Mapping, n_rows: int, rng: np.random.Generator) -> dict:
+    """Rows drawn given codes of some nodes: codes (n_rows,) of every node, one node after the other, exactly.
+
+    Raises
+    ------
+    ValueError
+        If no row has these codes.
+    """
+    drawn = {node: np.full(n_rows, code, dtype=np.int64) for node, code in given.items()}
+    first = Rows(tuple(drawn), np.stack([codes[:1] for codes in drawn.values()], axis=1))
+    if not np.isfinite(log_likelihood(model, point, first)[0]):
+        raise ValueError("The states that are given have probability 0 together: no row can be drawn that has them.")
+    for node in model.dag.topological_order():
+        if node not in drawn:
+            rows = Rows(tuple(drawn), np.stack([*drawn.values()], axis=1))
+            below = np.cumsum(marginals(model, point, rows, (node,))[node], axis=1)
+            drawn[node] = (rng.random((n_rows, 1)) * below[:, -1:] >= below[:, :-1]).sum(axis=1)
+    return drawn
+
+
 def log_of_complete_families(model: Any, log_point: np.ndarray, data: Any) -> np.ndarray:
     """ln p of tables whose families are all observed, of every row, nats, (n_rows,)."""
     total = np.zeros(len(data))
