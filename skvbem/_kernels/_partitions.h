@@ -68,8 +68,9 @@ static int skvbem_gather_components(skvbem_components *of, intptr_t n_rows, cons
     return 1;
 }
 
-/* The squared distance of a row from a component in units of its scale; how far it is away stays in `away`. */
-static double skvbem_square_to(const skvbem_components *of, intptr_t k, const double *row) {
+/* The squared distance of a row from a component in units of its scale, or a part of it that is above a limit; how far
+ * it is away stays in `away`. */
+static double skvbem_square_up_to(const skvbem_components *of, intptr_t k, const double *row, double limit) {
     const intptr_t d = of->d;
     const double *center = of->center + k * d, *root = of->root + k * d * d;
     double total = 0.0, *z = of->scratch;
@@ -79,8 +80,13 @@ static double skvbem_square_to(const skvbem_components *of, intptr_t k, const do
         for (intptr_t j = 0; j < i; j++) sum -= root[i * d + j] * z[j];
         z[i] = sum / root[i * d + i];
         total += z[i] * z[i];
+        if (total > limit) break;
     }
     return total;
+}
+
+static double skvbem_square_to(const skvbem_components *of, intptr_t k, const double *row) {
+    return skvbem_square_up_to(of, k, row, INFINITY);
 }
 
 /* ln of Gamma((freedom + weight - j) / 2) less that of Gamma((freedom - j) / 2), summed over j < d. */
@@ -182,9 +188,13 @@ static intptr_t skvbem_transfer_rows(skvbem_components *of, intptr_t n_rows, con
             for (intptr_t k = 0; k < of->n_components; k++) {
                 if (k == from) continue;
                 const double before = of->precision[k] + of->count[k];
-                const double growth = log1p(before * w / (before + w) * skvbem_square_to(of, k, x));
                 skvbem_weigh_component(of, k, w);
-                const double joins = of->to_join[k] - (of->freedom[k] + of->count[k] + w) / 2.0 * growth;
+                const double share = before * w / (before + w), half = (of->freedom[k] + of->count[k] + w) / 2.0;
+                if (of->to_join[k] <= best) continue; /* nor at its center */
+                const double limit = 1.01 * expm1((of->to_join[k] - best) / half) / share; /* farther, it gains less */
+                const double square = skvbem_square_up_to(of, k, x, limit);
+                if (square > limit) continue;
+                const double growth = log1p(share * square), joins = of->to_join[k] - half * growth;
                 if (joins > best) best = joins, into = k, grown = growth;
             }
             if (into == from) continue;

@@ -7,7 +7,7 @@ where one component takes the rows of two and two those of one, that take some c
 another, or that keep nothing. A step of many costs hardly more than that of one where rows are few.
 
 The search ends where rounds find nothing better: the sooner, the more starts met the best by themselves, as such an
-optimum is unlikely to be one of many. Only then are the best run to the end.
+optimum is unlikely to be one of many, and the more moves came back to it. Only then are the best run to the end.
 
 Where data are many, all of that happens on few of them first, and what survives it sees more of them, stage by stage.
 
@@ -38,6 +38,8 @@ class Archive:
         self.most_rounds, self.hastens = most_rounds, hastens
         self.optima: list[Candidate] = []
         self.n_met, self.n_failed, self.is_moving = 0, 0, False
+        #: Shares of a round's proposals that came back to the best, summed over the rounds that found none better.
+        self.returned, self.n_proposed = 0.0, 1
 
     @property
     def best(self) -> Candidate:
@@ -57,6 +59,8 @@ class Archive:
     @property
     def is_over(self) -> bool:
         """Enough was tried."""
+        if self.hastens and self.returned >= TUNING.returned:
+            return self.n_failed >= min(self.patience, 1)
         return self.n_failed >= self.patience
 
     def add(self, ended: list[Candidate]) -> None:
@@ -69,6 +73,8 @@ class Archive:
         self.n_met = 0 if is_better else self.n_met
         self.n_met += sum(each.is_new_start and each.may_meet(self.best) for each in ended)
         self.n_failed = 0 if is_better else self.n_failed + self.is_moving
+        n_back = sum(bool(each.moves) and each.may_meet(self.best) for each in ended)
+        self.returned = 0.0 if is_better else self.returned + n_back / self.n_proposed
 
 
 class Path:
@@ -186,6 +192,7 @@ class Stage:
         points = np.stack([each.statistics for each in optima], axis=1)
         seed = int(self.runs.seeds.integers(2**63))
         proposals = self.runs.method.moves(self.ascent, points, seed, archive.is_agreed, archive.n_failed)
+        archive.n_proposed = max(len(proposals.kinds), 1)
         return proposed(optima[0], proposals)
 
 

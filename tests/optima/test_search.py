@@ -198,6 +198,9 @@ def test_the_best_is_run_to_its_end_whatever_the_others_have_left():
 
 # How long is searched -------------------------------------------------------------------------------------------------
 
+#: Distances to a lower hill at 50 for seven of eight proposals of a round: few come back to the best.
+AWAY = (60.0,) * 7
+
 
 class Counted(Jumps):
     """Moves by a distance that keep how often, and of which optima, they were asked."""
@@ -222,18 +225,37 @@ def asked_of(method, hills, *starts):
     [([1.0], 3), ([1.0, 0.5], 2), ([1.0, 0.5, 0.2], 1), ([1.0] * 8, 1), ([1.0] * 2 + [48.0] * 18, 6)],
 )
 def test_the_fewer_starts_met_the_best_the_longer_it_is_searched(starts, n_rounds):
-    asked = asked_of(Counted(2.0), Hills((0.0, 0.0), (50.0, -1.0)), *starts)
+    asked = asked_of(Counted(2.0, *AWAY), Hills((0.0, 0.0), (50.0, -1.0)), *starts)
     assert len(asked) == n_rounds
     assert [agreed for _, agreed in asked] == [n_rounds == 1] * n_rounds
 
 
 def test_new_starts_that_meet_the_best_end_the_search_and_moves_do_not():
     hills = Hills((0.0, 0.0), (50.0, -1.0))
-    assert len(asked_of(Counted(2.0, kind=NEW_START), hills, 1.0)) < len(asked_of(Counted(2.0), hills, 1.0))
+    starts, moves = Counted(2.0, *AWAY, kind=NEW_START), Counted(2.0, *AWAY)
+    assert len(asked_of(starts, hills, 1.0)) < len(asked_of(moves, hills, 1.0))
+
+
+@pytest.mark.parametrize(("by", "n_rounds"), [((2.0,), 1), ((2.0, 60.0), 2), ((2.0, 60.0, 60.0, 60.0), 3)])
+def test_the_more_moves_come_back_to_the_best_the_sooner_the_search_ends(by, n_rounds):
+    """All of them, half or a quarter: their shares sum to four fifths, or patience is at its end before."""
+    assert len(asked_of(Counted(*by), Hills((0.0, 0.0), (50.0, -1.0)), 1.0)) == n_rounds
+
+
+def test_moves_that_came_back_before_a_better_optimum_count_no_more():
+    """Proposals come back to 0, then one finds the better hill; around it there are as many rounds as without them."""
+
+    class Late(Counted):
+        def moves(self, ascent, statistics, seed, agreed, n_failed):
+            self.by = (2.0, 60.0) if len(self.asked) == 0 else (9.0, 60.0, 60.0)
+            return super().moves(ascent, statistics, seed, agreed, n_failed)
+
+    asked = asked_of(Late(), Hills((0.0, 0.0), (10.0, 1.0), (50.0, -1.0)), 1.0)
+    assert [optima[0] for optima, _ in asked] == [0.0, 0.0, 10.0, 10.0, 10.0]
 
 
 def test_a_better_optimum_is_searched_around_as_long_as_the_first():
-    method = Counted(9.0)
+    method = Counted(9.0, *AWAY)
     asked = asked_of(method, Hills((0.0, 0.0), (10.0, 1.0), (50.0, -1.0)), *[1.0] * 5)
     assert asked[0] == ([0.0], True)
     assert len(asked) >= 4
@@ -254,7 +276,8 @@ def n_rounds(effort, *starts):
             asked.append(agreed)
             return super().moves(ascent, statistics, seed, agreed, n_failed)
 
-    stage = Stage(Hills((0.0, 0.0)), begun(np.array([starts])), Runs(Asked(1.0), LIMITS, (0,), None, EFFORTS[effort]))
+    runs = Runs(Asked(1.0, *AWAY), LIMITS, (0,), None, EFFORTS[effort])
+    stage = Stage(Hills((0.0, 0.0), (50.0, -1.0)), begun(np.array([starts])), runs)
     searched(stage, list(stage.starts))
     return len(asked)
 

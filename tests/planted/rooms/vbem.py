@@ -29,6 +29,12 @@ ERRORS = {
     "moves that end in the best are taken for starts that met it": [
         ("sum(each.is_new_start and each.may_meet", "sum(each.may_meet")
     ],
+    "moves that come back to the best say nothing": [
+        ("if self.hastens and self.returned >= TUNING.returned:", "if False:")
+    ],
+    "moves that came back to an optimum speak for a better one": [
+        ("self.returned = 0.0 if is_better else self.returned + ", "self.returned += ")
+    ],
     "a survivor of the sample is lost": [("if len(kept) == TUNING.n_survivors:", "if len(kept) == 1:")],
     "what is nearly the best on a sample never sees all rows": [
         ("least = candidates[0].objective - TUNING.nats_of_sample * ", "least = candidates[0].objective - 0.0 * ")
