@@ -29,7 +29,8 @@ n_init : int, default=10
 
 search_effort : {"auto", "fast", "thorough"}, default="auto"
     What ``init="auto"`` may cost. "fast" has three starts at most, which race, and no moves: it may miss better optima.
-    "auto" makes moves until rounds of them have found nothing better, the fewer rounds, the more starts agree.
+    "auto" makes moves until rounds of them have found nothing better, the fewer rounds, the more starts agree and
+    the more moves come back to the best.
     "thorough" makes three times as many rounds, however many starts agree.
 
 max_iter : int, default=10000

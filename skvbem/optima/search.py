@@ -7,7 +7,8 @@ where one component takes the rows of two and two those of one, that take some c
 another, or that keep nothing. A step of many costs hardly more than that of one where rows are few.
 
 The search ends where rounds find nothing better: the sooner, the more starts met the best by themselves, as such an
-optimum is unlikely to be one of many, and the more moves came back to it. Only then are the best run to the end.
+optimum is unlikely to be one of many, and the more moves came back to it; somewhat later, if hardly any did. Only then
+are the best run to the end.
 
 Where data are many, all of that happens on few of them first, and what survives it sees more of them, stage by stage.
 
@@ -61,7 +62,8 @@ class Archive:
         """Enough was tried."""
         if self.hastens and self.returned >= TUNING.returned:
             return self.n_failed >= min(self.patience, 1)
-        return self.n_failed >= self.patience
+        is_rugged = self.hastens and self.returned < TUNING.few_returned * self.n_failed
+        return self.n_failed >= self.patience + TUNING.n_rounds_where_rugged * is_rugged
 
     def add(self, ended: list[Candidate]) -> None:
         """Take up candidates that have ended; once moves were made, each time is a round of them."""

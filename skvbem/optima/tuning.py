@@ -36,6 +36,8 @@ class Tuning:
     patience: int = 4  # rounds in a row that may find nothing better, at least; record
     patience_per_start: float = 0.4  # the same, for each start; record
     returned: float = 0.8  # shares of proposals that came back to the best, summed over rounds, that are enough; record
+    few_returned: float = 0.12  # share of proposals below which hardly any came back: there are many optima; record
+    n_rounds_where_rugged: int = 2  # more rounds in a row that may find nothing better there; record
     n_moved: int = 5  # optima that moves change; record
     n_survivors: int = 3  # optima of a sample that see more rows; record
     nats_of_mode: float = 12.0  # nats below the best at which an optimum may have a part of the posterior; definition

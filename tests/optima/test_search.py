@@ -242,6 +242,11 @@ def test_the_more_moves_come_back_to_the_best_the_sooner_the_search_ends(by, n_r
     assert len(asked_of(Counted(*by), Hills((0.0, 0.0), (50.0, -1.0)), 1.0)) == n_rounds
 
 
+def test_it_is_searched_longer_where_no_move_comes_back():
+    hills = Hills((0.0, 0.0), (50.0, -1.0))
+    assert [len(asked_of(Counted(*by), hills, 1.0)) for by in ((2.0, *AWAY), AWAY)] == [3, 5]
+
+
 def test_moves_that_came_back_before_a_better_optimum_count_no_more():
     """Proposals come back to 0, then one finds the better hill; around it there are as many rounds as without them."""
 

@@ -32,6 +32,7 @@ ERRORS = {
     "moves that come back to the best say nothing": [
         ("if self.hastens and self.returned >= TUNING.returned:", "if False:")
     ],
+    "many optima are searched no longer than few": [("TUNING.n_rounds_where_rugged * is_rugged", "0")],
     "moves that came back to an optimum speak for a better one": [
         ("self.returned = 0.0 if is_better else self.returned + ", "self.returned += ")
     ],
