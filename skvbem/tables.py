@@ -30,6 +30,8 @@ def as_distributions(table: np.ndarray) -> np.ndarray | None:
 
 def state_code(state, levels: np.ndarray) -> int | None:
     """The position of a state among the levels of its node, None if it is none of them."""
+    if isinstance(state, np.ndarray):  # which compares with each level element by element
+        return None
     return next((code for code, level in enumerate(levels.tolist()) if level == state), None)
 
 

@@ -209,7 +209,7 @@ def nodes_asked(targets, levels: Mapping[Hashable, np.ndarray], numbers: Collect
     numbers : collection of hashable
         Nodes and columns that hold numbers, and no states.
     """
-    one = not is_collection(targets)
+    one = not is_collection(targets) or (isinstance(targets, np.ndarray) and not targets.ndim)
     targets = (targets,) if one or (isinstance(targets, Hashable) and targets in levels) else tuple(targets)
     for node in targets:
         if isinstance(node, Hashable) and node in numbers:

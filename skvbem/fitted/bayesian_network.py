@@ -71,6 +71,9 @@ class Network:
     tables: Mapping
 
     def __post_init__(self):
+        for what, mapping in (("states", self.states), ("tables", self.tables)):
+            if not isinstance(mapping, Mapping):
+                raise TypeError(f"{what} of a Network must be a mapping of nodes. Got {shown(mapping)} instead.")
         if not isinstance(self.dag, DAG):
             object.__setattr__(self, "dag", DAG.coerce(self.dag, nodes=tuple(self.states)))
         for what, mapping in (("states", self.states), ("tables", self.tables)):

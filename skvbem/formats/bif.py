@@ -288,6 +288,9 @@ def write_bif(network: Network, path=None) -> str:
     OSError
         If the file cannot be written.
     """
+    if not hasattr(network, "dag"):
+        hint = " Its network is 'network_'." if hasattr(network, "network_") else ""
+        raise TypeError(f"write_bif takes a Network first. Got a {type(network).__name__} instead.{hint}")
     parts = ["network unknown {\n}\n"]
     names = {node: _written(node, "name") for node in network.dag.nodes}
     words = {}

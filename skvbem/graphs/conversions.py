@@ -191,6 +191,8 @@ def read_networkx(graph) -> tuple[tuple, list[tuple[Hashable, Hashable]]]:
     StructureError
         If the graph is not directed.
     """
+    if not hasattr(graph, "is_directed"):
+        raise TypeError(f"from_networkx takes a networkx.DiGraph. Got a {type(graph).__name__} instead.")
     if not graph.is_directed():
         raise StructureError(
             "The networkx graph must be directed. Got an undirected one. Use networkx.DiGraph, or DAG.from_chordal."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from numbers import Real
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -62,6 +63,7 @@ def save(estimator: Any, path: str | os.PathLike) -> None:
     >>> bool((again.predict_proba(X) == model.predict_proba(X)).all()), again.lower_bound_ == model.lower_bound_
     (True, True)
     """
+    _check_path(path, "save")
     if type(estimator).__name__ not in FITS or saved_class(estimator) is None:
         raise TypeError(f"save takes a fitted {', '.join(FITS)}. Got {type(estimator).__name__}. {_hint(estimator)}")
     if hasattr(estimator, "get_params"):
@@ -77,6 +79,14 @@ def save(estimator: Any, path: str | os.PathLike) -> None:
         ) from None
     content = {"arrays": encoder.arrays.lines, "objects": encoder.objects, "fit": fit}
     write_bytes(packed(Archive(content, encoder.arrays.tobytes(), VERSION), kind), path)
+
+
+def _check_path(path: Any, method: str) -> None:
+    """Refuse what names no file."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(
+            f"The 'path' of {method} must be a str or a path, such as 'model.skvbem'. Got {path!r} instead."
+        )
 
 
 def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
@@ -111,6 +121,9 @@ def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
     --------
     save : Write a fitted estimator.
     """
+    _check_path(path, "load")
+    if not isinstance(max_bytes, Real) or not 0 < max_bytes < 2**62:
+        raise ValueError(f"The 'max_bytes' parameter of load must be a number of bytes above 0. Got {max_bytes!r}.")
     name = os.fspath(path)
     data = read_bytes(path, max_bytes)
     if len(data) > max_bytes:

@@ -210,6 +210,8 @@ MAX_NAMED_COLUMNS = 5  # columns named in one message
 
 def is_missing_value(value) -> bool:
     """None, NaN, NaT or pandas.NA."""
+    if isinstance(value, np.ndarray):
+        return False
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
@@ -271,8 +273,8 @@ def listed(texts, at_most: int = 10) -> str:
 def missing_markers(missing_values, owner: str) -> set[tuple]:
     """The (kind, value) pairs that mean "missing" by the `missing_values` parameter of an estimator."""
     several = isinstance(missing_values, (list, tuple, set, frozenset, np.ndarray))
-    values = [as_plain(v) for v in (missing_values if several else [missing_values])]
     try:
+        values = [as_plain(v) for v in (missing_values if several else [missing_values])]
         return {(kind_of(v), v) for v in values if not is_missing_value(v)}
     except (TypeError, ValueError):  # cells that cannot be hashed, or compared with themselves as arrays
         raise ValueError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
 
+from skvbem._arguments import is_whole
 from skvbem._arithmetic import arithmetic
 from skvbem._compat import returns_one_by_one
 from skvbem._progress import call_at_work, is_over, steps
@@ -15,6 +16,10 @@ from skvbem.errors import PosteriorWarning, warn
 from skvbem.evidence.tuning import TUNING
 
 Seed = tuple[int, ...]
+
+
+# More processes than any machine has.
+_MOST_JOBS = 2**16
 
 
 def replicated(caller: str, work: Callable[[Seed], Any], seeds: Sequence[Seed], n_jobs: int | None) -> list:
@@ -34,6 +39,11 @@ def replicated(caller: str, work: Callable[[Seed], Any], seeds: Sequence[Seed], 
     list
         Of all seeds; where time was too short, of those that were reached, two at least.
     """
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0 or abs(n_jobs) > _MOST_JOBS):
+        raise ValueError(
+            f"The 'n_jobs' parameter of {caller} must be None or an int other than 0, such as 2, or -1 for all "
+            f"processors. Got {n_jobs!r} instead."
+        )
     call, n = call_at_work(), len(seeds)
     left = None if call is None else call.seconds_left()
     until = None if left is None else time.time() + left  # on the clock that machines share

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from skvbem._arguments import is_option, is_whole
+from skvbem._arguments import is_collection, is_option, is_whole
 from skvbem._arithmetic import ArithmeticMixin
 from skvbem._compat import Interval, StrOptions, fit_context, keep_parameters
 from skvbem._docstrings import share_texts
@@ -276,6 +276,11 @@ def _emission_with_class(emission: Any, table: Table, name: str) -> Any:
         return [*of_columns, (name, "categorical", [name])]
     if isinstance(emission, str):
         emission = {emission: list(table.names)}
+    if not is_collection(emission):
+        raise TypeError(
+            "The 'emission' parameter of VBClassifier must be 'auto', a name, an emission, a mapping of names to "
+            f"columns or a list of (name, emission, columns). Got {emission!r} instead."
+        )
     if isinstance(emission, Mapping):
         categories = list(emission.get("categorical", []))
         by_place = categories and all(map(is_whole, categories))
