@@ -18,10 +18,6 @@ from skvbem.evidence.tuning import TUNING
 Seed = tuple[int, ...]
 
 
-# More processes than any machine has.
-_MOST_JOBS = 2**16
-
-
 def replicated(caller: str, work: Callable[[Seed], Any], seeds: Sequence[Seed], n_jobs: int | None) -> list:
     """Results of work on each seed in order, the same for any number of jobs; a warning where time was too short.
 
@@ -39,7 +35,7 @@ def replicated(caller: str, work: Callable[[Seed], Any], seeds: Sequence[Seed], 
     list
         Of all seeds; where time was too short, of those that were reached, two at least.
     """
-    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0 or abs(n_jobs) > _MOST_JOBS):
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0 or abs(n_jobs) > 2**16):
         raise ValueError(
             f"The 'n_jobs' parameter of {caller} must be None or an int other than 0, such as 2, or -1 for all "
             f"processors. Got {n_jobs!r} instead."
