@@ -10,7 +10,8 @@ Where factors are counted, too, births and deletions of factors take turns with 
 as the larger of them, and each mixture is compared once its needless factors are gone.
 
 Where no move raises the bound, two moves in a row are tried, and starts from nothing with one component less, as many,
-and one more, so that the search ends where each of these is worse.
+and one more, so that the search ends where each of these is worse. Where components lie apart and rows are many beside
+parameters, such starts race and are not moved: divisions and joins find there what moves would.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from skvbem.optima.factor_statistics import (
     with_factors_kept,
     with_numbers,
 )
+from skvbem.optima.labels import overlap
 from skvbem.optima.plan import Problem
 from skvbem.optima.recombinations import Recombinations
 from skvbem.optima.tuning import TUNING
@@ -112,9 +114,10 @@ class ComponentMoves:
         for reached in less:
             yield from self._one_split(reached, self._parts(reached))
         yield from self._factors(n).second_births(other_factors)
+        is_simple = self._is_simple(best, parts)
         for k, numbers in self._sizes_anew(best) if n <= TUNING.max_from_nothing else ():
             if self.fewest <= k <= self.most and not self.problem.stopped():
-                yield self._pruned(self.problem.anew(self._model(k, numbers), best.after("start")))
+                yield self._pruned(self.problem.anew(self._model(k, numbers), best.after("start"), is_simple=is_simple))
 
     def _sizes_anew(self, one: Candidate) -> Iterator[tuple[int, Numbers]]:
         """Components, and factors of each, that new starts are tried with: one component more or less, or as many.
@@ -130,6 +133,12 @@ class ComponentMoves:
                 numbers = [of_group + by * (g == group) for g, of_group in enumerate(on_average)]
                 if 0 <= numbers[group] <= most and (by or group == 0):
                     yield n, tuple((of_group,) * n for of_group in numbers)
+
+    def _is_simple(self, one: Candidate, parts: Parts) -> bool:
+        """Components lie apart, and rows are many beside parameters: splits and joins miss nothing that moves find."""
+        n_enough = TUNING.rows_per_parameter * one.model.prior.n_free_parameters
+        many = one.model.n_components > 1 and self.data.total_weight >= n_enough
+        return many and overlap(self.rows, parts.of.expected_rows) < TUNING.overlap
 
     def _parts(self, one: Candidate) -> Parts:
         """A candidate taken apart."""

@@ -363,9 +363,14 @@ class Problem:
         starts = self.plan_of(model).starts
         return (starts(self.ascent(model)) if callable(starts) else starts)[:, :1]
 
-    def anew(self, model: Any, moves: tuple[Move, ...] = (Move("start", -np.inf),)) -> Candidate:
-        """A model fitted from new starts."""
-        fit = self.fitted(replace(self.plan_of(model), limits=self.nearly), model)
+    def anew(
+        self, model: Any, moves: tuple[Move, ...] = (Move("start", -np.inf),), *, is_simple: bool = False
+    ) -> Candidate:
+        """A model fitted from new starts, which race and are not moved where that is `is_simple`."""
+        plan = replace(self.plan_of(model), limits=self.nearly)
+        if is_simple and plan.effort == "auto":
+            plan = replace(plan, effort="fast")
+        fit = self.fitted(plan, model)
         return self.ended(model, fit.statistics, fit.objective, moves)
 
     def finished(self, best: Candidate, *, anew: bool) -> tuple[FitPlan, Fit]:

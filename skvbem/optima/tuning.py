@@ -80,6 +80,7 @@ class Tuning:
 
     # Numbers of components and factors --------------------------------------------------------------------------------
     rise_of_same_numbers: float = 0.3  # nats that new starts of the same numbers gain: steps to come bring less; record
+    rows_per_parameter: float = 5.0  # from which the optima of components that lie apart are few; by hand
     max_from_nothing: int = 20  # components of which moves know better than starts from nothing; record
 
 

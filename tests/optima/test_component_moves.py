@@ -405,3 +405,23 @@ def test_a_search_that_is_stopped_ends_with_a_fit(rng):
     _, _, fit, moves = best_fit(problem)
     assert np.isfinite(fit.objective)
     assert moves[0].kind == "start"
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "width", "effort"), [(400, 20.0, "fast"), (400, 3.0, "auto"), (400, 0.0, "auto"), (24, 20.0, "auto")]
+)
+def test_sizes_anew_are_only_raced_where_components_lie_apart_and_rows_are_many(n_rows, width, effort, monkeypatch):
+    """Where components overlap, or rows are few, other sizes are searched as long as any model."""
+    tried, run = [], FitPlan.run
+
+    def kept(plan, model, *args, **options):
+        if plan.explore:
+            tried.append((model.n_components, plan.effort))
+        return run(plan, model, *args, **options)
+
+    monkeypatch.setattr(FitPlan, "run", kept)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 2)) + width * (np.arange(n_rows) % 2)[:, None]
+    model = VBMixture("auto", random_state=0).fit(X)
+    n = len(model.weights_)
+    assert {each for k, each in tried if k == n + 1} == {effort}

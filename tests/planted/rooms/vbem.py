@@ -33,6 +33,12 @@ ERRORS = {
         ("if self.hastens and self.returned >= TUNING.returned:", "if False:")
     ],
     "many optima are searched no longer than few": [("TUNING.n_rounds_where_rugged * is_rugged", "0")],
+    "sizes are only raced, however components overlap": [
+        ("return many and overlap(self.rows, parts.of.expected_rows) < TUNING.overlap", "return many")
+    ],
+    "sizes are only raced, however few rows are": [
+        ("n_enough = TUNING.rows_per_parameter * one.model.prior.n_free_parameters", "n_enough = 0.0")
+    ],
     "moves that came back to an optimum speak for a better one": [
         ("self.returned = 0.0 if is_better else self.returned + ", "self.returned += ")
     ],
