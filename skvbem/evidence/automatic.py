@@ -1,16 +1,20 @@
-r"""The recommended score: a decision table over samplers, whose values are checked against each other.
+r"""The recommended score: a decision table over samplers, the cheapest first, then checked against each other.
 
-Three samplers estimate the evidence without bias: importance sampling about Gibbs draws, the cheapest, which sees no
-mode that neither fits nor Gibbs chains have met; particles over growing data, which start from the prior and use no
-fit; and annealed importance sampling. So by Markov's inequality
+Bridge sampling between linear response and short Gibbs chains comes first, and is the answer where its diagnostics,
+standard error and Pareto shape, are good: the standard error sees chains that do not agree, and a proposal that is thin
+where chains are. Where it is not, runs of four times the chains are next.
+
+Then three samplers that estimate the evidence without bias: importance sampling about Gibbs draws, which sees no mode
+that neither fits nor Gibbs chains have met; particles over growing data, which start from the prior and use no fit; and
+annealed importance sampling. So by Markov's inequality
 
 .. math:: P(\ln \hat Z > \ln Z + c) \le e^{-c} :
 
 a run is rarely much too high, and often too low. A run is *flagged* if its diagnostics warn of it. It is
 *contradicted* if one without flags lies above it by more than errors explain. Two runs *agree* if neither is flagged,
-their distance is within errors, and the error of the distance is small enough to mean anything. The table, `_RULES`,
-has states and what is run in them; the first rule that returns an answer ends it. Without one the answer is the highest
-run, with a warning.
+their distance is within errors, and the error of the distance is small enough to mean anything. The table, `_STEPS`,
+has steps, the states in which each is taken, and what it runs; the first step that returns an answer ends it. Without
+one the answer is the highest run, with a warning.
 
 Runs of a heavy tail that miss the largest weights are too low together, and report too small an error. So their values
 come last, even where others agree with them.
@@ -20,15 +24,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from skvbem._numerics import log_sum_exp
 from skvbem._progress import is_over, steps
 from skvbem.capabilities import AnnealingPlan
+from skvbem.evidence.agreement import (
+    agree,
+    agree_unflagged,
+    is_above,
+    is_constant,
+    is_flagged,
+    is_heavy_tailed,
+    may_confirm,
+    pooled_runs,
+    stated_error,
+    widened,
+)
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.base import Evidence
+from skvbem.evidence.bridge_sampling import LONGER_CHAINS, bridge_sampling
 from skvbem.evidence.chains import check_at_least
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
@@ -37,9 +53,7 @@ from skvbem.evidence.importance import are_nearly_equal, importance, importance_
 from skvbem.evidence.tuning import TUNING
 
 KIND = "auto"
-_IMPORTANCE, _PARTICLES, _ANNEALED = "importance_gibbs", "smc_data", "ais"
-# A standard error below this is of rounding, nats.
-_ROUNDING = 1e-8
+_BRIDGE, _IMPORTANCE, _PARTICLES, _ANNEALED = "bridge", "importance_gibbs", "smc_data", "ais"
 
 
 def auto(
@@ -98,8 +112,8 @@ def _answered(check: _CrossCheck, exact_terms: int) -> _Answer:
     if known is not None:
         check.keep("exact", known)
         return _Answer(known, [known])
-    for applies, run in _RULES:
-        answer = run(check) if applies(check) else None
+    for step in _STEPS:
+        answer = step.run(check) if step.applies(check) else None
         if answer is not None:
             return answer
     return _highest(check)
@@ -127,7 +141,7 @@ def _of_fractional_weights(check: _CrossCheck) -> _Answer:
     """The value of `importance`, of more draws if its error is too large."""
     evidence = check.run("importance", importance, n_draws=check.n_draws)
     assert evidence is not None
-    if not evidence.doubts and _error(evidence) > check.error:
+    if not evidence.doubts and stated_error(evidence) > check.error:
         n_draws = _enough_draws(evidence, check.n_draws, check.error)
         evidence = check.run("importance", importance, n_draws=n_draws) or evidence
     return _Answer(evidence, [evidence], evidence.doubts)
@@ -206,13 +220,18 @@ class _CrossCheck:
     @property
     def unflagged(self) -> list[Evidence]:
         """The results without flags, of the smallest error first, those of heavy tails last."""
-        unflagged = (each for each in self.values if not _is_flagged(each))
-        return sorted(unflagged, key=lambda each: (_is_heavy_tailed(each), _error(each)))
+        unflagged = (each for each in self.values if not is_flagged(each))
+        return sorted(unflagged, key=lambda each: (is_heavy_tailed(each), stated_error(each)))
+
+    @property
+    def has_few_cells(self) -> bool:
+        """True if linear response, whose matrices have as many rows as there are statistics, is cheap."""
+        return len(self.evaluation.model.prior.coordinates) <= TUNING.response_cells
 
     @property
     def is_usable(self) -> bool:
         """True if importance sampling can be the answer if others agree."""
-        return not (self.is_heavy or _is_flagged(self.first))
+        return not (self.is_heavy or is_flagged(self.first))
 
     @property
     def has_room(self) -> bool:
@@ -231,37 +250,54 @@ class _CrossCheck:
 
     def is_contradicted(self, evidence: Evidence) -> bool:
         """True if a result without flags lies so far above that errors do not explain it."""
-        return any(_is_above(each, evidence) for each in self.unflagged)
+        return any(is_above(each, evidence) for each in self.unflagged)
 
     def reported(self, answer: _Answer) -> Evidence:
         """The answer as the evidence by this score, with all results; a warning if it is less precise than wanted."""
         evidence, doubts = answer.evidence, list(answer.doubts)
-        is_exact = evidence.kind == "exact" or _is_constant(evidence)
-        if not doubts and not is_exact and not _error(evidence) <= self.error:
+        is_exact = evidence.kind == "exact" or is_constant(evidence)
+        if not doubts and not is_exact and not stated_error(evidence) <= self.error:
             doubts.append(
-                f"{KIND}: the standard error is {_error(evidence):.2g} nats, {self.error:g} were wanted. Take more "
-                "'n_draws' and 'max_particles', or be content with a larger 'error'."
+                f"{KIND}: the standard error is {stated_error(evidence):.2g} nats, {self.error:g} were wanted. Take "
+                "more 'n_draws' and 'max_particles', or be content with a larger 'error'."
             )
         taken = (next(name for name, each in self.results.items() if each is run) for run in answer.runs)
         return replace(
             evidence,
             kind=KIND,
             is_lower_bound=is_exact,
-            standard_error=_error(evidence),
+            standard_error=stated_error(evidence),
             form=None,  # only some of the samplers use the fit
             details={**evidence.details, "asked": dict(self.results), "taken": tuple(taken)},
             doubts=tuple(doubts),
         )
 
 
+def _bridge(check: _CrossCheck) -> _Answer | None:
+    """Bridge sampling, if its diagnostics are good and its error as small as wanted."""
+    return _precise_bridge(check, check.run(_BRIDGE, bridge_sampling))
+
+
+def _longer_bridge(check: _CrossCheck) -> _Answer | None:
+    """Bridge sampling with more and longer chains, by the same diagnostics."""
+    return _precise_bridge(check, check.run(_BRIDGE, bridge_sampling, **LONGER_CHAINS))
+
+
+def _precise_bridge(check: _CrossCheck, evidence: Evidence | None) -> _Answer | None:
+    if evidence is None or is_flagged(evidence) or stated_error(evidence) > check.error:
+        return None
+    return _Answer(evidence, [evidence])
+
+
 def _importance(check: _CrossCheck) -> _Answer | None:
     """Importance sampling about Gibbs draws, of which a heavy tail of weights asks for more."""
     first = check.importance(check.n_draws, check.n_completions)
-    assert first is not None
+    if first is None:  # time is up
+        return _highest(check)
     check.first = first
-    if _is_constant(first):
+    if is_constant(first):
         return _Answer(first, [first])
-    if _is_heavy_tailed(first):
+    if is_heavy_tailed(first):
         check.n_completions *= TUNING.longer
         check.first = check.importance(check.n_draws, check.n_completions) or first
         check.is_heavy = not are_nearly_equal(check.first)  # the shape of one tail may look light by chance
@@ -280,7 +316,7 @@ def _few_particles(check: _CrossCheck) -> _Answer | None:
 def _second_importance(check: _CrossCheck) -> _Answer | None:
     """Two runs of importance sampling that agree."""
     second = check.importance(check.n_draws, 2 * check.n_completions)
-    if second is None or not _agree_unflagged(check.first, second):
+    if second is None or not agree_unflagged(check.first, second):
         return None
     return _refined(check, [check.first, second], [])
 
@@ -289,15 +325,15 @@ def _annealed_chains(check: _CrossCheck) -> _Answer | None:
     """Annealed chains, longer ones if need be, that more particles agree with."""
     n_steps = 2 * AnnealingPlan().n_steps
     annealed = check.annealed(n_steps)
-    if annealed is not None and (_is_flagged(annealed) or _error(annealed) > check.error):
+    if annealed is not None and (is_flagged(annealed) or stated_error(annealed) > check.error):
         annealed = check.annealed(TUNING.longer * n_steps)
-    if annealed is None or _is_flagged(annealed) or _error(annealed) > max(check.error, TUNING.sharp):
+    if annealed is None or is_flagged(annealed) or stated_error(annealed) > max(check.error, TUNING.sharp):
         return None
     n_particles = min(TUNING.longer * check.n_particles, check.max_particles)
     particles, _ = check.particles(n_particles, n_particles, check.error)
-    if particles is None or not _agree_unflagged(annealed, particles) or check.is_contradicted(annealed):
+    if particles is None or not agree_unflagged(annealed, particles) or check.is_contradicted(annealed):
         return None
-    return _Answer(_widened(annealed, [particles]), [annealed])
+    return _Answer(widened(annealed, [particles]), [annealed])
 
 
 def _more_particles(check: _CrossCheck) -> _Answer | None:
@@ -305,7 +341,7 @@ def _more_particles(check: _CrossCheck) -> _Answer | None:
     wanted = max(check.error, TUNING.sharp) if check.is_usable else check.error
     n_particles = min(TUNING.longer * check.n_particles, check.max_particles)
     particles, _ = check.particles(n_particles, check.max_particles, wanted)
-    if particles is None or _is_flagged(particles) or _error(particles) > wanted:
+    if particles is None or is_flagged(particles) or stated_error(particles) > wanted:
         return None
     answer = None if check.is_heavy else _checked(check, particles)
     return answer if answer is not None or check.is_usable else _precise(check, particles)
@@ -315,57 +351,83 @@ def _longer_runs(check: _CrossCheck) -> _Answer | None:
     """The most precise result that another agrees with, after longer importance sampling and annealed chains."""
     check.importance(TUNING.longer * check.n_draws, TUNING.longer * check.n_completions)
     answer = _any_checked(check)
-    if answer is None or _error(answer.evidence) > check.error:
+    if answer is None or stated_error(answer.evidence) > check.error:
         if _ANNEALED not in check.results:
             check.annealed(2 * AnnealingPlan().n_steps)
         answer = _any_checked(check) or answer
     return answer
 
 
-#: The decision table: states, and what is run in them.
-_RULES: tuple[tuple[Callable[[_CrossCheck], bool], Callable[[_CrossCheck], _Answer | None]], ...] = (
-    (lambda check: True, _importance),
-    (lambda check: True, _few_particles),
-    (lambda check: check.prior_is_far and not _is_flagged(check.first), _second_importance),
-    (lambda check: check.has_room and check.gave_up and _is_flagged(check.first), _annealed_chains),
-    (lambda check: check.has_room and not check.prior_is_far and not check.has_had_most, _more_particles),
-    (lambda check: True, _longer_runs),
+class _Step(NamedTuple):
+    """A line of the decision table: a step, the states in which it is taken, and what it runs."""
+
+    name: str
+    applies: Callable[[_CrossCheck], bool]
+    run: Callable[[_CrossCheck], _Answer | None]
+
+
+def _always(check: _CrossCheck) -> bool:
+    return True
+
+
+#: The decision table, whose first answer is taken.
+_STEPS = (
+    _Step("diagnostics of bridge sampling", lambda check: check.has_few_cells, _bridge),
+    _Step("diagnostics of bridge sampling, longer chains", lambda check: check.has_few_cells, _longer_bridge),
+    _Step("importance sampling", _always, _importance),
+    _Step("cross-check by particles", _always, _few_particles),
+    _Step(
+        "cross-check by a second importance sampling",
+        lambda check: check.prior_is_far and not is_flagged(check.first),
+        _second_importance,
+    ),
+    _Step(
+        "annealed chains, cross-check by particles",
+        lambda check: check.has_room and check.gave_up and is_flagged(check.first),
+        _annealed_chains,
+    ),
+    _Step(
+        "more particles",
+        lambda check: check.has_room and not check.prior_is_far and not check.has_had_most,
+        _more_particles,
+    ),
+    _Step("longer runs of all", _always, _longer_runs),
 )
 
 
 def _checked(check: _CrossCheck, particles: Evidence, far: float = TUNING.far) -> _Answer | None:
     """Importance sampling, if particles agree with it."""
-    if not _agree_unflagged(check.first, particles, far):
+    if not agree_unflagged(check.first, particles, far):
         return None
     return _refined(check, [check.first], [particles])
 
 
 def _precise(check: _CrossCheck, particles: Evidence) -> _Answer | None:
     """Particles, if they are as precise as was wanted, and neither flagged nor contradicted."""
-    is_precise = not _is_flagged(particles) and _error(particles) <= check.error
-    if not is_precise or check.is_contradicted(particles) or _is_above(check.first, particles):
+    is_precise = not is_flagged(particles) and stated_error(particles) <= check.error
+    if not is_precise or check.is_contradicted(particles) or is_above(check.first, particles):
         return None
     return _Answer(particles, [particles])
 
 
 def _refined(check: _CrossCheck, runs: Sequence[Evidence], others: Sequence[Evidence]) -> _Answer:
     """Runs of importance sampling together, with more draws if their error is too large."""
-    evidence = _pooled(runs)
-    if _error(evidence) > check.error:
+    evidence = pooled_runs(runs)
+    if stated_error(evidence) > check.error:
         n_draws = sum(len(each.details["log_weights"]) for each in runs)
         more = check.importance(_enough_draws(evidence, n_draws, check.error), 2 * check.n_completions)
-        if more is not None and not _is_flagged(more) and all(_agree(more, each) for each in (*runs, *others)):
+        if more is not None and not is_flagged(more) and all(agree(more, each) for each in (*runs, *others)):
             runs = [*runs, more]
-            evidence = _pooled(runs)
-    return _Answer(_widened(evidence, others or runs), runs)
+            evidence = pooled_runs(runs)
+    return _Answer(widened(evidence, others or runs), runs)
 
 
 def _any_checked(check: _CrossCheck) -> _Answer | None:
     """The most precise result that another agrees with, and none contradicts; None if there is none."""
     for evidence in check.unflagged:
-        others = [each for each in check.unflagged if each is not evidence and _agree(evidence, each)]
+        others = [each for each in check.unflagged if may_confirm(each, evidence) and agree(evidence, each)]
         if others and not check.is_contradicted(evidence):
-            return _Answer(_widened(evidence, others), [evidence])
+            return _Answer(widened(evidence, others), [evidence])
     return None
 
 
@@ -374,7 +436,7 @@ def _highest(check: _CrossCheck) -> _Answer:
     evidence = max(check.unflagged or check.values, key=lambda each: each.value)
     spread = float(np.std([each.value for each in check.values]))
     results = ", ".join(
-        f"{name} {each.value:.2f} ± {_error(each):.2g}{' in doubt' * _is_flagged(each)}"
+        f"{name} {each.value:.2f} ± {stated_error(each):.2g}{' in doubt' * is_flagged(each)}"
         if each is not None
         else f"{name} gave up"
         for name, each in check.results.items()
@@ -383,73 +445,10 @@ def _highest(check: _CrossCheck) -> _Answer:
         f"{KIND}: no two samplers that do not doubt themselves agree ({results}). The value is the highest of them, "
         "and not to be trusted. Take more 'n_draws' and 'max_particles'."
     )
-    return _Answer(replace(evidence, standard_error=max(_error(evidence), spread)), [evidence], [doubt])
-
-
-def _error(evidence: Evidence) -> float:
-    """The standard error, nats: 0 of what is exact, infinite where there is none."""
-    error = 0.0 if evidence.standard_error is None else evidence.standard_error
-    return np.inf if np.isnan(error) else error
-
-
-def _is_flagged(evidence: Evidence) -> bool:
-    """True if diagnostics warn of a result with reason: the tail of weights that are nearly equal is none."""
-    if not evidence.doubts or evidence.details.get("n_relabelings", 1) is None:
-        return bool(evidence.doubts)
-    return "pareto_k" not in evidence.details or not are_nearly_equal(evidence)
-
-
-def _is_heavy_tailed(evidence: Evidence) -> bool:
-    """True if weights vary, and have a tail too heavy for a variance."""
-    return evidence.details.get("pareto_k", -np.inf) > TUNING.heavy_shape and not are_nearly_equal(evidence)
-
-
-def _is_constant(evidence: Evidence) -> bool:
-    """True if all weights are the evidence, up to rounding."""
-    return _error(evidence) < _ROUNDING and not evidence.doubts
-
-
-def _is_above(one: Evidence, other: Evidence) -> bool:
-    """True if one evidence is so far above another that errors do not explain it."""
-    return one.value - other.value > TUNING.far * float(np.hypot(_error(one), _error(other)))
-
-
-def _agree(one: Evidence, other: Evidence, far: float = TUNING.far) -> bool:
-    """True if two evidences are as near as their errors allow, and these errors are small enough to mean anything."""
-    error = float(np.hypot(_error(one), _error(other)))
-    return error < TUNING.vague and abs(one.value - other.value) <= far * error + _ROUNDING
-
-
-def _agree_unflagged(one: Evidence, other: Evidence, far: float = TUNING.far) -> bool:
-    """True if two evidences agree, neither of them flagged."""
-    return not _is_flagged(one) and not _is_flagged(other) and _agree(one, other, far)
+    return _Answer(replace(evidence, standard_error=max(stated_error(evidence), spread)), [evidence], [doubt])
 
 
 def _enough_draws(evidence: Evidence, n_draws: int, error: float) -> int:
     """Number of draws that brings the error of so many to what is wanted, as far as it is affordable."""
     largest = TUNING.longer**2
-    return int(n_draws * min(1.2 * min(_error(evidence) / error, largest) ** 2, largest))
-
-
-def _pooled(evidence: Sequence[Evidence]) -> Evidence:
-    """Runs of importance sampling together, each as much as it has draws."""
-    if len(evidence) == 1:
-        return evidence[0]
-    sizes = np.array([len(each.details["log_weights"]) for each in evidence], dtype=float)
-    log_parts = np.array([each.value for each in evidence]) + np.log(sizes / sizes.sum())
-    value = float(log_sum_exp(log_parts))
-    error = float(np.linalg.norm(np.exp(log_parts - value) * [_error(each) for each in evidence]))
-    log_weights = np.concatenate([each.details["log_weights"] for each in evidence])
-    details: dict[str, Any] = {
-        "log_weights": log_weights,
-        "mean_log_weight": float(log_weights.mean()),
-        "effective_sample_size": 1.0 / (error**2 + 1.0 / len(log_weights)),
-        "pareto_k": max(each.details["pareto_k"] for each in evidence),
-    }
-    return replace(evidence[-1], value=value, standard_error=error, details=details)
-
-
-def _widened(evidence: Evidence, others: Sequence[Evidence]) -> Evidence:
-    """An evidence whose error is so large that none of the others is further from it than errors may well be."""
-    least = [((evidence.value - each.value) / TUNING.near) ** 2 - _error(each) ** 2 for each in others]
-    return replace(evidence, standard_error=float(np.sqrt(max(_error(evidence) ** 2, *least, 0.0))))
+    return int(n_draws * min(1.2 * min(stated_error(evidence) / error, largest) ** 2, largest))

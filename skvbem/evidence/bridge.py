@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import log_expit, logsumexp
 
 
 class Bridge(NamedTuple):
@@ -30,12 +30,16 @@ class Bridge(NamedTuple):
         Of both samples together; NaN of a single chain.
     draws_error, chains_error : float
         The parts that draws of the proposal and chains have in it, whose squares add up to its square.
+    r_hat : float
+        Of ln weights along chains: 1 where chains are alike, more where each has a hill of its own; NaN of single draws
+        or a single chain.
     """
 
     value: float
     standard_error: float
     draws_error: float
     chains_error: float
+    r_hat: float
 
 
 def bridge(log_weights: np.ndarray, chain_log_weights: np.ndarray) -> Bridge:
@@ -70,22 +74,32 @@ def bridge(log_weights: np.ndarray, chain_log_weights: np.ndarray) -> Bridge:
     n_draws, n_kept = len(log_weights), chains.size
     log_odds = np.log(n_kept / n_draws)
 
-    def sides(log_z: float) -> tuple[np.ndarray, np.ndarray]:
-        """Both sides at each draw, times s_1 and s_2."""
-        return expit(log_weights - log_z + log_odds), expit(log_z - chains - log_odds)
+    def log_sides(log_z: float) -> tuple[np.ndarray, np.ndarray]:
+        """ln of both sides at each draw, times s_1 and s_2."""
+        return log_expit(log_weights - log_z + log_odds), log_expit(log_z - chains - log_odds)
 
     def excess(log_z: float) -> float:
-        proposed, posterior = sides(log_z)
-        return float(np.log(proposed.mean() / posterior.mean()) - log_odds)
+        proposed, posterior = log_sides(log_z)
+        return float(logsumexp(proposed) - logsumexp(posterior))
 
     finite = np.concatenate([log_weights, chains.ravel()])
     finite = finite[np.isfinite(finite)]
     if not np.isfinite(log_weights).any() or not np.isfinite(chains).all():
-        return Bridge(-np.inf, np.nan, np.nan, np.nan)
+        return Bridge(-np.inf, np.nan, np.nan, np.nan, np.nan)
     # below the lower end the left side is the larger one even if a single draw of q has a weight
     value = float(brentq(excess, finite.min() - 1.0 - np.log(n_draws + n_kept), finite.max() + 1.0, xtol=1e-10))
-    proposed, posterior = sides(value)
+    proposed, posterior = (np.exp(side - side.max()) for side in log_sides(value))
     draws_error = float(proposed.std(ddof=1) / proposed.mean() / np.sqrt(n_draws))
     means = posterior.mean(axis=1)
     chains_error = float(means.std(ddof=1) / means.mean() / np.sqrt(len(means))) if len(means) > 1 else np.nan
-    return Bridge(value, float(np.hypot(draws_error, chains_error)), draws_error, chains_error)
+    return Bridge(value, float(np.hypot(draws_error, chains_error)), draws_error, chains_error, _r_hat(chains))
+
+
+def _r_hat(chains: np.ndarray) -> float:
+    """Root of the variance of all draws over that within chains, of numbers (n_chains, n_kept) [VGSCB21 (1)-(4)]."""
+    n_chains, n_kept = chains.shape
+    if n_chains < 2 or n_kept < 2:
+        return np.nan
+    within = float(chains.var(axis=1, ddof=1).mean())
+    between = float(chains.mean(axis=1).var(ddof=1))
+    return float(np.sqrt((n_kept - 1) / n_kept + between / within)) if within > 0 else 1.0

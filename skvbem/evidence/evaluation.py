@@ -38,6 +38,7 @@ class Stream(IntEnum):
     CHOICE = 8
     SCORE = 9
     FIRST_UNIT = 10
+    RESPONSE = 11
     PARAMETERS = 2**20
     # in the place of 2**32, which all of the above have behind the seed
     RESEEDED = 2**33

@@ -1,13 +1,7 @@
 r"""Importance sampling of the parameters, with the hidden variables summed out [Beal chapter 4; Neal 2001].
 
-The proposal is a mixture of posteriors p(theta) after statistics N_m, made symmetric over all relabelings:
-
-.. math::
-
-    w(\theta) = \frac{p(y \mid \theta)\,p(\theta)}{\sum_m \pi_m\,\bar q_m(\theta)}, \qquad
-    \frac{\bar q_m(\theta)}{p(\theta)} = \frac{1}{S} \sum_g e^{N_m \cdot g \ln\theta} / \mathrm{BD}(N_m).
-
-The mean weight is the evidence. N_m are fractions of the expected counts of the VB fit, which makes q(theta) wider (q
+The evidence is the mean weight of draws from a mixture of posteriors p(theta) after statistics N_m; see
+`skvbem.evidence.proposals`. N_m are fractions of the expected counts of the VB fit, which makes q(theta) wider (q
 itself has weights of unbounded variance, the prior bounded ones), or counts completed at Gibbs draws of the hidden
 variables.
 """
@@ -24,8 +18,9 @@ from skvbem._progress import is_over
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.chains import Stratum, check_at_least, run_tasks, summary
 from skvbem.evidence.evaluation import Evaluation, Stream
+from skvbem.evidence.proposals import Proposal, affordable_components, log_parts_of
 from skvbem.evidence.psis import error_factor, pareto_smoothed
-from skvbem.evidence.starts import Starts, log_hyperparameters, make_starts
+from skvbem.evidence.starts import Starts, make_starts
 from skvbem.evidence.tuning import TUNING
 
 
@@ -63,7 +58,8 @@ def importance(
     kind = "importance"
     check_at_least(kind, n_draws=(n_draws, 2), n_fits=(n_fits, 1))
     starts = make_starts(evaluation, fractions, n_fits)
-    return _importance(evaluation, kind, starts, starts.statistics, _log_parts(starts), n_draws)
+    proposal = Proposal(evaluation, starts.relabelings, starts.statistics, log_parts_of(starts))
+    return _importance(evaluation, kind, proposal, n_draws)
 
 
 def importance_gibbs(
@@ -101,24 +97,12 @@ def importance_gibbs(
     check_whole_weights(evaluation, kind)
     check_at_least(kind, n_draws=(n_draws, 2), n_completions=(n_completions, 1), n_fits=(n_fits, 1))
     starts = make_starts(evaluation, (0.5, 0.0), n_fits)
-    relabelings = starts.relabelings
-    if relabelings is not None and np.isfinite(relabelings.cost):
-        affordable = int(TUNING.operations / (relabelings.cost * n_draws))
-        n_completions = min(n_completions, max(affordable, TUNING.fewest_components))
+    n_completions = affordable_components(starts, n_completions, n_draws)
     completed = gibbs_statistics(evaluation, starts, n_completions)
-    n_completions = len(completed)  # fewer where time ran out
     certain = starts.statistics[-1]  # from the prior
     completed = certain + TUNING.kept * (completed - certain)
-    log_part = np.log((1 - TUNING.defense) / n_completions)
-    log_parts = np.concatenate([np.full(n_completions, log_part), np.log(TUNING.defense) + _log_parts(starts)])
-    statistics = np.concatenate([completed, starts.statistics])
-    return _importance(evaluation, kind, starts, statistics, log_parts, n_draws)
-
-
-def _log_parts(starts: Starts) -> np.ndarray:
-    """ln of the weights of starts in a mixture, equal for all fractions."""
-    fractions, position, times = np.unique(starts.fractions, return_inverse=True, return_counts=True)
-    return -np.log(len(fractions) * times[position])
+    proposal = Proposal.defended(evaluation, starts, completed)
+    return _importance(evaluation, kind, proposal, n_draws)
 
 
 def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int) -> np.ndarray:
@@ -150,33 +134,15 @@ def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int)
     return np.concatenate(kept)[:n_completions]
 
 
-def _importance(evaluation, kind, starts, statistics, log_parts, n_draws) -> Evidence:
-    points, data, relabelings = evaluation.capability("points"), evaluation.data, starts.relabelings
-    prior = evaluation.model.prior
+def _importance(evaluation, kind, proposal, n_draws) -> Evidence:
+    statistics, relabelings = proposal.statistics, proposal.relabelings
     at_once = 4.0 * min(n_draws, TUNING.at_once) * evaluation.n_jobs * (statistics.shape[1] + len(statistics))
     of_all = 8.0 * n_draws + statistics.size
     evaluation.check_memory(f"The score {kind!r} with {n_draws:,} draws", of_all + at_once, "fewer 'n_draws'")
-    log_evidences = prior.log_evidence(statistics.T)
-    # as many draws from each component as its fraction asks, rounded up or down, in an order that mixes batches
-    rng = evaluation.generator(Stream.PROPOSAL)
-    component = np.searchsorted(np.cumsum(np.exp(log_parts)), (np.arange(n_draws) + rng.random()) / n_draws)
-    component = rng.permutation(np.minimum(component, len(statistics) - 1))
+    component = proposal.components(n_draws, evaluation.generator(Stream.PROPOSAL))
 
     def batch(at):
-        mine = component[at : at + TUNING.at_once]
-        streams = evaluation.streams(len(mine), Stream.PROPOSAL, at)
-        log_points = points.draw_points(statistics[mine].T, streams)
-        if relabelings is None or not np.isfinite(relabelings.cost):
-            log_sums, log_n = statistics @ log_points, 0.0
-        else:
-            log_sums, log_n = relabelings.log_sums(statistics, log_points), np.log(relabelings.n)
-        log_sums = log_sums + log_hyperparameters(prior, statistics, log_points)
-        log_proposal = logsumexp((log_parts - log_evidences)[:, None] + log_sums - log_n, axis=0)
-        log_weights = points.log_likelihoods(data, log_points) - log_proposal
-        log_weights += prior.log_normalizer_of_hyperparameters(log_points)  # relative to the base, as all densities
-        if relabelings is not None and not np.isfinite(relabelings.cost):
-            log_weights += relabelings.correction(evaluation.fit("vb").statistics, log_points)
-        return log_weights
+        return proposal.log_weights(proposal.draw(component[at : at + TUNING.at_once], at))
 
     outcomes = run_tasks(
         batch,
@@ -204,7 +170,7 @@ def _importance(evaluation, kind, starts, statistics, log_parts, n_draws) -> Evi
         pareto_k=shape,
         smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
         n_components=len(statistics),
-        n_relabelings=starts.n_relabelings,
+        n_relabelings=None if relabelings is None else relabelings.n,
     )
     if are_nearly_equal(evidence) or evidence.standard_error is None:
         return evidence

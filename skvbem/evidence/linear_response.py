@@ -41,15 +41,17 @@ model, weights and missing cells as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from skvbem._lazy import cached_property
+from skvbem.evidence.base import Evidence
+from skvbem.evidence.chains import check_at_least
+from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.tuning import TUNING
 from skvbem.vbem.posteriors import VB
 
@@ -60,15 +62,21 @@ class LinearResponse:
 
     Parameters
     ----------
+    statistics : ndarray of shape (n_cells,)
+        Expected, of complete data.
     posterior : ConjugateFamily
         q(theta).
+    hidden : ndarray of shape (n_cells, n_cells)
+        H, the covariance of the statistics of all that is hidden under q(x).
     root : ndarray of shape (n_cells, n)
         R, of the covariance R R' of natural parameters under q(theta).
     inflation : ndarray of shape (n, n)
         (1 - R'HR)^(-1), and 1 along turns.
     """
 
+    statistics: np.ndarray
     posterior: Any
+    hidden: np.ndarray
     root: np.ndarray
     inflation: np.ndarray
 
@@ -113,7 +121,7 @@ class LinearResponse:
                 "starts, or take method='draws'."
             ) from None
         inverse = solve_triangular(factor, np.eye(len(left)), lower=True)
-        return cls(posterior, root, inverse.T @ inverse)
+        return cls(statistics, posterior, hidden, root, inverse.T @ inverse)
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -124,6 +132,16 @@ class LinearResponse:
     def covariance_under_q(self) -> np.ndarray:
         """V, the covariance of natural parameters under q(theta), (n_cells, n_cells)."""
         return self.root @ self.root.T
+
+    @cached_property
+    def covariance_of_statistics(self) -> np.ndarray:
+        r"""The covariance of the statistics of complete data by linear response, (n_cells, n_cells).
+
+        A posterior is a mixture of :math:`p(\theta \mid \text{prior} + u)` over statistics u of complete data. With
+        covariance C of u, and slopes V of means of natural parameters by u, the mixture has the covariance
+        :math:`V + V C V = \Sigma`, and so :math:`C = H + H \Sigma H`.
+        """
+        return self.hidden + self.hidden @ self.covariance @ self.hidden
 
     @property
     def above_the_bound(self) -> float:
@@ -154,15 +172,17 @@ class LinearResponses:
     Parameters
     ----------
     responses : tuple of LinearResponse
-    weights : ndarray of shape (n_responses,)
-        Of 1.
+    log_evidences : ndarray of shape (n_responses,)
+        ln of the evidence around each, were the posterior normal there, nats.
     """
 
     responses: tuple[LinearResponse, ...]
-    weights: np.ndarray
+    log_evidences: np.ndarray
 
     @classmethod
-    def of(cls, model: Any, data: Any, optima: np.ndarray, bounds: np.ndarray) -> LinearResponses:
+    def of(
+        cls, model: Any, data: Any, optima: np.ndarray, bounds: np.ndarray, *, needs_first: bool = True
+    ) -> LinearResponses:
         """Linear response of a VB fit and of other optima that it met; saddles among those are passed over.
 
         Parameters
@@ -173,19 +193,30 @@ class LinearResponses:
             Expected statistics, the fit first.
         bounds : ndarray of shape (n_optima,)
             Nats.
+        needs_first : bool, default=True
+            Whether the fit may be no saddle.
 
         Raises
         ------
         ValueError
-            If the bound is at no maximum at the fit.
+            If the bound is at no maximum at the fit, where that is needed, or at none of the optima.
         """
-        responses = [LinearResponse.of(model, data, optima[:, 0].copy())]
-        evidences = [bounds[0] + responses[0].above_the_bound]
-        for statistics, bound in zip(optima.T[1:], bounds[1:]):
-            with suppress(ValueError):
+        responses: list[LinearResponse] = []
+        evidences: list[float] = []
+        for number, (statistics, bound) in enumerate(zip(optima.T, bounds)):
+            try:
                 responses.append(LinearResponse.of(model, data, statistics.copy()))
-                evidences.append(bound + responses[-1].above_the_bound)
-        return cls(tuple(responses), softmax(evidences))
+            except ValueError:
+                if not responses and (needs_first or number == len(bounds) - 1):
+                    raise
+                continue
+            evidences.append(bound + responses[-1].above_the_bound)
+        return cls(tuple(responses), np.array(evidences))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The share of the posterior that is around each, (n_responses,), of 1."""
+        return softmax(self.log_evidences)
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Natural parameters of draws, (n_cells, n_draws), as many from each response as its share says, in any order.
@@ -197,6 +228,72 @@ class LinearResponses:
         number = np.bincount(split_by_weight(self.weights, n_draws), minlength=len(self.responses))
         drawn = [each.draws(n, rng) for each, n in zip(self.responses, number) if n]
         return rng.permutation(np.concatenate(drawn, axis=1), axis=1)
+
+
+def linear_response(evaluation: Evaluation, *, n_fits: int = 8) -> Evidence:
+    r"""The evidence were the posterior normal around each optimum, summed over the optima that the fit met [GBJ18].
+
+    .. math::
+
+        \ln \sum_m \exp\Bigl(F_m + \tfrac12 \ln\frac{\lvert\Sigma_m\rvert}{\lvert V_m\rvert} + a_m\Bigr)
+
+    with :math:`\Sigma` the covariance of natural parameters by linear response, V that under q(theta), and a the nats
+    by which all relabelings are more than one. A score to rank models by: nothing tells how far it is off.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    n_fits : int, default=8
+        Most of the optima found by the restarts of the VB fit that are summed.
+
+    Returns
+    -------
+    Evidence
+        Without a standard error. `details["log_evidences"]` has the terms of the sum.
+    """
+    kind = "linear_response"
+    check_at_least(kind, n_fits=(n_fits, 1))
+    try:
+        log_evidences = responses_at_optima(evaluation, n_fits).log_evidences
+        doubts: tuple[str, ...] = ()
+    except ValueError:
+        log_evidences = np.array([evaluation.fit("vb").objective])
+        doubts = (f"{kind}: the bound is at no maximum here, and is the value as it is. Take more starts.",)
+    return Evidence(
+        float(logsumexp(log_evidences)),
+        kind,
+        is_lower_bound=False,
+        form="vb",
+        n_free_parameters=evaluation.model.prior.n_free_parameters,
+        n_samples=evaluation.n_samples,
+        details={"log_evidences": log_evidences},
+        doubts=doubts,
+    )
+
+
+def responses_at_optima(evaluation: Evaluation, n_fits: int = 8) -> LinearResponses:
+    """Linear response around the optima that a fit met, all relabelings of each in its share.
+
+    Optima whose bounds are far below the best are left out.
+
+    Raises
+    ------
+    ValueError
+        If the bound is at a maximum at none of them.
+    """
+    model, data = evaluation.model, evaluation.data
+    optima = evaluation.ended_optima()[:, :n_fits]
+    bounds = bounds_of(model, data, optima)
+    near = bounds > bounds.max() - TUNING.far_optimum
+    responses = LinearResponses.of(model, data, optima[:, near], bounds[near], needs_first=False)
+    relabelings = evaluation.capability("relabelings").relabelings(evaluation.hidden)
+    if relabelings is None:
+        return responses
+    gains = [
+        relabelings.correction(each.statistics, each.posterior.expected_natural()[:, None])[0]
+        for each in responses.responses
+    ]
+    return replace(responses, log_evidences=responses.log_evidences + gains)
 
 
 def bounds_of(model: Any, data: Any, optima: np.ndarray) -> np.ndarray:
@@ -234,6 +331,8 @@ def covariance_of_natural(posterior: Any, spread: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
+    statistics : ndarray of shape (n_cells,)
+        Expected, of complete data.
     posterior : ConjugateFamily
         A single one, not a batch.
     spread : ndarray of shape (n_cells,)

@@ -13,6 +13,7 @@ from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.asymptotic import bic, bicp, draper
 from skvbem.evidence.automatic import auto
 from skvbem.evidence.base import Evidence, Score
+from skvbem.evidence.bridge_sampling import bridge_sampling
 from skvbem.evidence.cheeseman_stutz import cheeseman_stutz, mled
 from skvbem.evidence.collapsed import collapsed
 from skvbem.evidence.evaluation import Evaluation
@@ -20,6 +21,7 @@ from skvbem.evidence.exact import exact
 from skvbem.evidence.growing_data import growing_smc
 from skvbem.evidence.importance import importance, importance_gibbs
 from skvbem.evidence.laplace import laplace
+from skvbem.evidence.linear_response import linear_response
 from skvbem.evidence.lower_bound import lower_bound
 from skvbem.evidence.metropolis import metropolis_ais
 from skvbem.evidence.smc import smc
@@ -41,6 +43,7 @@ _SCORES = (
     Score("lower_bound", lower_bound, form="vb", **_SUMS, **_EXACT, **_ANY_Q),
     Score("collapsed", collapsed, _AVERAGED, form="vb", **_COLLAPSED),
     Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _AVERAGED, form="vb", **_COLLAPSED),
+    Score("linear_response", linear_response, ("relabelings",), form="vb", **_SUMS, **_EXACT),
     Score("laplace", laplace, ("information",), form="map"),
     Score("cheeseman_stutz", cheeseman_stutz, _COMPLETED, form="map", **_SUMS, **_EXACT, **_ANY_Q),
     Score(
@@ -55,6 +58,7 @@ _SCORES = (
     Score("bicp", bicp, form="map", **_SUMS),
     Score("bic", bic, form="ml", **_SUMS, penalty_discount=0.0),
     Score("exact", exact, ("enumeration",), always_exact=True, **_EXACT, **_ANY_Q),
+    Score("bridge", bridge_sampling, _CHAINS, form="vb", **_DRAWN),
     Score("ais", anchored_ais, _CHAINS, form="vb", **_DRAWN, **_ANY_Q),
     Score("ais_prior", partial(anchored_ais, fractions=(0.0,), n_chains=16, n_steps=1024), _CHAINS, **_DRAWN),
     Score("ais_metropolis", metropolis_ais, ("points", "metropolis"), random=True),

@@ -33,6 +33,16 @@ class Tuning:
         0.5  # of their number that weights or draws are worth where all is well; calibration, gibbs
     )
 
+    # Bridges between draws by linear response and Gibbs chains --------------------------------------------------------
+    far_optimum: float = 12.0  # nats below the best bound at which an optimum is left out; by hand
+    response_factor: float = 1.2  # times as wide as linear response says completed counts are drawn; bridge
+    drawn_back: float = 0.7  # share of its way from the fit that a draw keeps which is no density; bridge
+    bridge_operations: float = 1e9  # of sums over relabelings before components are left out, some second; by hand
+    response_cells: int = 600  # statistics of a model above which "auto" asks for no linear response; by hand
+    rough: float = 0.2  # nats, standard error above which bridges cover too little; bridge
+    bridge_r_hat: float = 1.8  # R-hat of ln weights above which chains are taken for stuck; by hand
+    bridge_shape: float = 1.5  # Pareto shape of draws above which bridges cover too little; bridge
+
     # Annealed chains --------------------------------------------------------------------------------------------------
     prior_every: int = 4  # chains of which one starts from the prior; calibration
     fewest_chains: int = 4  # chains of a start, for its standard error; round

@@ -37,10 +37,13 @@ def population(value, error, *, complete=True, hopeless=False):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The score of a problem whose samplers say what is given, one answer after another."""
+    """The score of a problem whose samplers say what is given, one answer after another; no bridges where none are."""
 
-    def ask(importances, populations=(), chains=(), **options):
+    def ask(importances, populations=(), chains=(), bridges=(), **options):
         answers = {"importance": iter(importances), "populations": iter(populations), "chains": iter(chains)}
+        answers["bridges"] = iter(bridges)
+        monkeypatch.setattr(automatic._CrossCheck, "has_few_cells", bool(bridges))
+        monkeypatch.setattr(automatic, "bridge_sampling", lambda *_, **__: next(answers["bridges"]))
         monkeypatch.setattr(automatic, "importance_gibbs", lambda *_, **__: next(answers["importance"]))
         monkeypatch.setattr(automatic, "particle_runs", lambda *_, **__: [next(answers["populations"])])
         monkeypatch.setattr(automatic, "anchored_ais", lambda *_, **__: next(answers["chains"]))
@@ -65,8 +68,40 @@ def test_without_a_closed_form_of_complete_rows_samplers_are_asked(rng):
     X = rng.normal(size=(6, 2))
     X[0, 0] = np.nan
     model = VBMixture(2, random_state=0).fit(X)
-    found = model.log_evidence(X, kind="auto", n_draws=512, n_particles=64, max_particles=128, error=1.0)
-    assert "importance_gibbs" in found.details["asked"]
+    found = model.log_evidence(X, kind="auto", error=1.0)
+    assert found.details["taken"] == ("bridge",)
+
+
+def bridge(value, error, pareto_k=0.3):
+    """What bridge sampling says, as sure as its diagnostics make it."""
+    return said(value, error, sure=error <= 0.2 and pareto_k <= 1.5, kind="bridge", pareto_k=pareto_k)
+
+
+def test_diagnostics_of_a_bridge_decide(asked):
+    """A small error and no heavy tail are an answer; else longer chains are asked, then the other samplers."""
+    found = asked([], bridges=[bridge(-100.0, 0.09, pareto_k=1.4)])
+    assert (found.value, found.standard_error, found.details["taken"]) == (-100.0, 0.09, ("bridge",))
+    assert not found.is_lower_bound
+    for first in (bridge(-100.5, 0.11), bridge(-100.5, 0.05, pareto_k=1.6)):
+        found = asked([], bridges=[first, bridge(-100.0, 0.09)])
+        assert (found.value, found.details["taken"]) == (-100.0, ("bridge 2",))
+    found = asked([said(-99.8, 0.02)], [population(-99.9, 0.2)], bridges=[bridge(-100.5, 0.3), bridge(-100.3, 0.15)])
+    assert (found.value, found.details["taken"]) == (-99.8, ("importance_gibbs",))
+    assert list(found.details["asked"]) == ["bridge", "bridge 2", "importance_gibbs", "smc_data"]
+    found = asked([], bridges=[bridge(-100.5, 0.15)], error=0.2)
+    assert found.details["taken"] == ("bridge",)
+
+
+def test_bridges_from_the_same_optima_do_not_confirm_each_other(asked):
+    """They agree with each other where a hill is missed by both; another sampler confirms them."""
+    rough = [bridge(-100.5, 0.15), bridge(-100.4, 0.12)]
+    lost, doubted = population(-20.0, 0.5, complete=False), said(-104.0, 9.0, sure=False)
+    chains = said(-101.0, 0.3, sure=False, kind="ais")
+    found = asked([doubted, doubted, doubted], [lost, lost], [chains, chains], bridges=rough)
+    assert found.doubts
+    sure = said(-100.3, 0.1, worth=10)
+    found = asked([doubted, doubted, sure], [lost, lost], [chains, chains], bridges=rough)
+    assert (found.value, found.details["taken"], found.doubts) == (-100.3, ("importance_gibbs 3",), ())
 
 
 def test_the_cheapest_is_believed_where_another_confirms_it(asked):

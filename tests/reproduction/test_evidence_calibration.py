@@ -9,11 +9,12 @@ from reproduction.pages import check_page
 
 PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "scores.rst"
 LINES = evidence_calibration.record()
-RUNS = [line for line in LINES if "run" in line]
+RUNS = evidence_calibration.runs_of(LINES, "auto")
 
 
-def test_runs_are_recorded_once():
-    names = [(run["run"], run["seed"]) for run in RUNS]
+@pytest.mark.parametrize("score", evidence_calibration.SCORES)
+def test_runs_are_recorded_once(score):
+    names = [(run["run"], run["seed"]) for run in evidence_calibration.runs_of(LINES, score)]
     assert len(set(names)) == len(names)
     assert {name for name, _ in names} == {problem.name for problem in evidence_calibration.problems()}
     assert len({name for name, _ in names}) >= 60
@@ -36,11 +37,19 @@ def test_a_run_again(name):
     """But for rounding, by which a component may be another one."""
     (before,) = (run for run in RUNS if (run["run"], run["seed"]) == (name, 0))
     (problem,) = (each for each in evidence_calibration.problems() if each.name == name)
-    again = evidence_calibration.run_of(problem, 0)
+    again = evidence_calibration.run_of(problem, 0, "auto")
     assert again["value"] == pytest.approx(before["value"], abs=2 * before["error"])
     assert again["error"] == pytest.approx(before["error"], rel=0.1)
     assert again["taken"] == before["taken"]
 
 
 def test_the_page_shows_the_record():
-    check_page(PAGE, evidence_calibration.table(LINES))
+    for score in ("auto", "bridge"):
+        check_page(PAGE, evidence_calibration.table(LINES, score))
+
+
+def test_recommended_scores_take_a_few_fits():
+    """Half of all runs take five default fits at most, and nine tenths ten of them, or a second."""
+    cost = np.array([run["seconds"] / max(run["fit_seconds"], 1e-3) for run in RUNS])
+    assert np.median(cost) <= 5
+    assert np.mean((cost <= 10) | (np.array([run["seconds"] for run in RUNS]) <= 1)) >= 0.9

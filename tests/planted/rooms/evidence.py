@@ -58,7 +58,7 @@ ERRORS = {
         ("if evaluation.model.prior.hyperprior is not None:  # these", "if False:  # these")
     ],
     "annealed chains are believed that no population confirms": [
-        ("if particles is None or not _agree_unflagged(annealed, particles) or", "if particles is None or")
+        ("if particles is None or not agree_unflagged(annealed, particles) or", "if particles is None or")
     ],
     "particles of growing data are not moved": [
         ("np.ones(TUNING.sweeps + 1), streams, points", "np.ones(1), streams, points")
@@ -72,14 +72,14 @@ ERRORS = {
     ],
     "a witness that knows nothing confirms": [("return error < TUNING.vague and abs(", "return abs(")],
     "a tail that looks light once is taken for light": [
-        ("is_heavy = not are_nearly_equal(check.first)", "is_heavy = _is_heavy_tailed(check.first)")
+        ("is_heavy = not are_nearly_equal(check.first)", "is_heavy = is_heavy_tailed(check.first)")
     ],
     "weights of a heavy tail are taken before what is surer": [
-        ("key=lambda each: (_is_heavy_tailed(each), _error(each))", "key=lambda each: (False, _error(each))")
+        ("key=lambda each: (is_heavy_tailed(each), stated_error(each))", "key=lambda each: (False, stated_error(each))")
     ],
     "a population far below a sure answer settles it": [
         (
-            "if not is_precise or check.is_contradicted(particles) or _is_above(check.first, particles):",
+            "if not is_precise or check.is_contradicted(particles) or is_above(check.first, particles):",
             "if not is_precise:",
         )
     ],
@@ -90,9 +90,11 @@ ERRORS = {
     "particles alone find their part of the evidence": [
         ("else mean_of_particles(parts - log_mean_parts)", "else mean_of_particles(parts)")
     ],
-    "an error forgets how far witnesses are": [("max(_error(evidence) ** 2, *least, 0.0)", "_error(evidence) ** 2")],
+    "an error forgets how far witnesses are": [
+        ("max(stated_error(evidence) ** 2, *least, 0.0)", "stated_error(evidence) ** 2")
+    ],
     "the densities that draws come from weigh more than one": [
-        ("np.log((1 - TUNING.defense) / n_completions)", "np.log(1 / n_completions)")
+        ("np.log((1 - TUNING.defense) / len(statistics))", "np.log(1 / len(statistics))")
     ],
     "backward chains start from any labels": [("starts.relabelings.n == 1:", "starts.relabelings.n >= 1:")],
     "certain rows are not counted in the collapsed bound": [

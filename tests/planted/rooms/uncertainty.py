@@ -37,7 +37,6 @@ ERRORS = {
     ],
     "optima count as their bounds say": [
         ("evidences.append(bound + responses[-1].above_the_bound)", "evidences.append(bound)"),
-        ("evidences = [bounds[0] + responses[0].above_the_bound]", "evidences = [bounds[0]]"),
     ],
     "what a bound forgets is counted twice": [
         (

@@ -1,0 +1,260 @@
+"""Bridge sampling between draws by linear response and short Gibbs chains: evidence for the price of a few fits.
+
+The proposal is a mixture of posteriors after completed counts, which are normal around those of each optimum that the
+fit has met, with the covariance of linear response. No chain has a say in it, and Gibbs chains from the same optima are
+what it is bridged with; see `skvbem.evidence.bridge`. How far the means of chains lie apart is a part of the standard
+error: where hills are seldom left, or the proposal is thin where the posterior is not, it is large.
+
+What neither optima nor chains have met, nothing here tells of.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skvbem.capabilities import Relabelings
+from skvbem.evidence.base import Evidence, check_whole_weights
+from skvbem.evidence.bridge import bridge
+from skvbem.evidence.chains import batches, check_at_least, run_tasks
+from skvbem.evidence.evaluation import Evaluation, Stream
+from skvbem.evidence.linear_response import LinearResponse, LinearResponses, responses_at_optima, split_by_weight
+from skvbem.evidence.proposals import Proposal, affordable_components
+from skvbem.evidence.psis import pareto_smoothed
+from skvbem.evidence.starts import Starts, make_starts
+from skvbem.evidence.tuning import TUNING
+
+KIND = "bridge"
+#: Options of a run of four times the chains, for where errors are too large: of most, chains have the larger part.
+LONGER_CHAINS = {"n_draws": 1024, "n_components": 256, "n_chains": 64, "burn_in": 100, "n_kept": 16, "spacing": 4}
+
+
+def bridge_sampling(
+    evaluation: Evaluation,
+    *,
+    n_draws: int = 512,
+    n_components: int = 128,
+    n_chains: int = 16,
+    burn_in: int = 50,
+    n_kept: int = 16,
+    spacing: int = 2,
+    n_fits: int = 8,
+) -> Evidence:
+    """Log evidence by bridge sampling between linear response and short Gibbs chains [MW96; GBJ18].
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    n_draws : int, default=512
+        Of the proposal.
+    n_components : int, default=128
+        Of the proposal; fewer where sums over relabelings would take too long.
+    n_chains : int, default=16
+        Gibbs chains, as many from each optimum as its share of the posterior says.
+    burn_in : int, default=50
+        Sweeps of a chain before the first that is kept.
+    n_kept, spacing : int, default=16, 2
+        Points of each chain, and sweeps between two of these.
+    n_fits : int, default=8
+        Most of the optima found by the restarts of the VB fit.
+
+    Returns
+    -------
+    Evidence
+        `details["draws_error"]` and `details["chains_error"]` are the two parts of the standard error, and
+        `details["pareto_k"]` is the shape of the tail of the weights of draws; `details["r_hat"]` tells how far chains
+        agree.
+
+    Raises
+    ------
+    ValueError
+        If rows have weights that are no whole numbers.
+    """
+    check_whole_weights(evaluation, KIND)
+    check_at_least(
+        KIND,
+        n_draws=(n_draws, 2),
+        n_components=(n_components, 1),
+        n_chains=(n_chains, 2),
+        burn_in=(burn_in, 0),
+        n_kept=(n_kept, 1),
+        spacing=(spacing, 1),
+        n_fits=(n_fits, 1),
+    )
+    starts = make_starts(evaluation, (0.5, 0.0), n_fits)
+    n_points = n_draws + n_chains * n_kept
+    responses = _responses(evaluation, n_fits)
+    if responses is None or not starts.fractions.any():
+        statistics = starts.statistics[:1]
+    else:
+        n_components = affordable_components(starts, n_components, n_points, TUNING.bridge_operations)
+        rng = evaluation.generator(Stream.RESPONSE)
+        statistics = mixed_statistics(responses, evaluation.model.prior, starts.statistics[-1], n_components, rng)
+    proposal = Proposal.defended(evaluation, starts, statistics)
+    numbers = n_points * (statistics.shape[1] + 2.0) + len(statistics) * min(n_points, TUNING.at_once)
+    evaluation.check_memory(f"The score {KIND!r} with {n_points:,} draws", numbers, "fewer 'n_draws'")
+    component = proposal.components(n_draws, evaluation.generator(Stream.PROPOSAL))
+    chains = _chains(evaluation, starts, responses, n_chains, (burn_in, *[spacing] * (n_kept - 1)))
+    n_points = n_draws + chains.shape[1]  # fewer where time ran out
+    if not proposal.has_sums and starts.relabelings is not None:
+        chains = _relabeled(evaluation, starts.relabelings, chains)
+
+    def weigh(at: slice) -> np.ndarray:
+        """ln weights of draws, and of the points of chains behind them."""
+        if at.start < n_draws:
+            return proposal.log_weights(proposal.draw(component[at], at.start))
+        return proposal.log_weights(chains[:, at.start - n_draws : at.stop - n_draws])
+
+    tasks = [
+        slice(at, min(at + TUNING.at_once, end))
+        for begin, end in ((0, n_draws), (n_draws, n_points))
+        for at in range(begin, end, TUNING.at_once)
+    ]
+    log_weights = np.concatenate(run_tasks(weigh, tasks, n_threads=evaluation.n_jobs, required=len(tasks)))
+    return _summary(evaluation, log_weights[:n_draws], log_weights[n_draws:].reshape(n_kept, -1).T, proposal, responses)
+
+
+def mixed_statistics(
+    responses: LinearResponses, prior, certain: np.ndarray, n_components: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Statistics of complete data, normal around each optimum with the covariance of linear response.
+
+    Parameters
+    ----------
+    responses : LinearResponses
+    prior : ConjugateFamily
+    certain : ndarray of shape (n_cells,)
+        The part of statistics that nothing hidden has a say in.
+    n_components : int
+        As many from each optimum as its share says.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_components, n_cells)
+        Wider than that, and so are posteriors after them: four fifths are kept of what is uncertain.
+    """
+    number = np.bincount(split_by_weight(responses.weights, n_components), minlength=len(responses.responses))
+    return np.concatenate(
+        [_around(response, prior, certain, n, rng) for response, n in zip(responses.responses, number) if n]
+    )
+
+
+def _around(response: LinearResponse, prior, certain: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    covariance = response.covariance_of_statistics
+    scale = np.sqrt(np.diag(covariance).clip(0.0))
+    moves = np.flatnonzero(scale > 0)
+    values, axes = np.linalg.eigh(covariance[np.ix_(moves, moves)] / np.outer(scale[moves], scale[moves]))
+    steps = np.zeros((len(scale), n))
+    steps[moves] = scale[moves, None] * ((axes * np.sqrt(values.clip(0.0))) @ rng.normal(size=(len(moves), n)))
+    centre = response.statistics[:, None]
+    least = np.where(prior.signed, -np.inf, np.minimum(certain, response.statistics))[:, None]
+    drawn = np.maximum(centre + TUNING.response_factor * steps, least)
+    while True:
+        kept = certain[:, None] + TUNING.kept * (drawn - certain[:, None])
+        invalid = ~_are_densities(prior, kept)
+        if not invalid.any() or np.all(drawn[:, invalid] == centre):
+            return kept.T
+        drawn[:, invalid] = centre + TUNING.drawn_back * (drawn[:, invalid] - centre)
+
+
+def _are_densities(prior, statistics: np.ndarray) -> np.ndarray:
+    """True where the prior after statistics (n_cells, n) is a density whose hyperparameters they say, (n,)."""
+    with np.errstate(all="ignore"):
+        valid = np.asarray((prior + statistics).is_valid) & np.isfinite(prior.log_evidence(statistics))
+    return valid & ~prior.leaves_hyperparameters(statistics)
+
+
+def _responses(evaluation: Evaluation, n_fits: int) -> LinearResponses | None:
+    """Linear response at the optima met; None where the bound is at a maximum at none of them."""
+    try:
+        return responses_at_optima(evaluation, n_fits)
+    except ValueError:
+        return None
+
+
+def _chains(
+    evaluation: Evaluation, starts: Starts, responses: LinearResponses | None, n_chains: int, sweeps: tuple[int, ...]
+) -> np.ndarray:
+    """Natural parameters of Gibbs chains after so many further sweeps each, (n_cells, n_kept * n_chains)."""
+    annealing, data = evaluation.capability("annealing"), evaluation.data
+    if responses is None:
+        statistics = np.repeat(starts.statistics[:1].T, n_chains, axis=1)
+    else:
+        which = split_by_weight(responses.weights, n_chains)
+        statistics = np.stack([responses.responses[k].statistics for k in which], axis=1)
+    streams = evaluation.streams(n_chains, Stream.GIBBS)
+    log_points = evaluation.capability("points").draw_points(statistics, streams)
+
+    def run(at: slice) -> np.ndarray:
+        point, mine = np.ascontiguousarray(log_points[:, at]), np.ascontiguousarray(streams[:, at])
+        workspace = annealing.workspace(data, point.shape[1])
+        paths = annealing.paths(data, statistics[:, at])
+        kept = []
+        for n in sweeps:
+            annealing.anneal(workspace, paths, np.ones(n + 1), mine, point)
+            kept.append(point.copy())
+        return np.stack(kept, axis=1)
+
+    cut = batches(n_chains, annealing.lanes_at_once(data))
+    chains = np.concatenate(run_tasks(run, cut, n_threads=evaluation.n_jobs), axis=2)
+    return chains.reshape(len(chains), -1)
+
+
+def _relabeled(evaluation: Evaluation, relabelings: Relabelings, log_points: np.ndarray) -> np.ndarray:
+    """Points with labels drawn as weights are put right at an anchor: in proportion to `Relabelings.correction`."""
+    rng, anchor = evaluation.generator(Stream.LABELS), evaluation.fit("vb").statistics
+    return np.stack([relabelings.draw(anchor, point, rng) for point in log_points.T], axis=1)
+
+
+def _summary(
+    evaluation: Evaluation,
+    log_weights: np.ndarray,
+    chain_log_weights: np.ndarray,
+    proposal: Proposal,
+    responses: LinearResponses | None,
+) -> Evidence:
+    estimate, shape = bridge(log_weights, chain_log_weights), pareto_smoothed(log_weights)[1]
+    doubts = []
+    if not estimate.standard_error <= TUNING.rough:
+        doubts.append(
+            f"{KIND}: the standard error of {estimate.standard_error:.2g} nats is rough, above {TUNING.rough:g}. Take "
+            "more 'n_chains' of more 'burn_in', and more 'n_draws', or 'auto'."
+        )
+    if shape > TUNING.bridge_shape:
+        doubts.append(
+            f"{KIND}: the tail of the weights of draws has Pareto shape {shape:.2f}, above {TUNING.bridge_shape:g}. "
+            "The standard error is not to be trusted. Take more 'n_components', or 'auto'."
+        )
+    if estimate.r_hat > TUNING.bridge_r_hat:
+        doubts.append(
+            f"{KIND}: chains do not agree, with an R-hat of {estimate.r_hat:.2f}: they stay where they are, and "
+            "there may be hills that none has met. Take more starts of the fit, or 'auto'."
+        )
+    if proposal.relabelings is None:
+        doubts.append(
+            f"{KIND}: hidden nodes have too many relabelings to correct for. The value counts those that were met, one "
+            "perhaps, and may be too low by up to ln of their number."
+        )
+    n = len(log_weights) + chain_log_weights.size
+    return Evidence(
+        estimate.value,
+        KIND,
+        is_lower_bound=False,
+        standard_error=estimate.standard_error,
+        form="vb",
+        n_free_parameters=evaluation.model.prior.n_free_parameters,
+        n_samples=evaluation.n_samples,
+        details={
+            "log_weights": log_weights,
+            "chain_log_weights": chain_log_weights,
+            "draws_error": estimate.draws_error,
+            "chains_error": estimate.chains_error,
+            "effective_sample_size": 1.0 / (estimate.standard_error**2 + 1.0 / n),
+            "pareto_k": shape,
+            "r_hat": estimate.r_hat,
+            "n_components": len(proposal.statistics),
+            "n_optima": 0 if responses is None else len(responses.responses),
+            "n_relabelings": None if proposal.relabelings is None else proposal.relabelings.n,
+        },
+        doubts=tuple(doubts),
+    )

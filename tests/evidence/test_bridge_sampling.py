@@ -1,0 +1,168 @@
+"""Bridge sampling between linear response and Gibbs chains, against sums, other samplers, and its own traps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reproduction import evidence_calibration
+
+from skvbem import VBHMM, VBDiscreteDAG, VBMixture
+from skvbem.datasets import load_carcinoma
+from skvbem.emissions import FactorGaussian
+from skvbem.errors import EvidenceWarning
+from skvbem.evidence import bridge_sampling as scores
+from skvbem.evidence.bridge_sampling import mixed_statistics
+from skvbem.evidence.linear_response import LinearResponse, responses_at_optima
+from skvbem.fitting.evaluation import evaluation_of
+
+KNOWN = evidence_calibration.put_together([line for line in evidence_calibration.record() if "reference" in line])
+TINY = [evidence_calibration.tiny(kind, number) for kind in evidence_calibration.KINDS for number in range(4)]
+
+
+def deviation(evidence, known):
+    return (evidence.value - known) / evidence.standard_error
+
+
+def test_errors_are_those_that_sums_show():
+    """Tiny classes, networks of two latents, mixtures and chains, whose evidences are sums."""
+    z = []
+    for problem in TINY:
+        found = problem.fitted(100).log_evidence(problem.X, kind="bridge")
+        assert found.standard_error < 0.15
+        assert not found.doubts
+        z.append(deviation(found, KNOWN[problem.name][0]))
+    assert np.mean(np.abs(z) <= 2) >= 0.87
+    assert abs(np.mean(z)) < 0.5
+    assert 0.6 < np.std(z) < 1.4
+
+
+def test_the_first_step_of_auto_answers_what_is_easy():
+    problem = TINY[0]
+    found = problem.fitted(0).log_evidence(problem.X, kind="auto", exact_terms=0)
+    alone = problem.fitted(0).log_evidence(problem.X, kind="bridge")
+    assert found.details["taken"] == ("bridge",)
+    assert (found.value, found.standard_error, found.kind) == (alone.value, alone.standard_error, "auto")
+
+
+def test_more_chains_and_draws_make_errors_smaller():
+    X = load_carcinoma().data
+    model = VBDiscreteDAG(latents=3, random_state=0).fit(X)
+    one = model.log_evidence(X, kind="bridge")
+    four = model.log_evidence(X, kind="bridge", **scores.LONGER_CHAINS)
+    assert four.standard_error < 0.75 * one.standard_error
+    assert deviation(four, -351.01) < 3
+    for each in (one, four):
+        assert each.standard_error == pytest.approx(np.hypot(each.details["draws_error"], each.details["chains_error"]))
+
+
+def problem_of_three(kind):
+    rng = np.random.default_rng(7)
+    X = np.concatenate([rng.normal(size=(25, 2)), rng.normal(size=(25, 2)) + 3])
+    if kind == "hidden hyperparameters":
+        return VBMixture(2, random_state=0), X
+    if kind == "factors":
+        return VBMixture(2, emission=FactorGaussian(1), random_state=0), X
+    return VBHMM(2, random_state=0), X
+
+
+@pytest.mark.parametrize("kind", ["hidden hyperparameters", "factors", "chain"])
+def test_it_agrees_with_importance_sampling(kind):
+    """Where hyperparameters are hidden, rows hide numbers, or rows follow each other."""
+    estimator, X = problem_of_three(kind)
+    model = estimator.fit(X)
+    bridged = model.log_evidence(X, kind="bridge")
+    drawn = model.log_evidence(X, kind="importance_gibbs", n_draws=4096, n_completions=256)
+    assert bridged.standard_error < 0.2
+    error = np.hypot(bridged.standard_error, drawn.standard_error)
+    assert abs(bridged.value - drawn.value) < 3 * error
+
+
+def test_complete_data_have_one_weight(rng):
+    X = rng.integers(0, 2, size=(30, 3))
+    model = VBDiscreteDAG({"x1": ["x0"]}, random_state=0).fit(X)
+    for kind in ("bridge", "linear_response"):
+        assert model.log_evidence(X, kind=kind).value == pytest.approx(model.lower_bound_, abs=1e-8)
+
+
+# ------------------------------------------------------------------------------------------------- the proposal
+
+
+def response_of(estimator, X):
+    evaluation = evaluation_of(estimator.fit(X), X)
+    return evaluation, LinearResponse.of(evaluation.model, evaluation.data, evaluation.fit("vb").statistics)
+
+
+def test_statistics_vary_so_that_parameters_do_as_linear_response_says(rng):
+    """A mixture over statistics of covariance C has V + V C V as its covariance, to first order."""
+    X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 2])
+    _, response = response_of(VBMixture(2, random_state=0, tol=1e-9), X)
+    v = response.covariance_under_q
+    spread = np.sqrt(np.diag(v))
+    mixed = v + v @ response.covariance_of_statistics @ v
+    difference = (mixed - response.covariance) / np.outer(spread, spread)
+    assert np.abs(difference).max() < 0.01 * np.abs(response.covariance / np.outer(spread, spread)).max()
+
+
+def test_components_have_the_covariance_of_completed_counts():
+    """So many rows that no count is cut: 1.2 times as wide, of which .8 are kept."""
+    rng = np.random.default_rng(0)
+    group = rng.random(4000) < 0.4
+    X = (rng.random((4000, 4)) < np.where(group, 0.8, 0.3)[:, None]).astype(int)
+    evaluation, response = response_of(VBDiscreteDAG(latents=2, random_state=0), X)
+    responses, certain = responses_at_optima(evaluation), np.zeros(len(response.statistics))
+    drawn = mixed_statistics(responses, evaluation.model.prior, certain, 20_000, rng)
+    expected = (0.8 * 1.2) ** 2 * response.covariance_of_statistics
+    scale = np.sqrt(np.diag(expected))
+    assert np.abs((np.cov(drawn.T) - expected) / np.outer(scale, scale)).max() < 0.05
+    assert np.abs((drawn.mean(axis=0) - 0.8 * response.statistics) / scale).max() < 0.05
+
+
+def test_components_are_densities():
+    """Of few rows in many dimensions, where normal scatter matrices need not be positive."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(14, 4))
+    model = VBMixture(2, random_state=0).fit(X)
+    evaluation = evaluation_of(model, X)
+    prior, n = evaluation.model.prior, len(evaluation.fit("vb").statistics)
+    drawn = mixed_statistics(responses_at_optima(evaluation), prior, np.zeros(n), 200, rng).T
+    assert (prior + drawn).is_valid.all()
+    assert np.isfinite(prior.log_evidence(drawn)).all()
+
+
+# ---------------------------------------------------------------------------------------------------- the traps
+
+
+def test_a_hill_that_fit_and_chains_miss_is_not_undoubted():
+    """Six clusters far apart and fits from one start: bad optima, which chains do not leave in so few sweeps."""
+    rng = np.random.default_rng(1)
+    angles = np.repeat(np.arange(6), 25) * np.pi / 3
+    X = rng.normal(size=(150, 2)) + 8 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    right = VBMixture(6, random_state=0).fit(X).log_evidence(X, kind="bridge", n_components=32)
+    assert not right.doubts
+    for seed in (2, 3):
+        missed = VBMixture(6, n_init=1, random_state=seed).fit(X)
+        for more in ({}, {"burn_in": 100, "n_chains": 32}):
+            with pytest.warns(EvidenceWarning):
+                found = missed.log_evidence(X, kind="bridge", n_components=32, **more)
+            assert found.value < right.value - 20
+            assert found.doubts
+
+
+@pytest.mark.parametrize("n_states", [5, 6])
+def test_many_relabelings_are_counted(n_states):
+    """5! and 6! of few rows, whose evidence is a sum."""
+    rng = np.random.default_rng(n_states)
+    X = rng.integers(0, 2, size=(7, 3))
+    model = VBDiscreteDAG(latents=n_states, random_state=0).fit(X)
+    found = model.log_evidence(X, kind="bridge")
+    assert found.details["n_relabelings"] == (120 if n_states == 5 else 720)
+    assert abs(deviation(found, model.log_evidence(X, kind="exact").value)) < 3
+
+
+def test_sums_over_relabelings_that_take_long_have_fewer_components(monkeypatch):
+    X = load_carcinoma().data
+    model = VBDiscreteDAG(latents=3, random_state=0).fit(X)
+    monkeypatch.setattr(scores, "TUNING", replace(scores.TUNING, bridge_operations=1e7))
+    found = model.log_evidence(X, kind="bridge")
+    assert found.details["n_components"] < 128
+    assert abs(deviation(found, -351.01)) < 3
