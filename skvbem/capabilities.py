@@ -353,6 +353,54 @@ class Relabelable(Protocol):
         ...
 
 
+# ---------------------------------------------------------------------------------------------------------- turns
+
+
+class QuotientCoordinates(Protocol):
+    """Coordinates over all of space of parameters up to turns, one point for all those that turns lead to."""
+
+    def coordinates(self, natural: np.ndarray) -> np.ndarray:
+        """Coordinates (n_coordinates, n) of points, by their natural parameters (n_cells, n)."""
+        ...
+
+    def natural(self, coordinates: np.ndarray) -> np.ndarray:
+        """Natural parameters (n_cells, n) of a point for each of the coordinates (n_coordinates, n)."""
+        ...
+
+    def log_prior(self, coordinates: np.ndarray, rng: np.random.Generator, *, posterior: bool) -> np.ndarray:
+        """ln of the prior density of coordinates, turns and hidden hyperparameters integrated out, nats, (n,).
+
+        The integral over turns may be a mean over draws of them, unbiased; with `posterior` as it would have been drawn
+        along with draws of the posterior: ratios of the two are those of densities [ADH10].
+        """
+        ...
+
+
+class Quotient(Protocol):
+    r"""Parameters up to turns: continuous changes, such as rotations of factors, that no likelihood tells apart.
+
+    Law: the integral of :math:`p(y \mid \theta)` times the prior over coordinates is the evidence.
+    """
+
+    @property
+    def log_n_orders(self) -> float:
+        """ln of the number of relabelings of labels, which are no turns."""
+        ...
+
+    @property
+    def has_turns(self) -> bool:
+        """True if there are others than changes of order and sign."""
+        ...
+
+    def coordinates_at(self, natural: np.ndarray) -> QuotientCoordinates:
+        """Coordinates that are smooth about natural parameters (n_cells,)."""
+        ...
+
+    def log_turns(self, natural: np.ndarray, rng: np.random.Generator) -> float:
+        """ln of the integral of the prior over all turns, as a share of its value at natural parameters, nats."""
+        ...
+
+
 # ------------------------------------------------------------------------------------------------------ marginals
 
 
@@ -532,6 +580,8 @@ class Capabilities:
         Metropolis chains.
     relabelings : Relabelable or None
         Relabelings of hidden variables and states.
+    quotient : Quotient or None
+        Parameters up to turns of hidden variables, where there are any.
     marginals : Marginals or None
         Counts as sums over independent rows. Without it collapsed bounds draw all statistics.
     complete_evidence : CompleteEvidence or None
@@ -552,6 +602,7 @@ class Capabilities:
     batches: Batches | None = None
     metropolis: Metropolis | None = None
     relabelings: Relabelable | None = None
+    quotient: Quotient | None = None
     marginals: Marginals | None = None
     complete_evidence: CompleteEvidence | None = None
     entropy: LatentEntropy | None = None

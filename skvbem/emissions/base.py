@@ -167,6 +167,20 @@ class Hidden(ABC):
     def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
         """Tangent directions of rotations of the hidden variables, in natural parameters, (n_cells, n_rotations)."""
 
+    def quotient(self, prior: Any, natural: np.ndarray) -> Any:
+        """Coordinates of the emission's parameters up to turns, and the prior there; None if nothing turns.
+
+        As `skvbem.capabilities.QuotientCoordinates`, with `log_density` of the emission's prior, and `log_turns`.
+
+        Parameters
+        ----------
+        prior : ConjugateFamily
+            Of the emission's parameters.
+        natural : ndarray of shape (n_cells,)
+            Natural parameters of the emission about which coordinates are smooth.
+        """
+        return None
+
     @abstractmethod
     def are_unknown(self, natural: np.ndarray) -> np.ndarray:
         """Boolean array (n_components, n_hidden) of what changes no row of its component, as far as is known."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions.base import Hidden
+from skvbem.emissions.factor.quotient import FactorQuotient
 from skvbem.emissions.factor.second_moments import corners_of, root_of
 from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.moments import in_units
@@ -64,6 +65,10 @@ class HiddenFactors(Hidden):
                 rotation[component, i, j], rotation[component, j, i] = 1.0, -1.0
                 directions.append(rotation_tangent(emission.layout(k), natural, rotation)[:, None])
         return np.hstack(directions)
+
+    def quotient(self, prior: Any, natural: np.ndarray) -> FactorQuotient | None:
+        """Coordinates of the emission's parameters up to turns of factors; None without any factors."""
+        return FactorQuotient(self.emission, prior, natural) if self.emission.n_factors else None
 
     def are_unknown(self, natural: np.ndarray) -> np.ndarray:
         """Boolean array (n_components, q) of the factors whose loadings are 0, or next to nothing; none not in use."""

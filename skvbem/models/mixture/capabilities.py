@@ -17,6 +17,7 @@ from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs import dimension
 from skvbem.graphs.dag import DAG
 from skvbem.models.labels.gibbs import GibbsSampler, RowBatches, rows_of_block
+from skvbem.models.labels.quotient import quotient_of
 from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixture.marginals import MixtureMarginals, latent_entropy, score_covariance
@@ -116,6 +117,7 @@ def capabilities_of(model: Mixture) -> Capabilities:
         batches=RowBatches(model),
         metropolis=gibbs,
         relabelings=LabelRelabelings(model, relabelings),
+        quotient=quotient_of(model),
         marginals=MixtureMarginals(model),
         complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
