@@ -83,7 +83,7 @@ def anchored_ais(
     Raises
     ------
     ValueError
-        If rows have weights that are no whole numbers.
+        If rows have weights that are no whole numbers, or hidden variables that turn, such as two factors or more.
     """
     if not evaluation.is_exact:
         n_steps = AnnealingPlan().n_steps if n_steps is None else n_steps
@@ -98,6 +98,13 @@ def anchored_ais(
     check_at_least(kind, n_chains=(n_chains, 1), n_steps=(n_steps, 1), n_fits=(n_fits, 1))
     what = f"The score {kind!r} with {n_chains:.3g} chains of {n_steps:.3g} steps"
     evaluation.check_memory(what, float(n_chains) * (n_steps + 4.0), "fewer 'n_chains' or 'n_steps'")
+    if kind == "ais" and evaluation.has_turns:
+        raise ValueError(
+            "The score 'ais' starts chains from one rotation of the factors, where the posterior lies on all of them "
+            "alike: of two factors or more it is too low, and its standard error does not tell. Take 'bridge' or "
+            "'auto', which integrate rotations out for one component, or 'ais_prior' or 'smc_data' of few rows; "
+            "'linear_response' ranks models of any size."
+        )
     starts, which = make_starts(evaluation, fractions, n_fits).dealt(n_chains)
     paths = annealing.paths(evaluation.data, starts.statistics.T)
     if conditional_ess is None:

@@ -44,12 +44,13 @@ from skvbem.evidence.agreement import (
 )
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.base import Evidence
-from skvbem.evidence.bridge_sampling import LONGER_CHAINS, bridge_sampling
+from skvbem.evidence.bridge_sampling import LONGER_CHAINS, LONGEST_CHAINS, bridge_sampling
 from skvbem.evidence.chains import check_at_least
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
 from skvbem.evidence.growing_data import check_error, evidence_of_runs, particle_runs
 from skvbem.evidence.importance import are_nearly_equal, importance, importance_gibbs
+from skvbem.evidence.quotient import identifies_coordinates
 from skvbem.evidence.tuning import TUNING
 
 KIND = "auto"
@@ -229,6 +230,11 @@ class _CrossCheck:
         return len(self.evaluation.model.prior.coordinates) <= TUNING.response_cells
 
     @property
+    def has_bridge_up_to_turns(self) -> bool:
+        """True if hidden variables turn, and bridges integrate turns out."""
+        return self.evaluation.has_turns and identifies_coordinates(self.evaluation) and self.has_few_cells
+
+    @property
     def is_usable(self) -> bool:
         """True if importance sampling can be the answer if others agree."""
         return not (self.is_heavy or is_flagged(self.first))
@@ -287,6 +293,12 @@ def _precise_bridge(check: _CrossCheck, evidence: Evidence | None) -> _Answer | 
     if evidence is None or is_flagged(evidence) or stated_error(evidence) > check.error:
         return None
     return _Answer(evidence, [evidence])
+
+
+def _longest_bridge(check: _CrossCheck) -> _Answer | None:
+    """Bridge sampling with the most chains, by its flags alone: no other sampler is better where factors turn."""
+    evidence = check.run(_BRIDGE, bridge_sampling, **LONGEST_CHAINS)
+    return None if evidence is None or is_flagged(evidence) else _Answer(evidence, [evidence])
 
 
 def _importance(check: _CrossCheck) -> _Answer | None:
@@ -352,7 +364,7 @@ def _longer_runs(check: _CrossCheck) -> _Answer | None:
     check.importance(TUNING.longer * check.n_draws, TUNING.longer * check.n_completions)
     answer = _any_checked(check)
     if answer is None or stated_error(answer.evidence) > check.error:
-        if _ANNEALED not in check.results:
+        if _ANNEALED not in check.results and not check.evaluation.has_turns:
             check.annealed(2 * AnnealingPlan().n_steps)
         answer = _any_checked(check) or answer
     return answer
@@ -374,6 +386,7 @@ def _always(check: _CrossCheck) -> bool:
 _STEPS = (
     _Step("diagnostics of bridge sampling", lambda check: check.has_few_cells, _bridge),
     _Step("diagnostics of bridge sampling, longer chains", lambda check: check.has_few_cells, _longer_bridge),
+    _Step("bridge sampling up to turns, most chains", lambda check: check.has_bridge_up_to_turns, _longest_bridge),
     _Step("importance sampling", _always, _importance),
     _Step("cross-check by particles", _always, _few_particles),
     _Step(
@@ -383,7 +396,7 @@ _STEPS = (
     ),
     _Step(
         "annealed chains, cross-check by particles",
-        lambda check: check.has_room and check.gave_up and is_flagged(check.first),
+        lambda check: check.has_room and check.gave_up and is_flagged(check.first) and not check.evaluation.has_turns,
         _annealed_chains,
     ),
     _Step(

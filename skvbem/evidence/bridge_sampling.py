@@ -5,10 +5,16 @@ fit has met, with the covariance of linear response. No chain has a say in it, a
 what it is bridged with; see `skvbem.evidence.bridge`. How far the means of chains lie apart is a part of the standard
 error: where hills are seldom left, or the proposal is thin where the posterior is not, it is large.
 
+Where hidden variables turn, such as factors, the posterior lies on orbits of rotations. There proposal and chains are
+of parameters up to turns; see `skvbem.evidence.quotient`.
+
 What neither optima nor chains have met, nothing here tells of.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -20,12 +26,15 @@ from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.linear_response import LinearResponse, LinearResponses, responses_at_optima, split_by_weight
 from skvbem.evidence.proposals import Proposal, affordable_components
 from skvbem.evidence.psis import pareto_smoothed
+from skvbem.evidence.quotient import QuotientProposal, identifies_coordinates
 from skvbem.evidence.starts import Starts, make_starts
 from skvbem.evidence.tuning import TUNING
 
 KIND = "bridge"
 #: Options of a run of four times the chains, for where errors are too large: of most, chains have the larger part.
 LONGER_CHAINS = {"n_draws": 1024, "n_components": 256, "n_chains": 64, "burn_in": 100, "n_kept": 16, "spacing": 4}
+#: The same once more, for parameters up to turns, of which other samplers know too little.
+LONGEST_CHAINS = {**LONGER_CHAINS, "n_draws": 2048, "n_chains": 256}
 
 
 def bridge_sampling(
@@ -45,7 +54,7 @@ def bridge_sampling(
     ----------
     evaluation : Evaluation
     n_draws : int, default=512
-        Of the proposal.
+        Of the proposal; four times as many of a factor analyzer, of which the proposal is up to rotations of factors.
     n_components : int, default=128
         Of the proposal; fewer where sums over relabelings would take too long.
     n_chains : int, default=16
@@ -80,9 +89,21 @@ def bridge_sampling(
         spacing=(spacing, 1),
         n_fits=(n_fits, 1),
     )
+    sweeps = (burn_in, *[spacing] * (n_kept - 1))
+    responses = _responses(evaluation, n_fits)
+    if responses is not None and identifies_coordinates(evaluation):
+        n_draws *= TUNING.draws_up_to_turns  # which are cheap
+        numbers = (n_draws + n_chains * n_kept) * (len(responses.responses[0].root) + 2.0)
+        evaluation.check_memory(f"The score {KIND!r} with {n_draws:,} draws", numbers, "fewer 'n_draws'")
+        up_to_turns = QuotientProposal.of(evaluation, responses)
+        chains = _chains(evaluation, None, responses, n_chains, sweeps)
+        of_chains = partial(up_to_turns.log_weights_of_posterior, chains)
+        of_draws, n_points = up_to_turns.log_weights_of_draws, chains.shape[1]
+        return _summary(
+            evaluation, *_weighed(evaluation, of_draws, n_draws, of_chains, n_points, n_kept), None, responses
+        )
     starts = make_starts(evaluation, (0.5, 0.0), n_fits)
     n_points = n_draws + n_chains * n_kept
-    responses = _responses(evaluation, n_fits)
     if responses is None or not starts.fractions.any():
         statistics = starts.statistics[:1]
     else:
@@ -93,24 +114,39 @@ def bridge_sampling(
     numbers = n_points * (statistics.shape[1] + 2.0) + len(statistics) * min(n_points, TUNING.at_once)
     evaluation.check_memory(f"The score {KIND!r} with {n_points:,} draws", numbers, "fewer 'n_draws'")
     component = proposal.components(n_draws, evaluation.generator(Stream.PROPOSAL))
-    chains = _chains(evaluation, starts, responses, n_chains, (burn_in, *[spacing] * (n_kept - 1)))
-    n_points = n_draws + chains.shape[1]  # fewer where time ran out
+    chains = _chains(evaluation, starts, responses, n_chains, sweeps)
     if not proposal.has_sums and starts.relabelings is not None:
         chains = _relabeled(evaluation, starts.relabelings, chains)
 
-    def weigh(at: slice) -> np.ndarray:
-        """ln weights of draws, and of the points of chains behind them."""
-        if at.start < n_draws:
-            return proposal.log_weights(proposal.draw(component[at], at.start))
-        return proposal.log_weights(chains[:, at.start - n_draws : at.stop - n_draws])
+    logs = _weighed(
+        evaluation,
+        lambda at: proposal.log_weights(proposal.draw(component[at], at.start)),
+        n_draws,
+        lambda at: proposal.log_weights(chains[:, at]),
+        chains.shape[1],
+        n_kept,
+    )
+    return _summary(evaluation, *logs, proposal, responses)
 
+
+def _weighed(
+    evaluation: Evaluation,
+    of_draws: Callable[[slice], np.ndarray],
+    n_draws: int,
+    of_chains: Callable[[slice], np.ndarray],
+    n_points: int,
+    n_kept: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """ln weights of draws, and of the points of chains, (n_chains, n_kept)."""
     tasks = [
-        slice(at, min(at + TUNING.at_once, end))
-        for begin, end in ((0, n_draws), (n_draws, n_points))
-        for at in range(begin, end, TUNING.at_once)
+        (work, slice(at, min(at + TUNING.at_once, n)))
+        for work, n in ((of_draws, n_draws), (of_chains, n_points))
+        for at in range(0, n, TUNING.at_once)
     ]
-    log_weights = np.concatenate(run_tasks(weigh, tasks, n_threads=evaluation.n_jobs, required=len(tasks)))
-    return _summary(evaluation, log_weights[:n_draws], log_weights[n_draws:].reshape(n_kept, -1).T, proposal, responses)
+    log_weights = np.concatenate(
+        run_tasks(lambda task: task[0](task[1]), tasks, n_threads=evaluation.n_jobs, required=len(tasks))
+    )
+    return log_weights[:n_draws], log_weights[n_draws:].reshape(n_kept, -1).T
 
 
 def mixed_statistics(
@@ -173,11 +209,16 @@ def _responses(evaluation: Evaluation, n_fits: int) -> LinearResponses | None:
 
 
 def _chains(
-    evaluation: Evaluation, starts: Starts, responses: LinearResponses | None, n_chains: int, sweeps: tuple[int, ...]
+    evaluation: Evaluation,
+    starts: Starts | None,
+    responses: LinearResponses | None,
+    n_chains: int,
+    sweeps: tuple[int, ...],
 ) -> np.ndarray:
     """Natural parameters of Gibbs chains after so many further sweeps each, (n_cells, n_kept * n_chains)."""
     annealing, data = evaluation.capability("annealing"), evaluation.data
     if responses is None:
+        assert starts is not None
         statistics = np.repeat(starts.statistics[:1].T, n_chains, axis=1)
     else:
         which = split_by_weight(responses.weights, n_chains)
@@ -210,9 +251,10 @@ def _summary(
     evaluation: Evaluation,
     log_weights: np.ndarray,
     chain_log_weights: np.ndarray,
-    proposal: Proposal,
+    proposal: Proposal | None,
     responses: LinearResponses | None,
 ) -> Evidence:
+    """The evidence of a bridge; a proposal of coordinates up to turns is None."""
     estimate, shape = bridge(log_weights, chain_log_weights), pareto_smoothed(log_weights)[1]
     doubts = []
     if not estimate.standard_error <= TUNING.rough:
@@ -230,12 +272,14 @@ def _summary(
             f"{KIND}: chains do not agree, with an R-hat of {estimate.r_hat:.2f}: they stay where they are, and "
             "there may be hills that none has met. Take more starts of the fit, or 'auto'."
         )
-    if proposal.relabelings is None:
+    if proposal is not None and proposal.relabelings is None:
         doubts.append(
             f"{KIND}: hidden nodes have too many relabelings to correct for. The value counts those that were met, one "
             "perhaps, and may be too low by up to ln of their number."
         )
-    n = len(log_weights) + chain_log_weights.size
+    relabelings = None if proposal is None else proposal.relabelings
+    n_relabelings = 1 if proposal is None else None if relabelings is None else relabelings.n
+    n, n_optima = len(log_weights) + chain_log_weights.size, 0 if responses is None else len(responses.responses)
     return Evidence(
         estimate.value,
         KIND,
@@ -252,9 +296,9 @@ def _summary(
             "effective_sample_size": 1.0 / (estimate.standard_error**2 + 1.0 / n),
             "pareto_k": shape,
             "r_hat": estimate.r_hat,
-            "n_components": len(proposal.statistics),
-            "n_optima": 0 if responses is None else len(responses.responses),
-            "n_relabelings": None if proposal.relabelings is None else proposal.relabelings.n,
+            "n_components": n_optima if proposal is None else len(proposal.statistics),
+            "n_optima": n_optima,
+            "n_relabelings": n_relabelings,
         },
         doubts=tuple(doubts),
     )

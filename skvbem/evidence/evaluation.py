@@ -39,6 +39,7 @@ class Stream(IntEnum):
     SCORE = 9
     FIRST_UNIT = 10
     RESPONSE = 11
+    TURNS = 12
     PARAMETERS = 2**20
     # in the place of 2**32, which all of the above have behind the seed
     RESEEDED = 2**33
@@ -118,6 +119,17 @@ class Evaluation:
     def rows_are_in_memory(self) -> bool:
         """True if scores may look at rows; of data in blocks they can only sum over them."""
         return getattr(self.data, "rows_are_in_memory", True)
+
+    @property
+    def few_rows(self) -> Any:
+        """Rows with the likelihood and the bound of the data, few if there are such; the data themselves if not."""
+        condensed = getattr(self.model, "condensed", None)
+        return self.data if condensed is None else condensed(self.data)
+
+    @property
+    def has_turns(self) -> bool:
+        """True if hidden variables of rows may be rotated, and no likelihood tells."""
+        return self.capabilities.quotient is not None and self.capabilities.quotient.has_turns
 
     @property
     def is_exact(self) -> bool:

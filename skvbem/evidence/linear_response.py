@@ -51,7 +51,7 @@ from scipy.special import logsumexp, softmax
 from skvbem._lazy import cached_property
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.chains import check_at_least
-from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.tuning import TUNING
 from skvbem.vbem.posteriors import VB
 
@@ -72,6 +72,8 @@ class LinearResponse:
         R, of the covariance R R' of natural parameters under q(theta).
     inflation : ndarray of shape (n, n)
         (1 - R'HR)^(-1), and 1 along turns.
+    log_turn : float
+        ln of the share of q(theta) that a turn by a radian in every plane has at its mean, nats.
     """
 
     statistics: np.ndarray
@@ -79,6 +81,7 @@ class LinearResponse:
     hidden: np.ndarray
     root: np.ndarray
     inflation: np.ndarray
+    log_turn: float
 
     @classmethod
     def of(cls, model: Any, data: Any, statistics: np.ndarray) -> LinearResponse:
@@ -109,7 +112,8 @@ class LinearResponse:
             root[moves] = scale[:, None] * axes[:, kept] * np.sqrt(values[kept])
         natural = posterior.expected_natural()
         hidden = covariance_of_hidden(model, data, natural, spread)
-        turns = _orthonormal(root, model.rotation_tangents(natural))
+        turns, lengths = _orthonormal(root, model.rotation_tangents(natural))
+        log_turn = float(np.log(lengths).sum() - len(lengths) / 2 * np.log(2 * np.pi))
         rest = np.eye(root.shape[1]) - turns @ turns.T
         left = rest - rest @ (root.T @ hidden @ root) @ rest + turns @ turns.T
         try:
@@ -121,7 +125,7 @@ class LinearResponse:
                 "starts, or take method='draws'."
             ) from None
         inverse = solve_triangular(factor, np.eye(len(left)), lower=True)
-        return cls(statistics, posterior, hidden, root, inverse.T @ inverse)
+        return cls(statistics, posterior, hidden, root, inverse.T @ inverse, log_turn)
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -281,11 +285,17 @@ def responses_at_optima(evaluation: Evaluation, n_fits: int = 8) -> LinearRespon
     ValueError
         If the bound is at a maximum at none of them.
     """
-    model, data = evaluation.model, evaluation.data
+    model, data = evaluation.model, evaluation.few_rows
     optima = evaluation.ended_optima()[:, :n_fits]
     bounds = bounds_of(model, data, optima)
     near = bounds > bounds.max() - TUNING.far_optimum
     responses = LinearResponses.of(model, data, optima[:, near], bounds[near], needs_first=False)
+    quotient = evaluation.capabilities.quotient
+    if quotient is not None:
+        rng = evaluation.generator(Stream.TURNS)
+        turns = [quotient.log_turns(each.posterior.expected_natural(), rng) for each in responses.responses]
+        gains = [turn + each.log_turn + quotient.log_n_orders for turn, each in zip(turns, responses.responses)]
+        return replace(responses, log_evidences=responses.log_evidences + gains)
     relabelings = evaluation.capability("relabelings").relabelings(evaluation.hidden)
     if relabelings is None:
         return responses
@@ -316,14 +326,18 @@ def split_by_weight(weights: np.ndarray, n: int) -> np.ndarray:
     return np.searchsorted(np.cumsum(weights), (np.arange(n) + 0.5) / n * weights.sum(), side="right")
 
 
-def _orthonormal(root: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    """Directions (n_cells, n_directions) of natural parameters in units of R, orthonormal."""
+def _orthonormal(root: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Directions (n_cells, n_directions) of natural parameters in units of R, orthonormal, and their lengths.
+
+    The product of the lengths is the volume that the directions span.
+    """
     scale = np.sqrt((root**2).sum(axis=1))
     moves = scale > 0
     if not directions.shape[1]:
-        return np.zeros((root.shape[1], 0))
+        return np.zeros((root.shape[1], 0)), np.zeros(0)
     units = np.linalg.lstsq(root[moves] / scale[moves, None], directions[moves] / scale[moves, None], rcond=None)[0]
-    return np.linalg.qr(units)[0]
+    axes, lengths = np.linalg.qr(units)
+    return axes, np.abs(np.diagonal(lengths))
 
 
 def covariance_of_natural(posterior: Any, spread: np.ndarray) -> np.ndarray:

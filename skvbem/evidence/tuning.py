@@ -42,6 +42,8 @@ class Tuning:
     rough: float = 0.2  # nats, standard error above which bridges cover too little; bridge
     bridge_r_hat: float = 1.8  # R-hat of ln weights above which chains are taken for stuck; by hand
     bridge_shape: float = 1.5  # Pareto shape of draws above which bridges cover too little; bridge
+    degrees_of_freedom: float = 8.0  # of proposals up to turns; factors
+    draws_up_to_turns: int = 4  # times as many draws up to turns, which are cheap; factors
 
     # Annealed chains --------------------------------------------------------------------------------------------------
     prior_every: int = 4  # chains of which one starts from the prior; calibration

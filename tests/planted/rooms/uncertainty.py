@@ -21,7 +21,10 @@ ERRORS = {
         )
     ],
     "linear response widens turns of factors": [
-        ("turns = _orthonormal(root, model.rotation_tangents(natural))", "turns = np.zeros((root.shape[1], 0))")
+        (
+            "turns, lengths = _orthonormal(root, model.rotation_tangents(natural))",
+            "turns, lengths = np.zeros((root.shape[1], 0)), np.zeros(0)",
+        )
     ],
     "linear response forgets hidden hyperparameters": [
         (
