@@ -56,6 +56,50 @@ cdef double sum_over_values(Py_ssize_t n, double a, const double* mass, double* 
     return result
 
 
+# Weights that are whole numbers below this are counted, so that equal ones have one logarithm.
+cdef Py_ssize_t MOST_COUNTED = 4096
+
+
+cdef Py_ssize_t distinct(Py_ssize_t n, const double* mass, int* counted, double* value, double* times) noexcept nogil:
+    """The distinct weights among some, and how often each is there; `counted` has MOST_COUNTED zeros before and after."""
+    cdef Py_ssize_t k, whole, n_values = 0, n_whole = 0
+    for k in range(n):
+        if mass[k] < MOST_COUNTED and <double>(<Py_ssize_t>mass[k]) == mass[k]:
+            whole = <Py_ssize_t>mass[k]
+            if counted[whole] == 0:
+                value[n_whole] = mass[k]
+                n_whole += 1
+            counted[whole] += 1
+    for k in range(n_whole):
+        times[k] = counted[<Py_ssize_t>value[k]]
+        counted[<Py_ssize_t>value[k]] = 0
+    n_values = n_whole
+    for k in range(n):
+        if not (mass[k] < MOST_COUNTED and <double>(<Py_ssize_t>mass[k]) == mass[k]):
+            value[n_values] = mass[k]
+            times[n_values] = 1.0
+            n_values += 1
+    return n_values
+
+
+cdef double sum_over_distinct(Py_ssize_t n, double a, const double* value, const double* times, double* total,
+                              double* log_gamma, double* scratch) noexcept nogil:
+    """As `sum_over_values`, of distinct weights that are there several times."""
+    cdef Py_ssize_t k
+    cdef double result = 0.0, of_a
+    if a > 0.0:
+        skvbem_log_gamma_digamma(1, &a, &of_a, scratch)
+        for k in range(n):
+            total[k] = a + value[k]
+        skvbem_log_gamma_digamma(n, total, log_gamma, scratch)
+        for k in range(n):
+            result += times[k] * skvbem_log_rising(a, value[k], of_a, log_gamma[k])
+    else:
+        for k in range(n):
+            result += times[k] * value[k] * log(value[k])
+    return result
+
+
 def fill_sums(const int[:, ::1] codes, const long long[::1] cardinality, const double[::1] weight,
               const double[::1] strength, const unsigned char[::1] shared, Py_ssize_t most, double[:, ::1] sums):
     """For sets of columns, sums over their joint values c of ln Gamma(a + n_c) - ln Gamma(a), n_c the weight of c.
@@ -81,17 +125,26 @@ def fill_sums(const int[:, ::1] codes, const long long[::1] cardinality, const d
     cdef double[:, ::1] mass = np.zeros((depth + 2, max(n_rows, 1)))
     cdef double[::1] n_values = np.ones(depth + 2)
     cdef int[::1] place = np.empty(max(n_rows, 1) * widest, dtype=np.int32)
-    cdef double[:, ::1] scratch = np.empty((3, max(n_rows, 1)))
+    cdef double[:, ::1] scratch = np.empty((5, max(n_rows, 1)))
+    cdef int[::1] counted = np.zeros(MOST_COUNTED, dtype=np.int32)
+    cdef Py_ssize_t n_values_of_mass = 0
     mass[0, 0] = np.sum(weight)
     if n_rows == 0:
         n_groups[0] = 0
     with nogil:
         while level >= 0:
             # here a set of columns is met for the first time: `level` of them, the last one `added[level]`
+            if n_kinds > 2:
+                n_values_of_mass = distinct(n_groups[level], &mass[level, 0], &counted[0], &scratch[3, 0],
+                                            &scratch[4, 0])
             for kind in range(n_kinds):
                 a = strength[kind]
                 if shared[kind]:
                     a = a / n_values[level]
+                if n_kinds > 2:
+                    sums[mask, kind] = sum_over_distinct(n_values_of_mass, a, &scratch[3, 0], &scratch[4, 0],
+                                                         &scratch[0, 0], &scratch[1, 0], &scratch[2, 0])
+                    continue
                 sums[mask, kind] = sum_over_values(n_groups[level], a, &mass[level, 0], &scratch[0, 0],
                                                    &scratch[1, 0], &scratch[2, 0])
             # the next set: one column more if there may be, else the last column replaced by a later one
@@ -146,7 +199,8 @@ def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality,
                    const double[::1] of_cell, const double[::1] of_row, double[::1] scores):
     """Scores of families of one child, that share parents and have a further one each: S(a) of cells - S(a') of rows.
 
-    S(a) is the sum of ln Gamma(a + n) - ln Gamma(a) over the cells, or rows, of a table that occur n > 0 times.
+    S(a) is the sum of ln Gamma(a + n) - ln Gamma(a) over the cells, or rows, of a table that occur n > 0 times. Each
+    family may have scores under several concentrations, which stand together.
 
     Parameters
     ----------
@@ -156,18 +210,19 @@ def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality,
     child : its column
     parents : (n_parents,) IN, the columns that are parents in all families
     further : (n_families,) IN, the parent that a family has besides, -1 for none
-    of_cell, of_row : (n_families,) IN, the concentrations a of a cell and a' of a row; 0 for sums of n ln n
-    scores : (n_families,) OUT
+    of_cell, of_row : (n_families * n_concentrations,) IN, a of a cell and a' of a row; 0 for sums of n ln n
+    scores : (n_families * n_concentrations,) OUT
     """
-    cdef Py_ssize_t n_rows = codes.shape[1], width = max(n_rows, 1), n_groups = min(n_rows, 1), k, row, more
-    cdef Py_ssize_t n_cells, n_table_rows
+    cdef Py_ssize_t n_rows = codes.shape[1], width = max(n_rows, 1), n_groups = min(n_rows, 1), k, row, more, at
+    cdef Py_ssize_t n_cells, n_table_rows, n_concentrations = scores.shape[0] // max(further.shape[0], 1)
     cdef int n_states = <int>cardinality[child], n_more, widest = np.max(cardinality, initial=1), here = 0
     # a larger table is gone through by the rows of data, so that memory does not grow with what could occur
     cdef Py_ssize_t most_cells = max(4 * n_rows, 4096)
     cdef int[:, ::1] group = np.zeros((3, width), dtype=np.int32)
     cdef int[::1] place = np.empty(width * widest, dtype=np.int32)
     cdef double[::1] count = np.empty(most_cells)
-    cdef double[:, ::1] mass = np.empty((2, width)), scratch = np.empty((3, width))
+    cdef double[:, ::1] mass = np.empty((2, width)), scratch = np.empty((7, width))
+    cdef int[::1] counted = np.zeros(MOST_COUNTED if n_concentrations > 1 else 1, dtype=np.int32)
     if n_rows == 0:
         scores[:] = 0.0
         return
@@ -195,7 +250,16 @@ def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality,
                     mass[1, group[here, row]] += weight[row]
                 n_cells = refine(n_rows, n_states, &group[here, 0], n_groups, &codes[child, 0], &weight[0],
                                  &place[0], &group[2, 0], &mass[0, 0])
-            scores[k] = sum_over_values(n_cells, of_cell[k], &mass[0, 0], &scratch[0, 0], &scratch[1, 0],
-                                        &scratch[2, 0])
-            scores[k] -= sum_over_values(n_table_rows, of_row[k], &mass[1, 0], &scratch[0, 0], &scratch[1, 0],
-                                         &scratch[2, 0])
+            if n_concentrations == 1:
+                scores[k] = sum_over_values(n_cells, of_cell[k], &mass[0, 0], &scratch[0, 0], &scratch[1, 0],
+                                            &scratch[2, 0])
+                scores[k] -= sum_over_values(n_table_rows, of_row[k], &mass[1, 0], &scratch[0, 0], &scratch[1, 0],
+                                             &scratch[2, 0])
+                continue
+            n_cells = distinct(n_cells, &mass[0, 0], &counted[0], &scratch[3, 0], &scratch[4, 0])
+            n_table_rows = distinct(n_table_rows, &mass[1, 0], &counted[0], &scratch[5, 0], &scratch[6, 0])
+            for at in range(k * n_concentrations, (k + 1) * n_concentrations):
+                scores[at] = sum_over_distinct(n_cells, of_cell[at], &scratch[3, 0], &scratch[4, 0], &scratch[0, 0],
+                                               &scratch[1, 0], &scratch[2, 0])
+                scores[at] -= sum_over_distinct(n_table_rows, of_row[at], &scratch[5, 0], &scratch[6, 0],
+                                                &scratch[0, 0], &scratch[1, 0], &scratch[2, 0])

@@ -2,6 +2,7 @@
 
 from skvbem.families.base import Product
 from skvbem.families.dirichlet import Dirichlet
+from skvbem.families.dirichlet_mixture import DirichletMixture
 from skvbem.families.gamma import Gamma
 from skvbem.families.normal_gamma import NormalGamma, NormalPoint
 from skvbem.families.normal_wishart import NormalWishart
@@ -10,6 +11,7 @@ from skvbem.families.regression import Regression, RegressionPoint
 #: Every family of the library: the laws of conjugate families are tested on each.
 FAMILIES = {
     "dirichlet": Dirichlet,
+    "dirichlet_mixture": DirichletMixture,
     "gamma": Gamma,
     "normal_gamma": NormalGamma,
     "normal_wishart": NormalWishart,
@@ -20,6 +22,7 @@ FAMILIES = {
 __all__ = [
     "FAMILIES",
     "Dirichlet",
+    "DirichletMixture",
     "Gamma",
     "NormalGamma",
     "NormalPoint",

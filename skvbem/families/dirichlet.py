@@ -329,6 +329,11 @@ class EqualConcentration:
     total: float
     over: str
 
+    @property
+    def alternatives(self) -> tuple[EqualConcentration, ...]:
+        """The one that there is; see `skvbem.families.dirichlet_mixture.AveragedConcentration`."""
+        return (self,)
+
     def table(self, shape: Sequence[int]) -> np.ndarray:
         """The concentrations of a table of this shape, one distribution along the last axis."""
         return np.full(shape, self.total / {"cell": 1, "row": shape[-1], "table": prod(shape)}[self.over])

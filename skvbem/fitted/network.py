@@ -13,6 +13,7 @@ from skvbem._lazy import cached_property
 from skvbem.data import Rows
 from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
+from skvbem.families import DirichletMixture
 from skvbem.fitted.asking import AskedNetwork
 from skvbem.fitted.base import Fitted, Intervals, Parameters
 from skvbem.fitted.bayesian_network import Network
@@ -67,7 +68,7 @@ class FittedNetwork(Fitted):
 
     def _found_point(self) -> np.ndarray:
         """Posterior means (VB) or the point found (MAP, ML), (n_cells,)."""
-        return self.form.point(self.model.prior, self.statistics)
+        return self.form.point_of(self.model.prior, self.statistics)
 
     @cached_property
     def levels(self) -> dict:
@@ -76,9 +77,10 @@ class FittedNetwork(Fitted):
 
     def tables(self) -> dict[str, LabeledTables]:
         """The attributes that hold a table per node."""
-        flat = {"prior_": self.model.prior.concentration, "counts_": self.statistics, "tables_": self.point}
+        prior, posterior = _concentrations(self.model.prior, self.statistics)
+        flat = {"prior_": prior, "counts_": self.statistics, "tables_": self.point}
         if self.form.density:
-            flat["posterior_"] = self.posterior.concentration
+            flat["posterior_"] = posterior
         return {name: LabeledTables(self.model, cells, self.levels) for name, cells in flat.items()}
 
     def named_parameters(self, point: np.ndarray) -> Parameters:
@@ -197,6 +199,15 @@ class FittedNetwork(Fitted):
         return self.model.layout == model.layout and all(
             np.array_equal(ours, theirs) for ours, theirs in zip(self.encoder.categories_, columns.categories_)
         )
+
+
+def _concentrations(prior: Any, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Concentrations of tables before and after counts; hidden ones as expected after these."""
+    posterior = prior + counts
+    if isinstance(posterior, DirichletMixture):
+        expected = posterior.expected_concentration()
+        return expected - counts, expected
+    return prior.concentration, posterior.concentration
 
 
 def find_states(model: DiscreteDAG, point: np.ndarray, counts: np.ndarray, latent) -> LatentStates:

@@ -11,11 +11,12 @@ import numpy as np
 
 from skvbem._lazy import cached_property
 from skvbem._numerics import safe_log
+from skvbem.families import DirichletMixture
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.mixed_network.model import MixedNetworkAscent
 from skvbem.models.mixed_network.starts import random_starts
 from skvbem.models.network.layout import Layout
-from skvbem.models.network.model import StructuredAscent
+from skvbem.models.network.model import MixtureAscent, StructuredAscent
 from skvbem.optima.candidates import Proposals, drawn, smoothing_of
 from skvbem.optima.plan import FitMethod, Stop
 from skvbem.optima.tuning import TUNING
@@ -62,9 +63,16 @@ class TableStarts:
 class NetworkMethod(FitMethod):
     """Fits discrete networks."""
 
-    def ascent(self, model, data, form: Form, n_threads: int) -> DirichletAscent | StructuredAscent:
+    def ascent(self, model, data, form: Form, n_threads: int) -> DirichletAscent | MixtureAscent | StructuredAscent:
         """Full steps of a network on its data."""
-        return (DirichletAscent if data.is_exact else StructuredAscent)(model, data, form, n_threads)
+        if isinstance(model.prior, DirichletMixture):
+            check_has_one_concentration(form)
+            if not form.density:  # maximum likelihood asks no prior
+                model = model.with_prior(model.prior.with_known_hyperparameters())
+        if not data.is_exact:
+            return StructuredAscent(model, data, form, n_threads)
+        has_mixture = isinstance(model.prior, DirichletMixture)
+        return (MixtureAscent if has_mixture else DirichletAscent)(model, data, form, n_threads)
 
     def moves(
         self, ascent: DirichletAscent | StructuredAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
@@ -107,6 +115,16 @@ class NetworkMethod(FitMethod):
         rows = [layout.table_cells(k) // size for k, size in enumerate(layout.cardinalities) if layout.has_own_table(k)]
         group_starts = np.concatenate([[0], np.cumsum(rows)])
         return model.with_prior(strengthened(model.prior, statistics, base.prior, group_starts))
+
+
+def check_has_one_concentration(form: Form) -> None:
+    """Refuse a point of the highest density of a mixture of Dirichlet distributions: it may have several."""
+    if not form.density and form.prior_share:
+        raise ValueError(
+            "Under prior='bdla' the strength of each table is hidden, and the density of tables may have several "
+            "modes, so that there is no MAP fit. Take a number, 'bdeu' or 'per_row' as 'prior'; method='vb' or "
+            "'ml'; or a score that needs no MAP fit, such as 'lower_bound', 'ais' or 'importance'."
+        )
 
 
 class StatesSharedOut:
@@ -280,6 +298,8 @@ class MixedNetworkMethod(FitMethod):
 
     def ascent(self, model, data, form: Form, n_threads: int) -> MixedNetworkAscent:
         """Full steps of a network on its data."""
+        if isinstance(model.prior.blocks[0], DirichletMixture):
+            check_has_one_concentration(form)
         return MixedNetworkAscent(model, data, form, n_threads)
 
     def moves(

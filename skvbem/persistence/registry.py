@@ -59,6 +59,7 @@ _IN_MODULES = {
     "skvbem.fitting.restarts": ("Restarts",),
     "skvbem.families.base": ("Product",),
     "skvbem.families.dirichlet": ("Dirichlet",),
+    "skvbem.families.dirichlet_mixture": ("DirichletMixture",),
     "skvbem.families.gamma": ("Gamma",),
     "skvbem.families.hierarchical": ("Hierarchical",),
     "skvbem.families.hyperpriors": ("BlockHyperpriors", "GammaHyperprior", "WishartHyperprior"),

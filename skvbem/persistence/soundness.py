@@ -105,12 +105,26 @@ def _cells(family: Any, per_component: int, of_all: int = 0) -> None:
 
 @checks("Dirichlet")
 def _dirichlet(family: Any) -> None:
-    starts, cells = family.row_starts, family.concentration
-    floats(cells, None, what="concentrations")
-    check(starts.ndim == 1 and starts.dtype == np.int64, "rows without whole numbers")
-    check(len(starts) >= 1 and starts[0] == 0 and starts[-1] == len(cells), "rows that do not cover their cells")
-    check(np.diff(starts) > 0, "rows without cells")
-    check(cells >= 0, "negative concentrations")
+    floats(family.concentration, None, what="concentrations")
+    _covered(family.row_starts, len(family.concentration), "rows", "cells")
+    check(family.concentration >= 0, "negative concentrations")
+
+
+def _covered(starts: np.ndarray, n: int, what: str, of: str) -> None:
+    """Refuse what are no first places of parts of n places, with the end."""
+    check(starts.ndim == 1 and starts.dtype == np.int64, f"{what} without whole numbers")
+    check(len(starts) >= 1 and starts[0] == 0 and starts[-1] == n, f"{what} that do not cover their {of}")
+    check(np.diff(starts) > 0, f"{what} without {of}")
+
+
+@checks("DirichletMixture")
+def _dirichlet_mixture(family: Any) -> None:
+    floats(family.coordinates, None, what="concentrations")
+    floats(family.alternatives, None, len(family.coordinates), what="alternatives")
+    _covered(family.row_starts, len(family.coordinates), "rows", "cells")
+    _covered(family.table_starts, len(family.row_starts) - 1, "tables", "rows")
+    check(len(family.alternatives) > 0 and family.alternatives > 0, "alternatives that are not positive")
+    check(family.coordinates > 0, "concentrations that are not positive")
 
 
 @checks("Gamma")

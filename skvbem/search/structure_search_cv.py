@@ -33,6 +33,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.reports.evidence_tables import last_step
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content
+from skvbem.search.defaults import with_prior_of_tables, with_priors_of_graphs
 from skvbem.search.delegation import BestEstimatorDelegation
 from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, scorer_for, scorings_by_name
 from skvbem.search.execution.readings import Readings
@@ -53,7 +54,6 @@ from skvbem.search.strategies import Problem, resolve_strategy
 from skvbem.search.strategies.exact import posterior_over_space
 from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space, coerce_space
-from skvbem.spaces.priors import coerce_prior
 from skvbem.spaces.settings import hidden_graph, resolve_latents
 
 # What the best estimator knows of its data.
@@ -110,10 +110,12 @@ class StructureSearchCV(
     refit : bool, str or callable, default=True
         Whether the best candidate is fitted to all rows as `best_estimator_`. A string names the score that ranks, if
         there are several (the first by default); a callable takes `cv_results_` and returns the position of the best.
-    prior : "uniform", "labeled", callable or prior, default="uniform"
+    prior : "auto", "uniform", "labeled", callable or prior, default="auto"
         Prior over candidates. "uniform" is equal for all, "labeled" is proportional to the number of labeled graphs
         that a structure stands for. Else a prior of `skvbem.spaces.priors`, or a callable of a setting that returns ln
-        of its prior up to a constant.
+        of its prior up to a constant. "auto" is "uniform", but in a `DAGSpace` of p columns without latents, if the
+        `prior` of its networks is "auto" or "bdla". There each edge has the odds 1 / (p + 1), and no table of a node
+        with parents has more cells than there are rows. `prior_` says which was taken.
     averaging : bool, default=False
         Whether the candidates that hold nearly all of the posterior (or of `score_weights_`) are refitted, so that
         `score_samples` averages their predictive densities.
@@ -159,6 +161,8 @@ class StructureSearchCV(
     score_weights_ : ndarray of shape (n_candidates,)
         In proportion to the prior times exp of the score (without `cv`). They are the posterior only where scores are
         the evidence: the shares of bounds are too sure by far, most often of too little structure.
+    prior_ : prior
+        The prior over candidates.
     strategy_ : Strategy
         The strategy that searched, with its options.
     log_evidence_ : float
@@ -227,7 +231,7 @@ class StructureSearchCV(
         rescoring=None,
         n_rescored=None,
         refit=True,
-        prior="uniform",
+        prior="auto",
         averaging=False,
         n_jobs=None,
         max_candidates=None,
@@ -284,9 +288,10 @@ class StructureSearchCV(
         seed = self._drawn_seed()
         estimator = self._seeded(clone(self.estimator), seed)
         names = self._scorers()
-        ranking, prior = self.refit if isinstance(self.refit, str) else next(iter(names)), coerce_prior(self.prior)
+        ranking = self.refit if isinstance(self.refit, str) else next(iter(names))
         names = {ranking: names[ranking], **names}
-        job = self._job(estimator, space, names, X, y, params)
+        estimator = with_prior_of_tables(estimator, space, names[ranking])
+        prior, job = with_priors_of_graphs(self.prior, self._job(estimator, space, names, X, y, params), space)
         given = resolve_strategy(self.strategy)
         strategy = given.chosen_for(space, job, ranking, prior)
         rescoring = self._rescoring(names[ranking])
@@ -320,6 +325,7 @@ class StructureSearchCV(
             state = self._state(job, ranked, names, ranking, log_priors)
         state |= {
             "strategy_": strategy,
+            "prior_": prior,
             "stopped_by_": runner.over,
             "timed_out_": runner.over == "time_limit",
             "n_splits_": _n_splits(job),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skvbem.families import Dirichlet, Gamma, NormalGamma, NormalWishart, Product, Regression
+from skvbem.families import Dirichlet, DirichletMixture, Gamma, NormalGamma, NormalWishart, Product, Regression
 from skvbem.testing import FamilyExample
 
 
@@ -17,6 +17,22 @@ def dirichlet(rng, n_members=3):
     counts = rng.exponential(10.0 ** rng.uniform(-1, 3), size=shape) * (rng.random(shape) < 0.7)
     at = lambda c: Dirichlet(c, starts)  # noqa: E731
     return FamilyExample(at(concentration), counts, counts + 1, concentration, other, at, 1e-3 * concentration)
+
+
+def dirichlet_mixture(rng, n_members=3):
+    """One to three tables of one to three rows, one to four alternatives; concentrations from 1e-2 to 1e3; counts."""
+    n_alternatives, shapes = rng.integers(1, 5), rng.integers([1, 2], [4, 5], size=(rng.integers(1, 4), 2))
+    prior = DirichletMixture.from_tables([10.0 ** rng.uniform(-2, 3, (n_alternatives, *each)) for each in shapes])
+    n_cells, least = len(prior.coordinates), prior.coordinates[:, None]
+    at = lambda c: replace(prior, coordinates=c)  # noqa: E731
+
+    def data(share):
+        counts = rng.exponential(10.0 ** rng.uniform(-1, 2), size=(n_cells, n_members))
+        return counts * (rng.random((n_cells, n_members)) < share)
+
+    coordinates = least + data(0.7)
+    steps, statistics = 1e-3 * np.minimum(coordinates, 1.0), data(0.7)
+    return FamilyExample(at(coordinates), statistics, statistics + 1, coordinates, least + data(0.7), at, steps)
 
 
 def _case(prior, statistics, more, other, steps):
@@ -173,6 +189,7 @@ def product(rng, n_members=3):
 
 CASES = {
     "dirichlet": dirichlet,
+    "dirichlet_mixture": dirichlet_mixture,
     "gamma": gamma,
     "normal_gamma": normal_gamma,
     "normal_wishart": normal_wishart,

@@ -252,7 +252,8 @@ def test_edges_of_real_tables_are_those_of_exhaustive_sums(name):
     sizes = codes.max(axis=0) + 1
     nodes = [f"x{k}" for k in range(n)]
     space = DAGSpace(nodes, max_parents=most)
-    search = StructureSearchCV(VBDiscreteDAG(), space, strategy="exact", refit=False, random_state=0).fit(codes)
+    model, options = VBDiscreteDAG(prior=1.0), {"strategy": "exact", "refit": False, "random_state": 0}
+    search = StructureSearchCV(model, space, **options).fit(codes)
     total, edges, n_graphs = exhaustive(codes, sizes, most)
     assert search.edge_probabilities_.values == approx(edges, abs=1e-10)
     assert search.log_evidence_ == approx(total - np.log(n_graphs), rel=1e-12)

@@ -13,6 +13,7 @@ from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import resolve_emission_prior
 from skvbem.estimators.network.parameters import (
     CandidateNetwork,
+    prior_in_words,
     resolve_latents,
     resolve_structure,
     warn_of_oddities,
@@ -69,6 +70,10 @@ class MixedNetworkKind(Kind):
     def learns_prior(self, estimator) -> bool:
         """Never."""
         return False
+
+    def prior_in_words(self, estimator, columns: ColumnGroups) -> str:
+        """The prior of tables, and what a named one is shared out of."""
+        return ", ".join(prior_in_words(estimator))
 
     def limits(self, estimator) -> dict[str, Any]:
         """Cells of a table, and bytes."""

@@ -48,8 +48,8 @@ class VBNetwork(LatentNodesEstimator):
         but for columns of numbers that a list names together: these are one node of that name.
     categories : "auto" or mapping of column to array-like, default="auto"
         Levels of columns of categories.
-    prior : float, "bdeu", "per_row" or mapping of node to these or to arrays, default=1.0
-        Dirichlet concentrations of tables. Priors of emissions are parameters of these.
+    prior : "auto", float, "bdeu", "bdla", "per_row" or mapping of node to these or to arrays, default="auto"
+        Dirichlet concentrations of tables, as of `VBDiscreteDAG`. Priors of emissions are parameters of these.
     %(equivalent_sample_size, method, map_basis)s
     n_init : int, default=10
         Number of starts, each around rows that are drawn.
@@ -125,7 +125,7 @@ class VBNetwork(LatentNodesEstimator):
         latents=None,
         emission="auto",
         categories="auto",
-        prior=1.0,
+        prior="auto",
         equivalent_sample_size=1.0,
         method="vb",
         map_basis="natural",

@@ -20,7 +20,13 @@ from skvbem.estimators.network.inference import (
     row_gap,
     with_clusters,
 )
-from skvbem.estimators.network.parameters import CandidateNetwork, as_floats, warn_of_oddities
+from skvbem.estimators.network.parameters import (
+    CandidateNetwork,
+    as_floats,
+    has_hidden_strengths,
+    prior_in_words,
+    warn_of_oddities,
+)
 from skvbem.estimators.network.points import given_point, point_of
 from skvbem.fitted.network import FittedNetwork
 from skvbem.fitting.fit import Run, n_starts_of
@@ -73,6 +79,11 @@ class NetworkKind(Kind):
         """Refuse temperatures that are none, and strengths of nodes where an undirected structure has no directions."""
         super().check(estimator, X)
         self.inverse_temperatures(estimator)
+        if estimator.learn_prior and has_hidden_strengths(estimator.prior):
+            raise ValueError(
+                f"learn_prior=True of {type(estimator).__name__} multiplies Dirichlet priors of known strength: under "
+                "prior='bdla' strengths are hidden, and learned as they are. Leave it False."
+            )
         if estimator.learn_prior and is_undirected(estimator.structure):
             raise ValueError(
                 f"learn_prior=True of {type(estimator).__name__} gives each node a prior strength of its own, under "
@@ -210,6 +221,4 @@ class NetworkKind(Kind):
 
     def prior_in_words(self, estimator, columns: CategoryEncoder) -> str:
         """The prior, and what a named one is shared out of."""
-        size = estimator.equivalent_sample_size
-        shared = f", equivalent_sample_size={size!r}" if isinstance(estimator.prior, str) else ""
-        return super().prior_in_words(estimator, columns) + shared
+        return ", ".join([*prior_in_words(estimator), *(["strengths learned"] if estimator.learn_prior else [])])

@@ -16,6 +16,7 @@ from skvbem.errors import StructureError, TooLargeError, warn
 from skvbem.estimators.network.ties import check_categories_of_ties, check_priors_of_ties, resolve_ties
 from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration
+from skvbem.families.dirichlet_mixture import AveragedConcentration
 from skvbem.fitting.fit import n_starts_of
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
@@ -107,7 +108,7 @@ class CandidateNetwork:
         )
 
     def prior(self) -> dict:
-        """Dirichlet concentrations of every node, axes (*parents, node)."""
+        """Dirichlet concentrations of every node, axes (*parents, node), or alternatives of them, one after another."""
         self.check_prior()
         prior = {node: self.family_prior(self.dag.family(node), self.cardinalities) for node in self.dag.nodes}
         if self.ties:
@@ -141,17 +142,20 @@ class CandidateNetwork:
             check_is_hyper_dirichlet(self.dag, self.given_prior, concentrations, self.owner)
 
     def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
-        """Dirichlet concentrations of one node, the last of any family, axes (*parents, node)."""
+        """Dirichlet concentrations of one node, the last of any family, axes (*parents, node).
+
+        Where their strength is hidden, alternatives are a further axis, the first.
+        """
         whose, by_node = f"The 'prior' parameter of {self.owner}", isinstance(self.given_prior, Mapping)
         node, shape = family[-1], tuple(cardinalities[member] for member in family)
         given, equal = self._given(node), self.equal_concentration(node)
         values = equal.table(shape) if equal is not None else as_floats(given) if by_node else None
         if values is None:
             raise ValueError(
-                f"{whose} must be a number > 0 (per cell), 'bdeu', 'per_row', or a mapping of nodes to these or to "
-                f"arrays. Got {given!r} {f'for node {node!r}' if by_node else 'instead'}."
+                f"{whose} must be 'auto', a number > 0 (per cell), 'bdeu', 'bdla', 'per_row', or a mapping of nodes to "
+                f"these or to arrays. Got {given!r} {f'for node {node!r}' if by_node else 'instead'}."
             )
-        if values.shape != shape:
+        if values.shape[-len(shape) :] != shape or (equal is None and values.ndim > len(shape)):
             axes = ", ".join(f"{member!r} ({cardinalities[member]})" for member in family)
             raise ValueError(
                 f"{whose}, for node {node!r}, must have the shape {shape}: one axis for each parent in this order, "
@@ -165,9 +169,13 @@ class CandidateNetwork:
             )
         return values
 
-    def equal_concentration(self, node: Hashable) -> EqualConcentration | None:
+    def equal_concentration(self, node: Hashable) -> EqualConcentration | AveragedConcentration | None:
         """The prior of a node where it is equal in all cells, whatever the parents; None where tables are given."""
         given = self._given(node)
+        if is_option(given, "auto"):
+            return EqualConcentration(1.0, "cell")
+        if is_option(given, "bdla"):
+            return AveragedConcentration()
         if is_option(given, "bdeu", "per_row"):
             return EqualConcentration(self.equivalent_sample_size, "table" if given == "bdeu" else "row")
         is_number = is_real(given)
@@ -196,6 +204,18 @@ class CandidateNetwork:
 
     def _given(self, node: Hashable) -> Any:
         return self.given_prior.get(node, 1.0) if isinstance(self.given_prior, Mapping) else self.given_prior
+
+
+def has_hidden_strengths(prior: Any) -> bool:
+    """True if a `prior` parameter names "bdla", for some node at least."""
+    return any(is_option(each, "bdla") for each in (prior.values() if isinstance(prior, Mapping) else [prior]))
+
+
+def prior_in_words(estimator: Any) -> list[str]:
+    """The prior of tables that a fit took, in words, and what a named one is shared out of."""
+    prior, size = estimator.prior, estimator.equivalent_sample_size
+    words = [f"prior={1.0 if is_option(prior, 'auto') else prior!r}"]
+    return [*words, f"equivalent_sample_size={size!r}"] if is_option(prior, "bdeu", "per_row") else words
 
 
 def resolve_latents(latents, structure, owner: str) -> dict:

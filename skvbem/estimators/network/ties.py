@@ -60,7 +60,9 @@ def check_priors_of_ties(ties: Mapping, dag: DAG, prior: Mapping, owner: str) ->
     """Raise a ValueError if nodes with one table have different priors."""
     for node, (*parents, other) in ties.items():
         order = [dag.parents(other).index(parent) for parent in parents]
-        if not np.array_equal(prior[node], prior[other].transpose(*order, len(order))):
+        first = prior[other].ndim - len(order) - 1  # alternatives of concentrations stand before all others
+        axes = (*range(first), *(first + k for k in order), first + len(order))
+        if not np.array_equal(prior[node], prior[other].transpose(axes)):
             raise ValueError(
                 f"The 'prior' parameter of {owner} differs between {shown(node)} and {shown(other)}, whose tables are "
                 "tied. Give both the same."

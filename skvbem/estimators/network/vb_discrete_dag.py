@@ -46,9 +46,12 @@ class VBDiscreteDAG(LatentNodesEstimator):
     categories : "auto", list of array-likes or mapping of column to array-like, default="auto"
         Levels of each column and their order. "auto" takes the levels declared by a pandas Categorical or polars Enum,
         else the values that occur, in increasing order.
-    prior : float, "bdeu", "per_row" or mapping of node to these or to arrays, default=1.0
+    prior : "auto", float, "bdeu", "bdla", "per_row" or mapping of node to these or to arrays, default="auto"
         Dirichlet concentrations: a number per cell; "bdeu" divides `equivalent_sample_size` among all cells of a node's
-        table, "per_row" among the cells of each row; an array has axes ``(*structure_.parents(node), node)``.
+        table, "per_row" among the cells of each row; an array has axes ``(*structure_.parents(node), node)``. Under
+        "bdla" (locally averaged) each table has an equivalent sample size of its own, 1/4, 1, 4, 16, 64 or 256, which
+        is hidden; for ``method="vb"``. "auto" is 1.0, but "bdla" of candidates of a `StructureSearchCV` that searches a
+        `DAGSpace` without latents by their evidence.
     %(equivalent_sample_size)s
     ties : mapping of node to node, or list of groups of nodes, default=None
         Nodes that share one table. A mapping gives each node the table of the node it is mapped to; a group shares the
@@ -103,13 +106,14 @@ class VBDiscreteDAG(LatentNodesEstimator):
         step does not fit. Never what a fit by exact inference would gain, which may be far more.
     %(lower_bounds_)s
     posterior_ : dict of node to LabeledTable
-        Dirichlet concentrations of q(theta), prior + expected counts (``method="vb"``).
+        Dirichlet concentrations of q(theta), prior + expected counts (``method="vb"``). Under ``prior="bdla"``
+        q(theta) is a mixture of Dirichlet distributions, of which these are the mean.
     tables_ : dict of node to LabeledTable
         Conditional probabilities: posterior means (VB) or the point found (MAP, ML).
     counts_ : dict of node to LabeledTable
         Expected counts; of tied tables, those of all their nodes together.
     prior_ : dict of node to LabeledTable
-        Prior concentrations, as learned if `learn_prior`.
+        Prior concentrations, as learned if `learn_prior`; under ``prior="bdla"`` as expected under q.
     structure_ : DAG
         Nodes in the order latents, then columns. For an undirected structure, one directed graph that says the same:
         nodes with many missing cells have no children as far as possible.
@@ -186,7 +190,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         *,
         latents=None,
         categories="auto",
-        prior=1.0,
+        prior="auto",
         equivalent_sample_size=1.0,
         ties=None,
         method="vb",

@@ -31,7 +31,7 @@ from skvbem._lazy import cached_property
 from skvbem._numerics import times_log
 from skvbem.blocks import added, map_reduce
 from skvbem.emissions.base import Emission, Step, n_redundant_parameters, n_symmetries, rotation_tangents, start_natural
-from skvbem.families import Dirichlet, Product
+from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs.dag import DAG
@@ -39,6 +39,7 @@ from skvbem.models.base import DataInParts, EStep, Expectation, LatentModel, Mod
 from skvbem.models.mixed_network.data import FactorRows, KnownRows, MixedData, MixedRows
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
+from skvbem.models.network.model import prior_of
 from skvbem.models.network.program import Plan
 
 # Multiplications in a step below which threads cost more than they bring.
@@ -90,9 +91,7 @@ class MixedNetwork(LatentModel):
             tuple(tuple(self.position[p] for p in dag.parents(node) if p not in emissions) for node in nodes),
             len(emissions),
         )
-        flat = [np.asarray(prior[node], dtype=float).ravel() for node in nodes[: self.layout.n_tables]]
-        tables = Dirichlet(np.concatenate(flat), self.layout.row_starts)
-        blocks = (tables, *(emission_priors[node] for node in emissions))
+        blocks = (prior_of(self.layout, prior), *(emission_priors[node] for node in emissions))
         n_cells = [len(emission.component_of_cell(n)) for emission, n in zip(self.emissions, self.n_states)]
         self.prior = Product(blocks, (self.layout.n_table_cells, *n_cells))
 

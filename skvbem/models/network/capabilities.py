@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from skvbem.capabilities import Capabilities
+from skvbem.families import DirichletMixture
 from skvbem.graphs import dimension
 from skvbem.models.network.cluster_chains import ClusterChains
 from skvbem.models.network.information import score_covariance
@@ -29,18 +30,18 @@ def identifiable_dimension(model: DiscreteDAG, hidden: Sequence, data: Any = Non
 def capabilities_of(model: DiscreteDAG) -> Capabilities:
     """The capabilities of a network: all, but those that need a row to be once in a table, where tables are tied."""
     is_tied = bool(model.layout.ties)
-    sampler = NetworkSampler(model)
+    sampler, has_mixture = NetworkSampler(model), isinstance(model.prior, DirichletMixture)
     return Capabilities(
         points=sampler,
         annealing=sampler,
         cluster_annealing=None if model.partition is None else ClusterChains(model),
         batches=NetworkBatches(),
-        metropolis=sampler,
+        metropolis=None if has_mixture else sampler,
         relabelings=NetworkRelabelings(model),
-        marginals=None if is_tied else NetworkMarginals(model),
+        marginals=None if is_tied or has_mixture else NetworkMarginals(model),
         complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
-        information=None if is_tied else score_covariance,
+        information=None if is_tied or has_mixture else score_covariance,
         enumeration=partial(log_evidence_by_enumeration, model),
         dimension=None if is_tied else partial(identifiable_dimension, model),
     )

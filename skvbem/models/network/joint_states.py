@@ -21,6 +21,7 @@ from scipy.special import gammaln, logsumexp
 from skvbem._kernels import _contexts
 from skvbem._kernels._enumeration import log_sum_over_completions
 from skvbem.errors import TooLargeError
+from skvbem.families import DirichletMixture
 from skvbem.models.base import in_words
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import DiscreteDAG
@@ -176,6 +177,10 @@ def log_evidence_by_enumeration(
             "sizes or shares by their mean. Else take a score that approximates it, such as 'lower_bound', which is "
             "exact where each hidden node has one state."
         )
+    n_terms = [group.n_terms for group in groups]
+    if isinstance(prior, DirichletMixture):  # rows of a table share what is hidden of its prior
+        _check(program, sum(map(log, n_terms)), max_terms)
+        return _log_sum_together(prior, groups, complete), max(prod(n_terms), 1)
     row_of = np.repeat(np.arange(prior.n_rows), np.diff(prior.row_starts))
     row_prior, counts = prior.row_sums(prior.concentration), complete.astype(np.int64)
     row_counts = prior.row_sums(counts)
@@ -185,4 +190,20 @@ def log_evidence_by_enumeration(
             prior.concentration, row_prior, row_of, counts, row_counts, group.weight, group.choice_starts,
             group.cell_starts, group.cells,
         )  # fmt: skip
-    return value, max(sum(group.n_terms for group in groups), 1)
+    return value, max(sum(n_terms), 1)
+
+
+def _log_sum_together(prior: DirichletMixture, groups: list[Completions], complete: np.ndarray) -> float:
+    """ln of the sum over the completions of all rows together, nats; those with equal counts are taken at once."""
+    counts: np.ndarray = complete[None].astype(float)
+    times: np.ndarray = np.ones(1)
+    for group in groups:
+        cells_of = np.split(group.cells, group.cell_starts[1:-1])
+        for context, weight in enumerate(group.weight.tolist()):
+            options = cells_of[group.choice_starts[context] : group.choice_starts[context + 1]]
+            added = np.stack([np.bincount(cells, minlength=len(complete)) for cells in options])
+            for _ in range(weight):
+                grown = (counts[:, None] + added).reshape(-1, len(complete))
+                counts, which = np.unique(grown, axis=0, return_inverse=True)
+                times = np.bincount(which.ravel(), weights=np.repeat(times, len(options)))
+    return float(logsumexp(prior.log_evidence(counts.T), b=times))

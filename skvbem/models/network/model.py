@@ -22,7 +22,7 @@ from skvbem._numerics import log_gamma
 from skvbem.ascent import Ascent
 from skvbem.data import Rows
 from skvbem.errors import NoInteriorModeError
-from skvbem.families import Dirichlet
+from skvbem.families import Dirichlet, DirichletMixture
 from skvbem.graphs.dag import DAG
 from skvbem.models.base import Expectation, LatentModel, ModelAscent
 from skvbem.models.network.clusters import Partition
@@ -41,7 +41,8 @@ class DiscreteDAG(LatentModel):
     cardinalities : mapping of node to int
         Number of states of every node.
     prior : mapping of node to ndarray
-        Dirichlet concentrations, axes (*parents, node).
+        Dirichlet concentrations, axes (*parents, node). A further first axis is one of alternatives, of which each
+        table has one that is hidden.
     ties : mapping of node to tuple, optional
         Node -> the family (*parents, other) of another node, whose table is also its own: parents in the order of its
         own ones.
@@ -53,7 +54,7 @@ class DiscreteDAG(LatentModel):
     partition: Partition | None
     position: dict
     layout: Layout
-    prior: Dirichlet
+    prior: Any  # Dirichlet, or DirichletMixture
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class DiscreteDAG(LatentModel):
             tuple(tuple(position[p] for p in dag.parents(node)) for node in dag.nodes),
             ties=tuple(self._tie(ties.get(node)) for node in dag.nodes) if ties else (),
         )
-        self.prior = Dirichlet(self.flat(prior), self.layout.row_starts)
+        self.prior = prior_of(self.layout, prior)
 
     def _tie(self, family: tuple | None) -> tuple[int, tuple[int, ...]] | None:
         if family is None:
@@ -82,7 +83,10 @@ class DiscreteDAG(LatentModel):
 
     @property
     def reasons(self) -> Mapping[str, str]:
-        """Why a network with tied tables lacks capabilities that others have, in sentences, by their names."""
+        """Why a network with tied tables or hidden strengths lacks capabilities, in sentences, by their names."""
+        if isinstance(self.prior, DirichletMixture):
+            why = "Under prior='bdla' the strength of each table is hidden. Take 'auto', 'importance_gibbs' or 'ais'."
+            return dict.fromkeys(("metropolis", "marginals", "information"), why)
         why = "Some of its tables are tied, so that a row may be in one table several times. Take {}."
         others = {
             "information": "'ais', 'importance', 'collapsed', 'cheeseman_stutz' or 'lower_bound'",
@@ -178,6 +182,17 @@ class DiscreteDAG(LatentModel):
         return Dirichlet(np.ones(self.layout.n_cells), self.layout.row_starts).sample(rng)
 
 
+def prior_of(layout: Layout, tables: Mapping) -> Dirichlet | DirichletMixture:
+    """The prior of the tables of a layout, by node: concentrations (*parents, node), or alternatives of these."""
+    nodes = [k for k in range(layout.n_tables) if layout.has_own_table(k)]
+    arrays = [np.asarray(tables[layout.names[k]], dtype=float) for k in nodes]
+    has_one = [array.ndim == len(layout.parents[k]) + 1 for k, array in zip(nodes, arrays)]
+    if all(has_one):
+        return Dirichlet(np.concatenate([array.ravel() for array in arrays]), layout.row_starts)
+    most = max(len(array) for one, array in zip(has_one, arrays) if not one)
+    return DirichletMixture.from_tables([[array] * most if one else array for one, array in zip(has_one, arrays)])
+
+
 # Multiplications in a step below which threads cost more than they bring.
 _WORTH_THREADS = 2**22
 
@@ -270,6 +285,12 @@ class DirichletAscent(Ascent):
 
 def _log_gamma_where_positive(x: np.ndarray) -> np.ndarray:
     return log_gamma(np.where(x > 0, x, 1.0))
+
+
+class MixtureAscent(ModelAscent[DiscreteDAG]):
+    """Full steps of one network whose tables have a mixture of Dirichlet distributions as prior, family by family."""
+
+    label = "table row"
 
 
 # Lanes that are swept side by side.

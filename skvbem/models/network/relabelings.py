@@ -44,7 +44,7 @@ class NetworkRelabelings:
     @property
     def prior(self) -> np.ndarray:
         """The prior concentration of each cell, (n_cells,): relabelings leave it as it is."""
-        return self.model.prior.concentration
+        return self.model.prior.coordinates
 
     def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:
         """Ways in which hidden labels can change unnoticed, None if too many to be found one by one."""

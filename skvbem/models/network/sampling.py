@@ -10,9 +10,10 @@ import numpy as np
 from skvbem._kernels._annealing import anneal, draw_latent, log_normalizers, metropolis
 from skvbem._kernels._contexts import weights
 from skvbem._kernels._contraction import Contraction
-from skvbem._kernels._random import log_dirichlet
 from skvbem._kernels._workspace import Workspace
 from skvbem.capabilities import AnnealingPlan, Path
+from skvbem.families import DirichletMixture
+from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.network.assembly import blocks
 from skvbem.models.network.model import DiscreteDAG
 from skvbem.models.network.program import LANES_BYTES, Program
@@ -53,10 +54,7 @@ class NetworkSampler:
 
     def draw_points(self, statistics: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """ln theta drawn from the prior after statistics (n_cells, n_lanes), each lane from its stream."""
-        concentration = np.array((self.model.prior + statistics).concentration, order="C")
-        log_point = np.empty(concentration.shape)
-        log_dirichlet(self.model.prior.row_starts, concentration, streams, log_point)
-        return log_point
+        return (self.model.prior + statistics).draw_natural(ParallelGenerator(streams))
 
     def log_normalizers(
         self, workspace: Workspace, path: Path, temperatures: np.ndarray, log_point: np.ndarray
@@ -92,6 +90,8 @@ class NetworkSampler:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Gibbs chains along paths of their own; see `skvbem.capabilities.Annealing`."""
         temperatures = np.ascontiguousarray(temperatures, dtype=float)
+        if isinstance(self.model.prior, DirichletMixture):
+            return self._anneal_mixture(workspace, path, temperatures, streams, log_point)
         statistics, log_ratios = np.empty(log_point.shape), np.empty((len(temperatures) - 1, log_point.shape[1]))
         anneal(
             workspace,
@@ -106,6 +106,20 @@ class NetworkSampler:
             log_ratios,
         )
         log_ratios += np.diff(temperatures)[:, None] * path.slope
+        return log_ratios, statistics
+
+    def _anneal_mixture(
+        self, workspace: Workspace, path: Path, temperatures: np.ndarray, streams: np.ndarray, log_point: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Chains that draw the alternative of each table before its rows, step by step."""
+        log_ratios, statistics = np.zeros((len(temperatures) - 1, log_point.shape[1])), np.empty(log_point.shape)
+        for step, (here, there) in enumerate(pairwise(temperatures)):
+            if here != there:
+                before, after = self.log_normalizers(workspace, path, np.array([here, there]), log_point)
+                log_ratios[step] = after - before - (there - here) * (path.statistics * log_point).sum(axis=0)
+                log_ratios[step] += (there - here) * path.slope
+            draw_latent(workspace, (1.0 - there) * path.natural + there * log_point, streams, statistics)
+            log_point[:] = self.draw_points((1.0 - there) * path.statistics + there * statistics, streams)
         return log_ratios, statistics
 
     def metropolis(

@@ -12,6 +12,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -199,12 +200,15 @@ class EvidenceJob(Job):
     readings : Readings
         Of the data.
     scorers : mapping of str to EvidenceScorer
+    most_cells : float, default=inf
+        Cells of the largest table that sums over families look at, of nodes with parents.
     """
 
     estimator: BaseEstimator
     readings: Readings
     scorers: Mapping[str, EvidenceScorer]
     error_score: float | str = np.nan
+    most_cells: float = inf
 
     def measured(self, setting: Mapping) -> Record:
         """The record of one candidate by scores of the evidence."""
@@ -233,7 +237,7 @@ class EvidenceJob(Job):
 
     @cached_property
     def _sums(self) -> DecomposableScores:
-        return DecomposableScores(self.estimator, self.readings.common, self.scorers)
+        return DecomposableScores(self.estimator, self.readings.common, self.scorers, self.most_cells)
 
     def __getstate__(self) -> dict:
         """The job without what it remembers of families, which is computed again wherever it is needed."""

@@ -27,8 +27,9 @@ import numpy as np
 from skvbem._kernels._local_scores import fill_sums
 from skvbem.errors import TooLargeError
 from skvbem.families.dirichlet import EqualConcentration
+from skvbem.families.dirichlet_mixture import AveragedConcentration
 from skvbem.graphs.dag import DAG
-from skvbem.search.families.family_scores import Families
+from skvbem.search.families.family_scores import Families, log_mean_exp
 from skvbem.search.tuning import TUNING
 from skvbem.spaces.rules import EdgeRules
 
@@ -71,18 +72,21 @@ class CompleteData:
     codes : ndarray of int32, shape (n_nodes, n_rows)
     weight : ndarray of shape (n_rows,)
     cardinalities : ndarray of int64, shape (n_nodes,)
-    priors : sequence of EqualConcentration
+    priors : sequence of EqualConcentration or AveragedConcentration
         Of each node. A total of 0 stands for the maximized likelihood in place of the evidence.
     per_parameter : float
         Nats that each free parameter costs: none but with a maximized likelihood.
+    most_cells : float, default=inf
+        Cells of the largest table of a node with parents; families of larger ones score -inf.
     """
 
     nodes: tuple
     codes: np.ndarray
     weight: np.ndarray
     cardinalities: np.ndarray
-    priors: Sequence[EqualConcentration]
+    priors: Sequence[EqualConcentration | AveragedConcentration]
     per_parameter: float = 0.0
+    most_cells: float = inf
 
     are_evidences = True
 
@@ -217,7 +221,8 @@ def _concentrations(data: CompleteData) -> list[tuple[float, bool]]:
     return sorted(
         {
             each
-            for prior, n_states in pairs
+            for node_prior, n_states in pairs
+            for prior in node_prior.alternatives
             for each in (_cell_concentration(prior, n_states), _row_concentration(prior, n_states))
         }
     )
@@ -255,11 +260,16 @@ def _local_scores(data, sums, concentrations, k: int) -> np.ndarray:
     index = np.arange(1 << (len(data.nodes) - 1))
     low = (1 << k) - 1
     masks = (index & low) | ((index & ~low) << 1)
-    cell, row = _cell_concentration(data.priors[k], n_states), _row_concentration(data.priors[k], n_states)
-    scores = sums[masks | 1 << k, concentrations.index(cell)] - sums[masks, concentrations.index(row)]
+    every = []
+    for prior in data.priors[k].alternatives:
+        cell, row = _cell_concentration(prior, n_states), _row_concentration(prior, n_states)
+        every.append(sums[masks | 1 << k, concentrations.index(cell)] - sums[masks, concentrations.index(row)])
+    scores = log_mean_exp(np.stack(every, axis=1))
+    sizes = [size for place, size in enumerate(data.cardinalities.tolist()) if place != k]
     if data.per_parameter:
-        sizes = [size for place, size in enumerate(data.cardinalities.tolist()) if place != k]
         scores -= data.per_parameter * (n_states - 1) * _over_sets(np.multiply, 1.0, sizes)
+    if data.most_cells < inf:
+        scores[1:][n_states * _over_sets(np.multiply, 1.0, sizes)[1:] > data.most_cells] = -inf
     return scores
 
 

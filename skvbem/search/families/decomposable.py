@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,12 @@ class DecomposableScores:
     reading : NetworkReading, MixedReading or None
         Of all candidates; None if they read X in different ways.
     scorers : mapping of str to callable
+    most_cells : float, default=inf
+        Cells of the largest table of a node with parents.
     """
 
-    def __init__(self, estimator: BaseEstimator, reading: Any, scorers: Mapping[str, Any]):
-        self._estimator, self._reading, self._scorers = estimator, reading, scorers
+    def __init__(self, estimator: BaseEstimator, reading: Any, scorers: Mapping[str, Any], most_cells: float = inf):
+        self._estimator, self._reading, self._scorers, self._most_cells = estimator, reading, scorers, most_cells
         self._remembered: dict[Hashable, FamilyScores] = {}
         self._fitted: dict[Hashable, FittedFamilies] = {}
 
@@ -147,7 +149,8 @@ class DecomposableScores:
         network.check_prior()
         completed = CompletedRows.of_complete(self._reading.rows, network.cardinalities)
         if not score.is_penalized_likelihood:
-            return FamilyScores(completed, network, max_table_cells=network.max_table_cells)
+            limits = {"max_table_cells": network.max_table_cells, "most_cells": self._most_cells}
+            return FamilyScores(completed, network, **limits)
         return FamilyScores(
             completed,
             MaximizedLikelihood(),

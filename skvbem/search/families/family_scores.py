@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from math import inf
+from math import inf, prod
 from typing import Protocol
 
 import numpy as np
 
 from skvbem._kernels._local_scores import score_families
-from skvbem._numerics import log_rising
+from skvbem._numerics import log_rising, log_sum_exp
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.families.dirichlet import EqualConcentration
+from skvbem.families.dirichlet_mixture import AveragedConcentration
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
 from skvbem.search.tuning import TUNING
@@ -57,11 +58,14 @@ class Families(Protocol):
 class FamilyPrior(Protocol):
     """The Dirichlet priors of all families that a node may have."""
 
-    def equal_concentration(self, node: Hashable) -> EqualConcentration | None:
+    def equal_concentration(self, node: Hashable) -> EqualConcentration | AveragedConcentration | None:
         """The prior of a node where it is equal in all cells, whatever the parents; None where tables are given."""
 
     def family_prior(self, family: tuple, cardinalities: Mapping) -> np.ndarray:
-        """Concentrations of a family (*parents, node), axes in this order; ValueError if it has none."""
+        """Concentrations of a family (*parents, node), axes in this order, or alternatives of them as a first axis.
+
+        ValueError if it has none.
+        """
 
 
 class MaximizedLikelihood:
@@ -87,6 +91,9 @@ class FamilyScores:
         Nats that each free parameter costs: none but with a maximized likelihood.
     max_table_cells : float, default=inf
         Cells of the largest table; a family of a larger one scores -inf.
+    most_cells : float, default=inf
+        Cells of the largest table of a node with parents that a search may take: a family of a larger one has a score,
+        which `bound` adds up, but is none of those that `score` and `grown` offer.
     most : int
         Families remembered, some 200 bytes each; those asked for longest ago are forgotten first.
     """
@@ -100,10 +107,11 @@ class FamilyScores:
         *,
         per_parameter: float = 0.0,
         max_table_cells: float = inf,
+        most_cells: float = inf,
         most: int = int(TUNING.cache_bytes / 200),
     ):
         self.completed, self.prior, self.per_parameter = completed, prior, per_parameter
-        self._max_table_cells, self._most = max_table_cells, most
+        self._max_table_cells, self.most_cells, self._most = max_table_cells, most_cells, most
         self.nodes = tuple(completed.cardinalities)
         self._sizes = [int(size) for size in completed.cardinalities.values()]
         narrow = np.min_scalar_type(-max(self._sizes, default=1))
@@ -127,7 +135,7 @@ class FamilyScores:
         mask = 0
         for parent in parents:
             mask |= 1 << place[parent]
-        return self.score(place[node], mask)
+        return self._asked(place[node], mask, [-1])[0]
 
     def bound(self, dag: DAG) -> float:
         """H(q) plus the scores of a graph's families: a lower bound on its evidence, exact where nothing is hidden."""
@@ -135,7 +143,7 @@ class FamilyScores:
 
     def score(self, child: int, parents: int) -> float:
         """The score of one family by the places of its nodes in the completed rows, the parents a mask of bits."""
-        return self._asked(child, parents, [-1])[0]
+        return float(self.grown(child, parents, [-1])[0])
 
     def grown(self, child: int, parents: int, further: Sequence[int]) -> np.ndarray:
         """The scores of a family with one parent more, for each of some nodes.
@@ -153,7 +161,14 @@ class FamilyScores:
         -------
         ndarray of shape (n_further,)
         """
-        return np.array(self._asked(child, parents, further), dtype=float)
+        scores = np.array(self._asked(child, parents, further), dtype=float)
+        return scores if self.most_cells == inf else np.where(self._is_small(child, parents, further), scores, -inf)
+
+    def _is_small(self, child: int, parents: int, further: Sequence[int]) -> np.ndarray:
+        """Boolean array of the families whose tables have no more cells than a search may take; roots always are."""
+        n_cells = prod(self._sizes[k] for k in range(parents.bit_length()) if parents >> k & 1) * self._sizes[child]
+        return np.array([n_cells * self._sizes[more] <= self.most_cells if more >= 0 else
+                         not parents or n_cells <= self.most_cells for more in further])  # fmt: skip
 
     def _asked(self, child: int, parents: int, further: Sequence[int]) -> list[float]:
         keys = [(child, parents | 1 << more if more >= 0 else parents) for more in further]
@@ -186,8 +201,8 @@ class FamilyScores:
                 scores[k] = self._scored_by_tables(child, above)
             return scores
         cells = {"cell": np.ones_like(rows), "row": np.full_like(rows, n_states), "table": rows * n_states}
-        cell_concentration = equal.total / cells[equal.over][fits]
-        fitting = np.empty(len(fits))
+        cell_concentration = np.stack([each.total / cells[each.over][fits] for each in equal.alternatives], axis=1)
+        fitting = np.empty(cell_concentration.size)
         score_families(
             self._codes,
             np.array(self._sizes, dtype=np.int64),
@@ -195,10 +210,11 @@ class FamilyScores:
             child,
             np.array(members, dtype=np.int64),
             np.array(further, dtype=np.int64)[fits],
-            np.ascontiguousarray(cell_concentration),
-            np.ascontiguousarray(cell_concentration * n_states),
+            cell_concentration.ravel(),
+            cell_concentration.ravel() * n_states,
             fitting,
         )
+        fitting = log_mean_exp(fitting.reshape(cell_concentration.shape))
         scores[fits] = fitting - self.per_parameter * (n_states - 1) * rows[fits]
         return scores
 
@@ -210,15 +226,26 @@ class FamilyScores:
         except ValueError:
             return -inf
         counts = self.completed.counts(family)
-        row_terms = log_rising(prior.sum(axis=-1), counts.sum(axis=-1))
-        return float(log_rising(prior, counts).sum() - row_terms.sum())
+        alternatives = prior if prior.ndim > counts.ndim else prior[None]
+        row_terms = log_rising(alternatives.sum(axis=-1), counts.sum(axis=-1))
+        terms = log_rising(alternatives, counts).sum(axis=-1) - row_terms
+        return float(log_mean_exp(terms.reshape(1, len(alternatives), -1).sum(axis=-1))[0])
 
     def __reduce__(self):
-        return _made, (self.completed, self.prior, self.per_parameter, self._max_table_cells, self._most)
+        limits = self._max_table_cells, self.most_cells, self._most
+        return _made, (self.completed, self.prior, self.per_parameter, *limits)
 
 
-def _made(completed, prior, per_parameter, max_table_cells, most) -> FamilyScores:
-    return FamilyScores(completed, prior, per_parameter=per_parameter, max_table_cells=max_table_cells, most=most)
+def _made(completed, prior, per_parameter, max_table_cells, most_cells, most) -> FamilyScores:
+    limits = {"max_table_cells": max_table_cells, "most_cells": most_cells, "most": most}
+    return FamilyScores(completed, prior, per_parameter=per_parameter, **limits)
+
+
+def log_mean_exp(scores: np.ndarray) -> np.ndarray:
+    """Scores (n, n_alternatives) averaged over alternatives, (n,), nats; as they are where there is one."""
+    if scores.shape[1] == 1:
+        return scores[:, 0]
+    return log_sum_exp(scores, axis=1) - np.log(scores.shape[1])
 
 
 class FittedFamilies:

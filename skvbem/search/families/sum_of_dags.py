@@ -32,6 +32,7 @@ from skvbem._kernels import _sum_of_dags
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
 from skvbem.search.families.best_dag import (
+    CompleteData,
     LocalScores,
     all_local_scores,
     best_of_sets,
@@ -126,6 +127,8 @@ def graph_posterior(
         )
     scores = np.stack(list(all_local_scores(data, rules, log_odds, inf)))
     edge_log_odds = np.stack([log_odds_of_families(data.nodes, rules, log_odds, k) for k in range(n)])
+    if isinstance(data, CompleteData):  # graphs of tables that are too large have no prior
+        edge_log_odds[scores == -inf] = -inf
     return GraphPosterior(tuple(data.nodes), scores, edge_log_odds, summed(scores), _SumOfSets(edge_log_odds).log_total)
 
 

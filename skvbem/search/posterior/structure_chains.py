@@ -32,6 +32,7 @@ from skvbem._kernels._random import log_dirichlet, uniforms
 from skvbem._lazy import cached_property
 from skvbem._numerics import log_rising
 from skvbem.errors import StructureError
+from skvbem.families.dirichlet_mixture import AveragedConcentration
 from skvbem.fitting.evaluation import evaluate
 from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
@@ -95,6 +96,8 @@ def graphs_for_chains(job: Job, settings: Sequence[Mapping]) -> Graphs:
     networks = [job.network(setting) for setting in settings]
     if any(network.ties for network in networks):
         raise ChainsImpossible("tables are tied")
+    if any(isinstance(networks[0].equal_concentration(node), AveragedConcentration) for node in networks[0].dag.nodes):
+        raise ChainsImpossible("the strengths of tables are hidden")
     sizes: dict[Hashable, set[int]] = {}
     for network in networks:
         for name, n_states in network.latents.items():

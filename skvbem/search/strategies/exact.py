@@ -126,6 +126,7 @@ def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tu
         np.array([completed.cardinalities[node] for node in space.observed], dtype=np.int64),
         priors,
         scores.per_parameter,
+        scores.most_cells,
     )
     return data, odds
 

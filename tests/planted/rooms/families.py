@@ -14,6 +14,21 @@ TESTS = (
 )
 
 ERRORS = {
+    "what counts say of the strength of a table is left out": [
+        (
+            "return self._log_evidences - log_sum_exp(self._log_evidences)",
+            "return 0.0 * self._log_evidences - np.log(len(self.alternatives))",
+        )
+    ],
+    "the evidence of tables is that of their most probable strength": [
+        (
+            "(log_sum_exp(before + rises) - log_sum_exp(before + np.zeros_like(rises)))",
+            "((before + rises).max(axis=0) - before.max(axis=0))",
+        )
+    ],
+    "the density of a mixture is that of one member": [
+        ("return reduce(np.logaddexp, terms).sum(axis=0)", "return terms.max(axis=0).sum(axis=0)")
+    ],
     "KL is taken the other way round": [
         (
             "natural = self.expected_natural() if expected_natural is None else expected_natural",

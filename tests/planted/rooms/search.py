@@ -3,6 +3,25 @@
 TESTS = ("search", "graphs", "plotting/**/test_search_displays.py")
 
 ERRORS = {
+    "the default prior of graphs leaves edges at even odds": [
+        ("probability = 1.0 / (len(graphs.observed) + 2.0)", "probability = 0.5")
+    ],
+    "the mean over equivalent sample sizes is their sum": [
+        ("log_sum_exp(scores, axis=1) - np.log(scores.shape[1])", "log_sum_exp(scores, axis=1)")
+    ],
+    "tables of more cells than rows are taken": [("most = max(reading.rows.total_weight, *required)", "most = 1e9")],
+    "what a space requires is above the cap": [
+        ("most = max(reading.rows.total_weight, *required)", "most = reading.rows.total_weight")
+    ],
+    "graphs that the cap excludes keep their prior": [("edge_log_odds[scores == -inf] = -inf", "pass")],
+    "tables of candidates that are tried have no cap": [
+        ("if any(size > self.most_cells for size in sizes)", "if False")
+    ],
+    "a prior that a user has set is replaced": [('params.get("prior") != AUTO or not hasattr', "not hasattr")],
+    "penalized likelihoods get the priors of evidences": [
+        ("isinstance(score, EvidenceScorer) and not SCORES[score.kind].is_penalized_likelihood", "True")
+    ],
+    "equal counts of a table are taken once": [("times[k] = counted[<Py_ssize_t>value[k]]", "times[k] = 1.0")],
     "what improbable completions had is lost": [
         ("weight *= (self.row_weight / np.bincount(row, weights=weight, minlength=len(self.row_weight)))[row]", "pass")
     ],
