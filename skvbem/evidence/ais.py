@@ -100,10 +100,9 @@ def anchored_ais(
     evaluation.check_memory(what, float(n_chains) * (n_steps + 4.0), "fewer 'n_chains' or 'n_steps'")
     if kind == "ais" and evaluation.has_turns:
         raise ValueError(
-            "The score 'ais' starts chains from one rotation of the factors, where the posterior lies on all of them "
-            "alike: of two factors or more it is too low, and its standard error does not tell. Take 'bridge' or "
-            "'auto', which integrate rotations out for one component, or 'ais_prior' or 'smc_data' of few rows; "
-            "'linear_response' ranks models of any size."
+            "The score 'ais' starts chains from one rotation of the factors, where the posterior lies on all of them: "
+            "of two factors or more it is too low, and does not tell. Take 'bridge' or 'auto', which integrate them "
+            "out for one component, 'smc_data' of few rows, or 'linear_response', which ranks models of any size."
         )
     starts, which = make_starts(evaluation, fractions, n_fits).dealt(n_chains)
     paths = annealing.paths(evaluation.data, starts.statistics.T)
