@@ -18,6 +18,7 @@ from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.optima.candidates import NEW_START, Proposals, drawn, smoothing_of
 from skvbem.optima.plan import FitMethod, Stop, best_of
 from skvbem.optima.recombinations import Recombinations
+from skvbem.optima.ties import tied_anew
 from skvbem.optima.tuning import TUNING
 from skvbem.vbem.fit import Fit, continued
 from skvbem.vbem.hyperparameters import best_strength
@@ -72,8 +73,9 @@ class LabelMethod(FitMethod):
 
         One component of the best is divided in the room of two that are joined or of one that is dropped, or that room
         stays empty; rows of some components of it, or all rows, are shared out anew; components of the best and of
-        another are taken together; parameters are drawn; of one optimum after the other, rows go one by one to where
-        they are more probable. Where that is swift, searches among partitions replace rows that are all shared out
+        another are taken together; parameters are drawn; rows with one value of a column become components; of one
+        optimum after the other, rows go one by one to where they are more probable. Where that is swift, searches among
+        partitions replace rows that are all shared out
         anew. Where starts agreed on components that hardly overlap, the most promising divisions are
         enough. Where rows are many and not sampled, divisions alone are tried: each proposal costs as much as a start.
         """
@@ -155,6 +157,8 @@ def _changes(
         yield "draw", drawn(ascent, statistics[:, int(rng.integers(len(optima)))], TUNING.n_seldom, rng)
     fewest = 1 if has_prior else rows.coordinates.shape[1] + 2  # so many that they have a width
     yield "around a row", around.of_expected_rows(around.around_rows(n_around, fewest, rng))
+    if around.has_ties:
+        yield "ties", around.of_expected_rows(tied_anew(rows, n_components, TUNING.n_tied, rng))
     if is_simple:
         return
     is_searched = False

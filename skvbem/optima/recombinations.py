@@ -23,6 +23,7 @@ from skvbem.emissions.base import Step
 from skvbem.emissions.known_labels import without_labels
 from skvbem.models.labels.distinct_rows import DistinctRows, draws, with_known_labels
 from skvbem.models.labels.model import LabelModel
+from skvbem.optima import ties
 from skvbem.optima.transfers import Partitions, Transfers
 from skvbem.optima.tuning import TUNING
 
@@ -91,6 +92,11 @@ class Recombinations:
         self.logs = self._log_likelihoods(self.whole[:, None])[0]
         np.maximum(self.logs, TUNING.lowest, out=self.logs)
 
+    @cached_property
+    def has_ties(self) -> bool:
+        """True if divisions by tied values are tried: where priors keep components of such rows from being spikes."""
+        return not self.smoothing and ties.matter(self.prior, self.rows)
+
     # Sums over the distinct rows ------------------------------------------------------------------------------------
 
     def _statistics(self, expected_rows: np.ndarray) -> np.ndarray:
@@ -118,16 +124,21 @@ class Recombinations:
         lanes = sets.reshape(-1, self.n, sets.shape[-1])
         alone = self._log_likelihoods(self._statistics(lanes))
         n_early = TUNING.n_tries // 2  # that take one step alone: what an optimum far from others looks like at first
-        early = self._rivals(sets, range(n_early), 1)
-        late = self._rivals(sets, range(n_early, TUNING.n_tries), TUNING.n_steps_of_halves)
-        gain, counts, statistics = (np.concatenate(each) for each in zip(early, late))
+        tried = []
+        for tries, n_steps in ((range(n_early), 1), (range(n_early, TUNING.n_tries), TUNING.n_steps_of_halves)):
+            starts = [self._divided(sets, self._seeds(), bool(k % 2)) for k in tries]
+            tried.append(self._rivals(sets, starts, n_steps))
+        if self.has_ties:
+            seeds = self._rng.integers(2**63, size=TUNING.n_tied_tries, dtype=np.uint64)
+            tried.append(self._rivals(sets, [ties.tied_halves(self.rows, sets, seed, self._rng) for seed in seeds], 1))
+        gain, counts, statistics = (np.concatenate(each) for each in zip(*tried))
         return Halves(gain - (np.maximum(alone, TUNING.lowest) * lanes).sum(axis=-1).ravel(), counts, statistics)
 
-    def _rivals(self, sets: np.ndarray, tries: range, n_steps: int) -> Halves:
+    def _rivals(self, sets: np.ndarray, starts: list[np.ndarray], n_steps: int) -> Halves:
         """Divisions of sets after some steps in which their halves compete for rows; gains are log likelihoods."""
-        settling = np.stack([self._divided(sets, self._seeds(), bool(k % 2)) for k in tries])
+        settling = np.stack(starts)
         self._keep_labeled(settling, sets)
-        shape, gain = (-1, self.n, sets.shape[-1]), np.zeros((len(tries), len(sets)))
+        shape, gain = (-1, self.n, sets.shape[-1]), np.zeros((len(starts), len(sets)))
         for _ in range(n_steps):
             logs = self._log_likelihoods(self._statistics(settling.reshape(shape))).reshape(settling.shape)
             counts = settling.sum(axis=-1, keepdims=True)
@@ -140,7 +151,7 @@ class Recombinations:
             self._keep_labeled(settling, sets)
             gain = ((top + np.log(both))[:, 0] * sets).sum(axis=-1)
         of_rows = self._statistics(settling.reshape(shape))[self.cells]  # (n_components, n_own, n_lanes)
-        half_statistics = np.moveaxis(of_rows, -1, 0).reshape(len(tries), 2, len(sets), -1)
+        half_statistics = np.moveaxis(of_rows, -1, 0).reshape(len(starts), 2, len(sets), -1)
         return Halves(gain, settling.sum(axis=-1), half_statistics)
 
     def _keep_labeled(self, settling: np.ndarray, sets: np.ndarray) -> None:
@@ -229,7 +240,7 @@ class Recombinations:
         ranked = [
             (halves.gain[t, a] - cost, a, t, gone, into)
             for a in large
-            for t in range(TUNING.n_tries)
+            for t in range(len(halves.gain))
             for cost, gone, into in rooms
             if a not in (gone, into)
         ]
@@ -237,7 +248,7 @@ class Recombinations:
             (halves.gain[t, self.n + k] - cost, self.n + k, t, c, b)
             for k, (cost, b, c) in enumerate(again)
             if self.counts[b] + self.counts[c] >= TUNING.min_rows
-            for t in range(TUNING.n_tries)
+            for t in range(len(halves.gain))
         ]
         ranked.sort(key=lambda each: -each[0])
         kinds, statistics_of_each = [], []

@@ -68,6 +68,10 @@ class Tuning:
     n_tries: int = 4  # divisions tried of each component, half of them for one step alone; record
     n_steps_of_halves: int = 5  # steps in which two halves compete; record
     elsewhere: float = 0.001  # share of a row that does not go to the nearest seed of a half; record
+    n_tied_tries: int = 4  # divisions tried of each component by the value of a column with ties; by hand
+    n_tied: int = 16  # proposals of components of one value of a column with ties; by hand, of 4 to 16
+    most_frequent: float = 0.5  # probability that this is the most frequent value; by hand
+    next_column: float = 0.25  # probability that the next component is of another column with ties; by hand
     min_rows: float = 2.0  # rows of a component that can be divided; definition
     empty: float = 0.5  # rows below which a component is empty; definition
     lowest: float = -1e5  # nats of a row that a component cannot make; definition

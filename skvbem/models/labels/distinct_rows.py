@@ -31,6 +31,8 @@ _N_SEED_MOVES = 10
 _ROWS, _MIN_BUCKETS, _MAX_BUCKETS = 2**14, 2**12, 2**22
 # What sums of buckets, added in another order than those of rows, may lack.
 _SLACK = 1 + 1e-9
+# A value of a column has ties where so many rows have it, and no smaller share of all.
+_FEWEST_TIES, _TIED_SHARE = 4, 1 / 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +268,16 @@ class DistinctRows:
         squares = self._norms[places][:, None] - 2 * self.coordinates[places] @ self.coordinates.T
         squares += self._norms
         return np.maximum(squares, 0.0, out=squares)
+
+    @cached_property
+    def ties(self) -> np.ndarray:
+        """Numbers of rows with the value that each has in a column, 0 where few or all have it, (n_columns, n_rows)."""
+        n_alike = np.zeros(self.coordinates.T.shape, dtype=int)
+        fewest = max(_FEWEST_TIES, len(self) * _TIED_SHARE)
+        for column, n_of_rows in zip(self.coordinates.T, n_alike):
+            _, which, counts = np.unique(column, return_inverse=True, return_counts=True)
+            n_of_rows[:] = np.where((counts >= fewest) & (counts < len(column)), counts, 0)[which]
+        return n_alike
 
     def near_one(self, fewest: int, most: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
         """The rows nearest to a random one, bool, and that one; from so few to so many, few and many as likely."""

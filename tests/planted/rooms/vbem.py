@@ -32,6 +32,10 @@ ERRORS = {
     "moves that come back to the best say nothing": [
         ("if self.hastens and self.returned >= TUNING.returned:", "if False:")
     ],
+    "tied values of columns make no components": [
+        ("return not self.smoothing and ties.matter(self.prior, self.rows)", "return False")
+    ],
+    "tied values are taken for all rows": [("first[k] = column == column[row]", "first[k] = column == column")],
     "many optima are searched no longer than few": [("TUNING.n_rounds_where_rugged * is_rugged", "0")],
     "sizes are only raced, however components overlap": [
         ("return many and overlap(self.rows, parts.of.expected_rows) < TUNING.overlap", "return many")
