@@ -61,6 +61,8 @@ class LongCall:
         self.was_cut, self._is_silent = False, is_silent
         self._base, self._began, self._last = len(self.levels), time.monotonic(), -float("inf")
         self._screen = Screen(f"[{name}] ") if verbose and not (outer and outer.is_shown) else None
+        #: Called whenever the call is told of work, for lines of its own.
+        self.on_tick: Callable[[], object] | None = None
 
     @property
     def is_shown(self) -> bool:
@@ -107,11 +109,11 @@ class LongCall:
     def tell(self) -> None:
         """Bring the line on the screen up to date, and say once in the log what a long call costs."""
         passed = time.monotonic() - self._began
-        if self._screen is not None:
-            tick = _TICK if self._screen.moves else max(_LINE_TICK, _SHARE * passed)
-            if passed - self._last >= tick:
-                self._last = passed
-                self._screen.write(self.in_words())
+        if self._screen is not None and passed - self._last >= self._screen.seconds_between(passed):
+            self._last = passed
+            self._screen.write(self.in_words())
+        if self.on_tick is not None:
+            self.on_tick()
         if self.outer is not None:
             self.outer.tell()
         elif not self._is_silent and passed >= _MEASURED:
@@ -172,6 +174,10 @@ class Screen:
     def __init__(self, head: str):
         self._head, self._width = head, 0
         self.moves = "ipykernel" in sys.modules or bool(getattr(sys.stdout, "isatty", bool)())
+
+    def seconds_between(self, passed: float) -> float:
+        """Seconds between two texts, once so many have passed: hours are not told of by the second."""
+        return _TICK if self.moves else max(_LINE_TICK, _SHARE * passed)
 
     def write(self, text: str, is_last: bool = False) -> None:
         """Put a text in the place of the last one."""

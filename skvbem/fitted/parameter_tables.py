@@ -27,8 +27,8 @@ class ParameterTable:
     intervals : pair of ndarray of shape (n_rows, n_columns), or None
         Lower and upper ends; NaN where a parameter has none.
     row_states, column_states : sequence of mapping of hashable to int
-        The states of nodes (in a mixture those of "component", in a chain those of "state") that each row or column is
-        about, by their positions; empty where none is about any.
+        Positions of the states of nodes that each row or column belongs to. In a mixture the node is "component", in a
+        chain "state". Empty where rows and columns belong to no state.
     """
 
     title: str

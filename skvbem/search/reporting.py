@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
+from skvbem._arguments import is_whole
 from skvbem._compat import IterationReport
+from skvbem._progress import Screen, Steps, call_at_work, duration, steps
 from skvbem.errors import SearchWarning, warn
 from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.search.execution.jobs import Record
-from skvbem.search.tuning import TUNING
 
 
 def results_table(tried: Sequence[tuple[dict, Record]], names: Sequence[str], log_priors: np.ndarray) -> dict:
@@ -144,14 +146,62 @@ def warn_of_inference(inference: np.ndarray, scorers: Mapping) -> None:
         )
 
 
+def warn_of_result(state: Mapping[str, Any], scorers: Any) -> None:
+    """Warn of doubts about scores, of a best at the edge of what was tried, and of states of it without rows.
+
+    Parameters
+    ----------
+    state : mapping
+        What the search is to publish.
+    scorers : mapping
+        The scores by name.
+    """
+    warn_of_doubts(state["cv_results_"], state["best_index_"])
+    warn_of_inference(state["cv_results_"]["inference"], scorers)
+    warn_of_edge(state["cv_results_"]["params"], state["best_params_"])
+    warn_of_empty_states(state.get("best_estimator_"))
+
+
 def warn_of_unfinished(stopped_by: str, n_tried: int, n_settings: str) -> None:
     """Warn that probabilities of a search that was stopped leave out all candidates that it did not reach."""
-    reason = "its 'time_limit' passed" if stopped_by == "time_limit" else "a callback stopped it"
+    reasons = {"time_budget": "its 'time_budget' passed"}
     warn(
-        f"The search ended after {n_tried} of {n_settings}, since {reason}. Its weights and probabilities are over "
-        "these alone: an edge that it did not reach has probability 0. Let it end before you read them.",
+        f"The search ended after {n_tried} of {n_settings}, since {reasons.get(stopped_by, 'a callback stopped it')}. "
+        "Its weights are over these alone, and probabilities of edges are NaN. Let it end before you read them.",
         SearchWarning,
     )
+
+
+def warn_of_edge(settings: Sequence[Mapping], best: Mapping) -> None:
+    """Warn if the best is at the upper edge of a range of numbers, of three or more, that were tried."""
+    for name, value in best.items():
+        each = [setting.get(name) for setting in settings]
+        numbers = sorted({number for number in map(_number_of, each) if number is not None})
+        if len(numbers) > 2 and _number_of(value) == numbers[-1]:
+            warn(
+                f"{numbers[-1]} is the largest number tried of {name!r}, and the best: more may be better. Widen the "
+                "range of the search.",
+                SearchWarning,
+            )
+
+
+def _number_of(value) -> int | None:
+    """The whole number that a setting gives, also as that of the states of a single latent; None if it gives none."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        value = next(iter(value.values()))
+    return int(value) if is_whole(value) else None
+
+
+def warn_of_empty_states(best: Any) -> None:
+    """Warn if the best estimator has states that no row is in."""
+    for latent, states in (getattr(best, "latent_states_", None) or {}).items():
+        if states.empty:
+            warn(
+                f"The best has {len(states.mass)} states of {latent!r}, of which {len(states.empty)} "
+                f"({', '.join(map(str, states.empty))}) have no rows: {len(states.in_use)} are in use. A model of "
+                f"{len(states.in_use)} says the same of the data.",
+                SearchWarning,
+            )
 
 
 class Progress:
@@ -188,8 +238,15 @@ class Progress:
             After which the stage ends.
         """
         report = self._report.stage(name, "candidate", n)
-        stage = Stage(f"[{self._owner}] {name}: ", self._verbose, report, ranking, n, seconds)
-        yield stage
+        with steps(n, f"candidates of the {name}") as count:
+            stage = Stage(f"[{self._owner}] {name}: ", self._verbose, report, ranking, n, seconds, count)
+            call = call_at_work()
+            if call is not None:
+                call.on_tick = stage.tick
+                stage.begin()
+            yield stage
+        if call is not None:
+            call.on_tick = None
         stage.close()
         report.close()
 
@@ -198,9 +255,17 @@ class Stage:
     """One stage of a search, see `Progress.stage`."""
 
     def __init__(
-        self, head: str, verbose: int, report: IterationReport, ranking: str, n: int | None, seconds: float | None
+        self,
+        head: str,
+        verbose: int,
+        report: IterationReport,
+        ranking: str,
+        n: int | None,
+        seconds: float | None,
+        count: Steps,
     ):
-        self._head, self._verbose, self._report, self._ranking = head, verbose, report, ranking
+        self._screen, self._steps = Screen(head), count
+        self._verbose, self._report, self._ranking = verbose, report, ranking
         self._n, self._limit = n, seconds
         self._n_done, self._n_new, self._best = 0, 0, -np.inf
         self._began = self._told = time.monotonic()
@@ -213,25 +278,40 @@ class Stage:
         self._best = max(self._best, value) if value == value else self._best
         if self._verbose > 1:
             outcome = f"failed: {record.failure.splitlines()[0]}" if record.failure else f"{value:.4f}"
-            self._print(f"{self._count()}, {describe(setting)}: {outcome}{'' if is_new else ' (known from before)'}")
-        now = time.monotonic()
-        if (
-            self._verbose
-            and self._n_done != self._n
-            and now - self._told > max(TUNING.tick, TUNING.told_share * (now - self._began))
-        ):
-            self._told = now
-            self._print(f"{self._so_far()}, {self._left(now - self._began)}")
+            self._screen.tell(
+                f"{self._count()}, {describe(setting)}: {outcome}{'' if is_new else ' (known from before)'}"
+            )
+        self.tick()
+        self._steps()
         return self._report()
+
+    def begin(self) -> None:
+        """Tell that the stage has begun, unless every candidate has a line."""
+        if self._verbose == 1:
+            self._screen.write(f"{self._count()} candidates")
+
+    def tick(self) -> None:
+        """Tell how far the stage is, if it was not told lately."""
+        now = time.monotonic()
+        passed = now - self._began
+        if self._verbose and self._n_done != self._n and now - self._told > self._screen.seconds_between(passed):
+            self._told = now
+            self._screen.write(f"{self._so_far()}, {self._left(passed)}")
+
+    def expect(self, n_more: int) -> None:
+        """Expect so many candidates more, where their number was not known."""
+        self._n = (self._n or 0) + n_more
+        self._steps.n = self._n
 
     def close(self) -> None:
         """Tell that the stage is over."""
         if self._verbose:
-            self._print(f"{self._so_far()}, done in {duration(time.monotonic() - self._began)}")
+            self._screen.tell(f"{self._so_far()}, done in {duration(time.monotonic() - self._began)}")
 
     def _so_far(self) -> str:
         known = self._n_done - self._n_new
-        return f"{self._count()} candidates{f' ({known} known from before)' if known else ''}, best {self._best:.4f}"
+        best = f", best {self._best:.4f}" if self._best > -np.inf else ""
+        return f"{self._count()} candidates{f' ({known} known from before)' if known else ''}{best}"
 
     def _count(self) -> str:
         return f"{self._n_done}" if self._n is None else f"{self._n_done} of {self._n}"
@@ -242,13 +322,3 @@ class Stage:
         if self._n is not None and self._n_new:
             limits.append(passed / self._n_new * max(self._n - self._n_done, 0))
         return f"about {duration(min(limits))} left" if limits else f"{duration(passed)} so far"
-
-    def _print(self, text: str) -> None:
-        print(self._head + text, flush=True)
-
-
-def duration(seconds: float) -> str:
-    """A time in words: in seconds, minutes or hours."""
-    if seconds < 100:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -27,6 +27,7 @@ from skvbem._compat import (
     fit_context,
     keep_parameters,
 )
+from skvbem._progress import LongCall, long_call
 from skvbem.evidence import EvidenceScorer, scorer
 from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
@@ -35,7 +36,15 @@ from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.defaults import with_prior_of_tables, with_priors_of_graphs
 from skvbem.search.delegation import BestEstimatorDelegation
-from skvbem.search.execution.jobs import AllRowsJob, EvidenceJob, HeldOutJob, Job, scorer_for, scorings_by_name
+from skvbem.search.execution.jobs import (
+    AllRowsJob,
+    EvidenceJob,
+    HeldOutJob,
+    Job,
+    n_splits,
+    scorer_for,
+    scorings_by_name,
+)
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.search.families.sum_of_dags import GraphPosterior
@@ -45,9 +54,8 @@ from skvbem.search.posterior.tables import average_over
 from skvbem.search.reporting import (
     Progress,
     results_table,
-    warn_of_doubts,
     warn_of_failures,
-    warn_of_inference,
+    warn_of_result,
     warn_of_unfinished,
 )
 from skvbem.search.strategies import Problem, resolve_strategy
@@ -124,8 +132,9 @@ class StructureSearchCV(
         workers need to start is done without them.
     max_candidates : int, default=None
         Most candidates to try.
-    time_limit : float, default=None
-        Seconds after which no further candidate is begun; the best so far is then the result, and `timed_out_` is true.
+    time_budget : float, default=None
+        Seconds after which no further candidate is begun or scored again; the best so far is then the result, with a
+        warning of what was not reached, and `timed_out_` is true.
     error_score : "raise" or float, default=np.nan
         Score of a candidate that fails; the rest go on.
     checkpoint : str or path-like, default=None
@@ -180,7 +189,7 @@ class StructureSearchCV(
         The models averaged over and their weights (with `averaging`).
     timed_out_ : bool
     stopped_by_ : str
-        "max_candidates", "time_limit" or "stopped" (a callback) if candidates were left untried, else "".
+        "max_candidates", "time_budget" or "stopped" (a callback) if candidates were left untried, else "".
     n_features_in_, feature_names_in_, classes_
         The attributes of `best_estimator_`, if it has them.
 
@@ -213,7 +222,7 @@ class StructureSearchCV(
         "averaging": ["boolean"],
         "n_jobs": N_JOBS,
         "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "error_score": [StrOptions({"raise"}), Real],
         "checkpoint": "no_validation",
         "random_state": ["random_state"],
@@ -235,7 +244,7 @@ class StructureSearchCV(
         averaging=False,
         n_jobs=None,
         max_candidates=None,
-        time_limit=None,
+        time_budget=None,
         error_score=np.nan,
         checkpoint=None,
         random_state=None,
@@ -279,6 +288,13 @@ class StructureSearchCV(
         self : StructureSearchCV
             Fitted. A search that raises or is interrupted leaves it as it was; what a `checkpoint` holds is kept.
         """
+        with long_call(type(self).__name__, time_budget=self.time_budget) as call:
+            state = self._searched(call, X, y, params)
+        self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
+        return self
+
+    def _searched(self, call: LongCall, X, y, params: dict) -> dict:
+        """All that is published of a search, together."""
         if self.checkpoint is not None and self.random_state is None:
             raise ValueError(
                 f"A search that goes on from the 'checkpoint' of {type(self).__name__} must draw as before. Set "
@@ -300,11 +316,11 @@ class StructureSearchCV(
         progress = Progress(type(self).__name__, self.verbose, report)
         if strategy is not given:
             progress.tell(f"the strategy that suits is {strategy!r}")
-        limits = {"n_jobs": self.n_jobs, "seconds": self.time_limit, "most": self.max_candidates}
+        limits = {"n_jobs": self.n_jobs, "seconds": self.time_budget, "most": self.max_candidates}
         with Checkpoint.opened(self.checkpoint, job.fingerprint) as checkpoint:
             n = _least(strategy.n_candidates(space), self.max_candidates)
             with (
-                progress.stage("search", ranking, n, self.time_limit) as tell,
+                progress.stage("search", ranking, n, self.time_budget) as tell,
                 Runner(job, **limits, checkpoint=checkpoint, tell=tell) as runner,
             ):
                 strategy.search(Problem(space, runner, ranking, prior, job, np.random.default_rng(seed)))
@@ -317,28 +333,26 @@ class StructureSearchCV(
             graphs = None
             if not isinstance(rescoring, EvidenceScorer):
                 graphs = posterior_over_space(space, job, ranking, prior)
-            if self.rescoring is None and runner.over in ("time_limit", "stopped"):
+            if self.rescoring is None and runner.over in ("time_budget", "stopped"):
                 rescoring = None
-            ranked = self._ranker(job, ranking, rescoring, progress, checkpoint, seed).ranked(
-                tried, log_priors, len(tried) == space.n_settings, graphs
-            )
+            ranker = self._ranker(job, ranking, rescoring, progress, checkpoint, seed, call)
+            ranked = ranker.ranked(tried, log_priors, len(tried) == space.n_settings, graphs)
             state = self._state(job, ranked, names, ranking, log_priors)
         state |= {
             "strategy_": strategy,
             "prior_": prior,
             "stopped_by_": runner.over,
-            "timed_out_": runner.over == "time_limit",
-            "n_splits_": _n_splits(job),
+            "timed_out_": runner.over == "time_budget" or call.was_cut or ranker.was_cut,
+            "n_splits_": n_splits(job),
         }
-        if runner.over in ("time_limit", "stopped") and graphs is None and space.has_more_than(len(tried)):
+        is_cut_off = runner.over in ("time_budget", "stopped") and space.has_more_than(len(tried))
+        if is_cut_off and graphs is None:
             warn_of_unfinished(runner.over, len(tried), space.n_settings_in_words())
-        warn_of_doubts(state["cv_results_"], state["best_index_"])
-        warn_of_inference(state["cv_results_"]["inference"], job.scorers)
-        state |= self._structures(job, state, graphs)
+        state |= self._structures(job, state, graphs, is_cut_off)
         state |= self._refitted(job, state, report)
-        self.__dict__ = {**{name: value for name, value in vars(self).items() if not name.endswith("_")}, **state}
+        warn_of_result(state, job.scorers)
         report.close(lambda: state)
-        return self
+        return state
 
     def _drawn_seed(self) -> int:
         if isinstance(self.random_state, Integral):
@@ -392,7 +406,9 @@ class StructureSearchCV(
             return EVIDENCE
         return self.rescoring or None
 
-    def _ranker(self, job: Job, ranking: str, rescoring, progress: Progress, checkpoint: Checkpoint, seed) -> Ranker:
+    def _ranker(
+        self, job: Job, ranking: str, rescoring, progress: Progress, checkpoint: Checkpoint, seed, call
+    ) -> Ranker:
         most = self.n_rescored or (TUNING.n_listed if rescoring == EVIDENCE else TUNING.n_examined)
         return Ranker(
             job,
@@ -400,7 +416,12 @@ class StructureSearchCV(
             rescoring,
             most,
             stage=lambda name, n: progress.stage("rescoring", name, n),
-            runner=lambda exact: {"n_jobs": self.n_jobs, "checkpoint": checkpoint, "stage": content(exact)},
+            runner=lambda exact: {
+                "n_jobs": self.n_jobs,
+                "seconds": call.seconds_left(),
+                "checkpoint": checkpoint,
+                "stage": content(exact),
+            },
             rng=np.random.default_rng([seed, _POSTERIOR]),
         )
 
@@ -428,8 +449,8 @@ class StructureSearchCV(
             state["structure_posterior_errors_"] = ranked.errors
         return state
 
-    def _structures(self, job: Job, state: dict, graphs: GraphPosterior | None) -> dict:
-        """Published tables of edges by the posterior, if candidates are graphs."""
+    def _structures(self, job: Job, state: dict, graphs: GraphPosterior | None, is_cut_off: bool) -> dict:
+        """Published tables of edges by the posterior, if candidates are graphs; NaN of a search that was cut off."""
         if not (isinstance(job, EvidenceJob) and job.fits_graphs):
             return {}
 
@@ -438,7 +459,8 @@ class StructureSearchCV(
 
         settings = state["cv_results_"]["params"]
         best = structure(state["best_params_"])
-        return tables.tables_of(structure, best, settings, _weights(state), graphs)
+        published = tables.tables_of(structure, best, settings, _weights(state), graphs)
+        return tables.without_numbers(published) if is_cut_off and graphs is None else published
 
     def equivalence_classes(self) -> list[tables.EquivalenceClass]:
         """The candidates in classes that no data tell apart (Markov equivalence), the most probable first.
@@ -500,10 +522,6 @@ def _weights(state: Mapping) -> np.ndarray:
 def _least(*limits: int | None) -> int | None:
     """The least of some limits, None where there is none."""
     return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _n_splits(job: Job) -> int:
-    return len(job.splits) if isinstance(job, HeldOutJob) else 1
 
 
 __all__ = ["StructureSearchCV"]

@@ -69,8 +69,7 @@ class Tuning:
     start_seconds: float = 3.0  #: of work worth starting workers for: they import the library
     n_round: int = 12  #: batches for each worker, where joblib returns all at once; by hand
     shared_bytes: int = 2**16  #: of an array that is shared, not sent along, or of a journal worth taking in; by hand
-    tick: float = 1.0  #: seconds between lines on the screen, looks at the parent process, and syncs of a journal
-    told_share: float = 0.02  #: of the time passed that goes by between lines, too: hours are not told by the second
+    tick: float = 1.0  #: seconds between looks at the parent process, and syncs of a journal
 
 
 #: The values in force.

@@ -179,8 +179,9 @@ def reported_intervals(
         draws = default_draws(at_hand, without_rows)
         doubts = [f"{_APPROXIMATE[draws.method]} {_REMEDY}"] if draws.method in _APPROXIMATE else []
         return ReportedIntervals.of(draws, level, doubts)
+    evaluation = at_hand.evaluation  # other data are refused, not remarked on
     try:
-        errors = standard_errors_of(at_hand.fitted, at_hand.evaluation)
+        errors = standard_errors_of(at_hand.fitted, evaluation)
     except (TypeError, ValueError, TooLargeError) as error:
         return ReportedIntervals(doubts=(f"There are no intervals. {error}",))
     return ReportedIntervals.of(errors, level)

@@ -135,7 +135,7 @@ def test_endless_searches_are_refused_with_their_count_before_anything_is_fitted
         StructureSearchCV(VBDiscreteDAG(), uncountable, strategy="exhaustive").fit(table(4))
 
 
-@pytest.mark.parametrize("limit", [{"max_candidates": 2}, {"time_limit": 1e-6}], ids=str)
+@pytest.mark.parametrize("limit", [{"max_candidates": 2}, {"time_budget": 1e-6}], ids=str)
 def test_a_limit_makes_any_space_one_to_go_through(limit):
     space = DAGSpace(WIDE[:7], latents={"h": 2})
     search = StructureSearchCV(

@@ -127,11 +127,11 @@ def test_a_candidate_that_kills_every_worker(cluster, tmp_path):
     assert (scores == np.delete(search_over(20).fit(DATA).cv_results_["mean_test_score"], 5)).all()
 
 
-def test_an_error_and_a_time_limit(cluster, tmp_path):
+def test_an_error_and_a_time_budget(cluster, tmp_path):
     log = str(tmp_path / "log")
     with pytest.raises(ValueError, match="no 9 today"):
         search_over(30, faults={9: "raise"}, error_score="raise", seconds=0.05).fit(DATA)
-    search = search_over(1000, log=log, seconds=0.2, time_limit=2.0).fit(DATA)
+    search = search_over(1000, log=log, seconds=0.2, time_budget=2.0).fit(DATA)
     assert search.timed_out_
     assert 1 <= len(search.cv_results_["params"]) <= 20
     time.sleep(0.5)

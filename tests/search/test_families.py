@@ -282,7 +282,7 @@ def test_limits_hold_though_scores_are_as_good_as_known(strategy, rng):
     options = {"strategy": strategy, "scoring": "lower_bound", "refit": False, "random_state": 0}
     few = StructureSearchCV(VBDiscreteDAG(), space, max_candidates=3, **options).fit(X)
     assert (len(few.cv_results_["params"]), few.stopped_by_) == (3, "max_candidates")
-    late = StructureSearchCV(VBDiscreteDAG(), space, time_limit=1e-9, **options).fit(X)
+    late = StructureSearchCV(VBDiscreteDAG(), space, time_budget=1e-9, **options).fit(X)
     assert late.timed_out_
     assert 1 <= len(late.cv_results_["params"]) <= 100
     whole = StructureSearchCV(VBDiscreteDAG(), space, **options).fit(X)

@@ -179,8 +179,8 @@ def test_a_packed_job_is_the_job():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_no_candidate_is_begun_after_the_limit(eager, log, n_jobs):
     """Though batches of several, and of hours, wait at the workers."""
-    search = search_over(1000, log=log, seconds=0.15, time_limit=1.0, n_jobs=n_jobs)
-    with joblib.parallel_config(backend="threading"), pytest.warns(SearchWarning, match="'time_limit' passed"):
+    search = search_over(1000, log=log, seconds=0.15, time_budget=1.0, n_jobs=n_jobs)
+    with joblib.parallel_config(backend="threading"), pytest.warns(SearchWarning, match="'time_budget' passed"):
         search.fit(DATA)
     assert search.timed_out_
     tried = [params["x"] for params in search.cv_results_["params"]]
@@ -189,7 +189,7 @@ def test_no_candidate_is_begun_after_the_limit(eager, log, n_jobs):
 
 
 def test_the_first_candidate_is_tried_whatever_the_limit():
-    search = search_over(10, time_limit=1e-9, n_jobs=2)
+    search = search_over(10, time_budget=1e-9, n_jobs=2)
     with pytest.warns(SearchWarning, match="ended after 1 of 10 settings"):
         search.fit(DATA)
     assert search.timed_out_

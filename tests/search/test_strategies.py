@@ -266,7 +266,7 @@ def test_a_limit_of_time_holds_while_settings_are_listed(strategy):
         nonlocal n_late
         for k, setting in enumerate(settings):
             if problem is not None and problem.runner.tried and k >= 3:
-                problem.runner.over, n_late = "time_limit", n_late + 1
+                problem.runner.over, n_late = "time_budget", n_late + 1
             yield setting
 
     class Slow(DAGSpace):
@@ -286,7 +286,7 @@ def test_candidates_are_not_even_named_when_it_is_late():
     problem = make_problem(SPACES["dags"], lambda setting: 1.0)
     first, *others = SPACES["dags"]
     problem.runner([first])
-    problem.runner.over = "time_limit"
+    problem.runner.over = "time_budget"
     assert problem.runner([first, *others]) == [None] * 25
 
 

@@ -21,6 +21,9 @@ from skvbem.errors import SearchWarning
 from skvbem.evidence import scorer
 from skvbem.search.posterior.tables import HiddenStructure, edge_probabilities, matched
 
+# Ranges are small here, and their largest number may be the best.
+pytestmark = pytest.mark.filterwarnings("ignore:.*is the largest number tried")
+
 CARCINOMA = load_carcinoma().data
 GRID = {"latents": [2, 3, 4]}
 MODEL = VBDiscreteDAG(n_init=3)
@@ -346,8 +349,8 @@ def test_limits(rows, space):
     assert len(few.cv_results_["params"]) == 5
     assert few.stopped_by_ == "max_candidates"
     assert not few.timed_out_
-    late = StructureSearchCV(MODEL, space, scoring="bic", time_limit=1e-9, refit=False, random_state=0)
-    with pytest.warns(SearchWarning, match=r"ended after 1 of \d+ settings, since its 'time_limit' passed"):
+    late = StructureSearchCV(MODEL, space, scoring="bic", time_budget=1e-9, refit=False, random_state=0)
+    with pytest.warns(SearchWarning, match=r"ended after 1 of \d+ settings, since its 'time_budget' passed"):
         late.fit(rows)
     assert len(late.cv_results_["params"]) == 1
     assert late.timed_out_
@@ -490,7 +493,7 @@ def _own_score(model, X, y=None):
         ({"space": {"latnets": [2]}}, ValueError, "latnets"),
         ({"strategy": 4}, TypeError, "must be a name or a Strategy"),
         ({"n_rescored": 0}, ValueError, "n_rescored"),
-        ({"time_limit": 0}, ValueError, "time_limit"),
+        ({"time_budget": 0}, ValueError, "time_budget"),
         ({"averaging": True, "cv": 2}, ValueError, "needs a posterior"),
         ({"rescoring": "bic", "cv": 2}, ValueError, "evidence of all rows"),
         ({"rescoring": "bci"}, ValueError, "There is no score 'bci'"),

@@ -48,7 +48,11 @@ class Deadline:
 
     def has_passed(self) -> bool:
         """True if the deadline has passed."""
-        return time.monotonic() >= self.steady if machine() == self.machine else time.time() >= self.wall
+        return self.seconds_left() <= 0.0
+
+    def seconds_left(self) -> float:
+        """Seconds until the deadline, below 0 once it has passed."""
+        return self.steady - time.monotonic() if machine() == self.machine else self.wall - time.time()
 
 
 def end_with(parent: int) -> None:

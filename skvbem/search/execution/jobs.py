@@ -464,3 +464,8 @@ def scorer_for(scoring, cv, owner: str) -> Callable:
 def _own_score(estimator, X, y=None) -> float:
     """The estimator's own `score`."""
     return estimator.score(X) if y is None else estimator.score(X, y)
+
+
+def n_splits(job: Job) -> int:
+    """Number of splits of the rows, 1 where all are scored together."""
+    return len(job.splits) if isinstance(job, HeldOutJob) else 1

@@ -41,7 +41,7 @@ class Runner:
     Attributes
     ----------
     over : str
-        Why candidates are left untried: "max_candidates", "time_limit", "stopped", or "".
+        Why candidates are left untried: "max_candidates", "time_budget", "stopped", or "".
     """
 
     def __init__(
@@ -125,8 +125,8 @@ class Runner:
     def is_late(self) -> bool:
         """True if no further candidate may be begun, by the clock or by a callback."""
         if self._deadline is not None and self._records and self._deadline.has_passed():
-            self.over = "time_limit"
-        return self.over in ("time_limit", "stopped")
+            self.over = "time_budget"
+        return self.over in ("time_budget", "stopped")
 
     def _note(self, name: str, record: Record, *, is_new: bool) -> None:
         self._records[name] = record
@@ -137,7 +137,8 @@ class Runner:
         """Take notice of the record of a candidate just tried."""
         self._n_tried += 1
         self._seconds += outcome.record.seconds
-        self._checkpoint.note(outcome.name, outcome.record, outcome.is_kept)
+        if outcome.is_whole:
+            self._checkpoint.note(outcome.name, outcome.record, outcome.is_kept)
         self._note(outcome.name, outcome.record, is_new=True)
 
     def _try(self, waiting: deque[tuple[str, Mapping]]) -> None:

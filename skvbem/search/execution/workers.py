@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+import time
 import traceback
 import warnings
 from collections import deque
@@ -26,6 +27,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skvbem._arithmetic import arithmetic
 from skvbem._compat import has_shared_memory, hold_workers, in_store, pickled, returns_one_by_one, worker_deaths
 from skvbem._lazy import cached_property
+from skvbem._progress import long_call, working_for
 from skvbem.emissions.registry import know_emissions, registered_emissions
 from skvbem.search.execution.deadlines import Deadline, end_with
 from skvbem.search.execution.jobs import Job, Record
@@ -35,11 +37,12 @@ Keep = Callable[[str, Record], bool]
 
 
 class Outcome(NamedTuple):
-    """A candidate's record, and whether it is on disk."""
+    """A candidate's record, whether it is on disk, and whether nothing of it was left out for lack of time."""
 
     name: str
     record: Record
     is_kept: bool = False
+    is_whole: bool = True
 
 
 class Batch(NamedTuple):
@@ -53,9 +56,11 @@ class Batch(NamedTuple):
 @arithmetic
 def attempt(job: Job, name: str, setting: Mapping, keep: Keep | None) -> Outcome:
     """The outcome of a candidate tried in this process, kept at once; errors are those that a job lets through."""
-    with parallel_config(backend="threading", n_jobs=1):  # one worker each, unless the estimator has its own `n_jobs`
+    one_worker = parallel_config(backend="threading", n_jobs=1)  # unless the estimator has its own `n_jobs`
+    with one_worker, long_call("a candidate") as call:
         record = job.record(setting)
-    return Outcome(name, record, keep is not None and not record.failure and keep(name, record))
+    is_kept = keep is not None and not record.failure and not call.was_cut and keep(name, record)
+    return Outcome(name, record, is_kept, not call.was_cut)
 
 
 class Shared:
@@ -156,7 +161,8 @@ def try_batch(
             break
         try:
             job = data.job if job is None else job
-            outcomes.append(attempt(job, name, setting, keep))
+            with working_for("a search", None if deadline is None else time.monotonic() + deadline.seconds_left()):
+                outcomes.append(attempt(job, name, setting, keep))
         except Exception as error:
             return Batch(number, outcomes, _portable(error))
     return Batch(number, outcomes, None)

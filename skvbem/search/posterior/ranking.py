@@ -110,6 +110,11 @@ class Ranker:
     runner : mapping
         Options of the `Runner` that scores again.
     rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    was_cut : bool
+        True if time ended before all that were to be scored again were.
     """
 
     def __init__(
@@ -124,6 +129,7 @@ class Ranker:
     ):
         self.job, self.ranking, self.rescoring, self.n_rescored = job, ranking, rescoring, n_rescored
         self._stage, self._runner, self._rng = stage, runner, rng
+        self.was_cut = False
 
     def ranked(self, tried: Tried, log_priors: np.ndarray, is_all: bool, graphs: GraphPosterior | None) -> Ranking:
         """The candidates in order.
@@ -233,16 +239,25 @@ class Ranker:
         tried = list(ranking.tried)
         with Runner(self.job.scored_by({EVIDENCE: exact}), **self._runner(exact), tell=tell) as runner:
 
-            def evidences_of(positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+            def evidences_of(positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+                tell.expect(len(positions))
                 records = runner([tried[k][0] for k in positions])
                 tried[:] = _joined(tried, positions, records)
                 known = [Record({}) if record is None else record for record in records]
                 values = [record.values.get(EVIDENCE, np.nan) for record in known]
-                return np.array(values), _finite(np.array([record.errors.get(EVIDENCE, 0.0) for record in known]))
+                errors = _finite(np.array([record.errors.get(EVIDENCE, 0.0) for record in known]))
+                return np.array(values), errors, np.array([record is not None for record in records])
 
             sizes = np.array([record.n_free_parameters or 0 for _, record in tried], dtype=float)
             scores = np.where(asked, ranking.values, np.nan)
             posterior = rescored_posterior(scores, sizes, log_priors, evidences_of, self._rng, self.n_rescored)
+        if posterior.n_unreached:
+            self.was_cut = True
+            warn(
+                f"The 'time_budget' ended before {posterior.n_unreached} candidates that may matter were scored again. "
+                "Their probabilities are guesses by their scores, and as uncertain as their errors say.",
+                SearchWarning,
+            )
         if np.isnan(posterior.probabilities).any():
             failure = next(record.failure for _, record in tried if record.failure)
             warn(

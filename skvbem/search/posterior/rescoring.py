@@ -28,11 +28,14 @@ class RescoredPosterior:
         With their standard errors.
     rest : float
         What candidates without evidence hold, as far as the gaps of the others tell.
+    n_unreached : int, default=0
+        Candidates whose evidence was asked for, but for which there was no time.
     """
 
     probabilities: np.ndarray
     errors: np.ndarray
     rest: float
+    n_unreached: int = 0
 
 
 def probabilities(
@@ -62,7 +65,7 @@ def rescored_posterior(
     scores: np.ndarray,
     sizes: np.ndarray,
     log_priors: np.ndarray,
-    evidences_of: Callable[[Sequence[int]], tuple[np.ndarray, np.ndarray]],
+    evidences_of: Callable[[Sequence[int]], tuple[np.ndarray, np.ndarray, np.ndarray]],
     rng: np.random.Generator,
     most: int,
 ) -> RescoredPosterior:
@@ -83,6 +86,7 @@ def rescored_posterior(
     """
     values, errors = np.full(len(scores), np.nan), np.zeros(len(scores))
     is_asked = np.isnan(scores) | (scores == -np.inf) | (log_priors == -np.inf)
+    n_unreached = 0
     while True:
         guesses, spreads = predicted_evidences(scores, sizes, values, errors)
         known = ~np.isnan(values)
@@ -97,8 +101,8 @@ def rescored_posterior(
             promising = order[: TUNING.n_at_once]
             near = promising[(scores + log_priors)[promising] > ranking.max(initial=-np.inf) - TUNING.near]
             asked = order[: max(len(near), TUNING.n_at_once // 2)]
-        elif rest <= TUNING.max_rest or known.sum() >= most:
-            return RescoredPosterior(expected, deviations, rest)
+        elif rest <= TUNING.max_rest or known.sum() >= most or n_unreached:
+            return RescoredPosterior(expected, deviations, rest, n_unreached)
         else:
             asked = order[: TUNING.n_at_once][expected[order[: TUNING.n_at_once]] > TUNING.improbable]
             asked = asked if len(asked) else order[:1]
@@ -106,7 +110,9 @@ def rescored_posterior(
         if not len(asked):
             return RescoredPosterior(expected, deviations, rest)
         is_asked[asked] = True
-        values[asked], errors[asked] = evidences_of(asked.tolist())
+        values[asked], errors[asked], is_reached = evidences_of(asked.tolist())
+        is_asked[asked[~is_reached]] = False
+        n_unreached = int((~is_reached).sum())
         if not known.any() and np.isnan(values[asked]).all():
             return RescoredPosterior(np.full(len(scores), np.nan), np.full(len(scores), np.nan), 1.0)
 

@@ -110,6 +110,16 @@ def tables_of(
     }
 
 
+def without_numbers(published: Mapping) -> dict:
+    """The tables of `tables_of` with NaN for all probabilities: nothing is known of graphs that were not reached."""
+    return {
+        name: LabeledTable(np.full(each.values.shape, np.nan), each.axes, each.levels)
+        if isinstance(each, LabeledTable)
+        else each
+        for name, each in published.items()
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class EquivalenceClass:
     """Candidates that no data tell apart: directed graphs that allow the same distributions.

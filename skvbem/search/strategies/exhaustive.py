@@ -36,7 +36,7 @@ class Exhaustive(Strategy):
     Raises
     ------
     TooLargeError
-        If the space has more than a million settings, and neither `max_candidates` nor `time_limit` ends the search.
+        If the space has more than a million settings, and neither `max_candidates` nor `time_budget` ends the search.
 
     Notes
     -----
@@ -64,7 +64,7 @@ class Exhaustive(Strategy):
                 f"The strategy 'exhaustive' tries and remembers every setting, of spaces of up to {MAX_LISTED:,}; "
                 f"{type(problem.space).__name__} has {problem.space.n_settings_in_words()}. Take strategy='structural' "
                 "for networks and 'greedy' for others, say more in the space (max_parents, tiers, forbidden edges), or "
-                "set 'max_candidates' or 'time_limit' to try those that come first."
+                "set 'max_candidates' or 'time_budget' to try those that come first."
             )
         settings = problem.until_over(problem.space)
         if self.prune:

@@ -46,7 +46,7 @@ ERRORS = {
     ],
     "zero has a sign in reports": [("value = 0.0  # and not -0.0", "value = -0.0  #")],
     "reports and displays draw no rows": [
-        ('method="draws" if is_drawable else without_rows', "method=without_rows")
+        ("if n_sweeps >= 2 * TUNING.draws_of_chain:", "if n_sweeps < 0:")
     ],
     "a display says linear response whatever it draws": [
         ("return DrawnIntervals(draws.intervals(level), level, draws.method)",
