@@ -125,7 +125,7 @@ def certified(X, **how):
 
 
 LIMITED = {
-    "log_evidence": (lambda m, X, **how: m.log_evidence(X, kind="auto", **how), EvidenceWarning),
+    "log_evidence": (lambda m, X, **how: m.log_evidence(X, kind="auto", error=1e-6, **how), EvidenceWarning),
     "particles": (lambda m, X, **how: m.log_evidence(X, kind="importance_gibbs", **how), EvidenceWarning),
     "sample_posterior": (lambda m, X, **how: m.sample_posterior(X, 100_000, **how), PosteriorWarning),
     "credible_intervals": (lambda m, X, **how: m.credible_intervals(X, n_draws=100_000, **how), PosteriorWarning),

@@ -63,9 +63,9 @@ def save(estimator: Any, path: str | os.PathLike) -> None:
     >>> bool((again.predict_proba(X) == model.predict_proba(X)).all()), again.lower_bound_ == model.lower_bound_
     (True, True)
     """
-    _check_path(path, "save")
     if type(estimator).__name__ not in FITS or saved_class(estimator) is None:
         raise TypeError(f"save takes a fitted {', '.join(FITS)}. Got {type(estimator).__name__}. {_hint(estimator)}")
+    _check_path(path, "save")
     if hasattr(estimator, "get_params"):
         check_is_fitted(estimator)
     kind = type(estimator).__name__

@@ -197,7 +197,6 @@ def test_steps_that_are_impossible_get_an_answer():
     [
         (["abc", "cab"], ["Item 0 of X is a string, 'abc'", "reshape"]),
         ([np.arange(3.0), np.arange(4.0)], ["Got rows of 3, 4 cells", "sequences of one column", "reshape"]),
-        ([pd.Series([1.0, 2.0]), pd.Series([2.0, 3.0, 4.0])], ["Got rows of 2, 3 cells", "sequences of one column"]),
         (np.array([np.arange(3.0), np.arange(4.0)], dtype=object), ["Got rows of 3, 4 cells", "reshape"]),
     ],
 )

@@ -222,11 +222,11 @@ def test_wrong_dimensions(family, method):
     refused(ValueError, "Reshape your data", asked, X[:, 0])
     refused(ValueError, "Reshape your data", asked, X[None])
     refused(ValueError, "Reshape your data", asked, 3.0)
-    refused(ValueError, "Pass a DataFrame", asked, pd.Series(X[:, 0]))
     for junk in (None, "text", {"a": [1.0]}):
         refused(TypeError, f"Got a {type(junk).__name__} instead", asked, junk)
     if method != "fit":
-        refused(ValueError, "X has 1 features, but VBMixture is expecting 2 features as input", asked, X[:, :1])
+        for one_column in (X[:, :1], pd.Series(X[:, 0])):
+            refused(ValueError, "X has 1 features, but VBMixture is expecting 2 features as input", asked, one_column)
 
 
 @any_family_name
@@ -283,7 +283,7 @@ def test_times_are_no_categories(family):
         pl.DataFrame({"when": [1] * 10}).with_columns(pl.col("when").cast(pl.Date)),
     ):
         text = refused(TypeError, "Column 'when' of X holds values of type datetime64", model(family).fit, dates)
-        assert "Make categories of it first" in text
+        assert "'].dt.month_name()" in text
 
 
 @pytest.mark.parametrize("family", ["auto", "categorical"])
@@ -453,7 +453,7 @@ def test_missing_cells_rows_and_columns(family, method):
     assert is_finite(estimator, X)
     assert estimator.predict_proba(X)[2] == approx(estimator.weights_)
     assert estimator.score_samples(X)[2] == approx(0.0, abs=1e-12)
-    assert estimator.n_samples_ == 10
+    assert estimator.n_samples_ == 9  # the row without an observed cell says nothing
     if family == "multinomial":
         one = table(family, x0={2: np.nan})
         text = refused(ValueError, "Row 2 of multinomial counts has a missing cell.", model(family).fit, one)

@@ -192,12 +192,6 @@ DATA = [
         "0 sample(s)",
     ),
     (
-        "one column as a series",
-        lambda: VBMixture(2).fit(pd.Series(GEYSER[:, 0])),
-        ValueError,
-        "Pass a DataFrame",
-    ),
-    (
         "one column as an array",
         lambda: VBMixture(2).fit(GEYSER[:, 0]),
         ValueError,

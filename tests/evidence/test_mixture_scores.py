@@ -403,7 +403,8 @@ def test_categories_are_the_latent_class_network_in_every_score(every):
         options += [{"dimension": "identifiable"}] if "dimension" in SCORES[kind].options else []
         for given in options:
             ours, theirs = (model.log_evidence(X, kind=kind, **given) for model in (mixture, network))
-            assert ours.value == approx(theirs.value, abs=1e-5), (kind, given)
+            error = 1e-3 if kind == "linear_response" else 1e-5  # which takes derivatives by differences
+            assert ours.value == approx(theirs.value, abs=error), (kind, given)
             assert (ours.form, ours.n_free_parameters) == (theirs.form, theirs.n_free_parameters)
             assert ours.is_lower_bound == theirs.is_lower_bound
 

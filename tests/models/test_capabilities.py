@@ -19,11 +19,11 @@ from skvbem.models.mixture.model import FiniteWeights, Mixture
 
 #: The capabilities that each model lacks.
 LACKS = {
-    "network": {"cluster_annealing"},
-    "mixed_network": {"marginals", "cluster_annealing"},
-    "mixture": {"cluster_annealing"},
-    "hmm": {"marginals", "cluster_annealing"},
-    "linear_dynamical_system": {"marginals", "cluster_annealing", "information", "enumeration"},
+    "network": {"cluster_annealing", "quotient"},
+    "mixed_network": {"marginals", "cluster_annealing", "quotient"},
+    "mixture": {"cluster_annealing", "quotient"},
+    "hmm": {"marginals", "cluster_annealing", "quotient"},
+    "linear_dynamical_system": {"marginals", "cluster_annealing", "quotient", "information", "enumeration"},
 }
 PROTOCOLS = {
     "points": page.Points,
@@ -32,6 +32,7 @@ PROTOCOLS = {
     "batches": page.Batches,
     "metropolis": page.Metropolis,
     "relabelings": page.Relabelable,
+    "quotient": page.Quotient,
     "marginals": page.Marginals,
     "complete_evidence": page.CompleteEvidence,
     "entropy": page.LatentEntropy,

@@ -540,7 +540,6 @@ def test_any_other_ordered_values_are_categories():
         ([[]], ValueError, r"0 feature\(s\)"),
         (np.zeros(3), ValueError, "Reshape your data"),
         (["a", "b"], ValueError, "Reshape your data"),
-        (pd.Series([1, 2]), ValueError, "Pass a DataFrame"),
         (5, ValueError, "Reshape your data"),
         (np.zeros((2, 2, 2)), ValueError, "Found array with dim 3"),
         ([[[1]]], ValueError, "Found array with dim 3"),

@@ -104,11 +104,35 @@ def _panel() -> Rows:
     return Rows(years.reshape(-1, 1), {"lengths": [5] * len(years), "sample_weight": np.repeat(weight, 5)})
 
 
+def _survey(seed: int, n: int = 400) -> Rows:
+    """Age and income, and columns with ties: children, sex, years of school."""
+    rng = np.random.default_rng(seed)
+    age = rng.normal(size=n)
+    children = rng.poisson(np.exp(0.3 * age)).clip(0, 4)
+    sex, school = rng.integers(0, 2, n), rng.choice([9, 12, 14, 16, 17], n, p=[0.1, 0.4, 0.2, 0.2, 0.1])
+    return Rows(real_tables.standardized(np.c_[age, rng.normal(size=n) + 0.5 * age, children, sex, school]))
+
+
+def _wide(seed: int) -> Rows:
+    """120 rows of 35 columns in three clumps of unlike covariances."""
+    rng = np.random.default_rng(seed)
+    clumps = [rng.normal(size=(40, 35)) @ rng.normal(size=(35, 35)) / 6 + rng.normal(size=35) for _ in range(3)]
+    return Rows(real_tables.standardized(np.concatenate(clumps)))
+
+
+def _rare(seed: int) -> Rows:
+    """Nine rows of a clump of their own beside 400."""
+    rng = np.random.default_rng(seed)
+    return Rows(np.r_[rng.normal(size=(400, 3)), 0.3 * rng.normal(size=(9, 3)) + rng.normal(size=3) * 2.5])
+
+
 #: The rows on which all starts of scikit-learn's kinds, and all around rows, end below the optimum.
 EIGHT = [
     *((-1.489, -1.811), (-0.906, -1.27), (-2.573, 0.467), (-3.322, -3.277)),
     *((3.076, 2.226), (1.791, 2.239), (2.724, 1.614), (1.402, 0.987)),
 ]
+#: Groups of tables that are made by formula.
+MADE = {"survey": "columns with ties", "wide": "wide tables", "rare": "rare components"}
 #: Tables by name. Measurements are standardized.
 TABLES: dict[str, Callable[[], Rows]] = {
     **{name: lambda name=name: _standardized(name) for name in real_tables.MEASUREMENTS},
@@ -125,6 +149,9 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "fetal_lamb": lambda: Rows(datasets.load_fetal_lamb().data.astype(float)),
     "pixels": _pixels,
     "passages": _passages,
+    **{f"survey {seed}": lambda seed=seed: _survey(seed) for seed in range(10, 14)},
+    **{f"wide {seed}": lambda seed=seed: _wide(seed) for seed in range(4)},
+    **{f"rare {seed}": lambda seed=seed: _rare(seed) for seed in range(4)},
     "speed, rt": lambda: _speed("rt"),
     "speed, corr": lambda: _speed("corr"),
     "speed": lambda: _speed("rt", "corr"),
@@ -230,6 +257,8 @@ class Problem:
             return "latent classes" if self.model == "classes" else "networks of two latents"
         if self.model == "chain":
             return "chains"
+        if self.table.split()[0] in MADE:
+            return MADE[self.table.split()[0]]
         if self.kind.startswith(HIERARCHICAL):
             return "hierarchical priors"
         return f"Gaussian {self.kind}" if self.kind in COVARIANCES else "other mixtures"
@@ -438,6 +467,17 @@ def _mixtures() -> Iterator[Problem]:
                 yield from (Problem("mixture", table, kind, k, method) for k in sizes)
 
 
+def _made() -> Iterator[Problem]:
+    """Problems of tables made by formula: ties, more columns than a component has rows, rare components."""
+    for seed in range(10, 14):
+        for kind, k in (("full", 3), ("full", 4), ("diag", 5), ("hierarchical full", 3)):
+            yield Problem("mixture", f"survey {seed}", kind, k, "vb")
+    for seed in range(4):
+        yield Problem("mixture", f"wide {seed}", "full", 3, "vb")
+        for k in (2, 3):
+            yield Problem("mixture", f"rare {seed}", "full", k, "ml")
+
+
 def _networks() -> Iterator[Problem]:
     vb = {
         "carcinoma": (2, 3, 4, 5),
@@ -491,7 +531,7 @@ def _chains() -> Iterator[Problem]:
 
 
 #: All problems by name.
-PROBLEMS = {problem.name: problem for make in (_mixtures, _networks, _chains) for problem in make()}
+PROBLEMS = {problem.name: problem for make in (_mixtures, _networks, _chains, _made) for problem in make()}
 
 
 def _halves() -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,8 +37,8 @@ class GibbsSampler:
         ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,).
     completed : callable of (natural, data, rng, prior)
         ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes), by a
-        `ParallelGenerator`. The data are `for_draws`. The coordinates of the prior given hyperparameters, (n_cells,
-        n_lanes), let x move on with the parameters of which it is drawn, at the posterior; None elsewhere.
+        `ParallelGenerator`. The data are `for_draws`. Where rows hide more than labels, a fourth argument, the
+        coordinates of the prior given hyperparameters (n_cells, n_lanes), lets x move on with the parameters.
     """
 
     model: Any
@@ -121,13 +121,14 @@ class GibbsSampler:
         for step, (here, there) in enumerate(pairwise(temperatures)):
             at_there = between(path.natural, log_point, there)
             of_there = np.where(from_prior, log_point, at_there)
-            prior_terms, prior_of_point = None, None
+            prior_terms, priors = None, cast(tuple[np.ndarray, ...], ())
             if there == 1.0 and self._hides_in_rows:
-                prior_of_point = prior.coordinates[:, None] + np.zeros(drawn.shape)
+                coordinates = prior.coordinates[:, None] + np.zeros(drawn.shape)
                 if prior.hyperprior is not None:
                     prior_terms = prior.hyperprior.draw(of_there, rng)
-                    prior_of_point = prior_of_point + prior_terms
-            after, drawn = self.completed(at_there, workspace, rng, prior_of_point)
+                    coordinates = coordinates + prior_terms
+                priors = (coordinates,)
+            after, drawn = self.completed(at_there, workspace, rng, *priors)
             if here != there:
                 at_here = between(path.natural, log_point, here)
                 slope = path.slope - (path.statistics * log_point).sum(axis=0)

@@ -49,11 +49,7 @@ def log_z(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData) -> n
 
 
 def completed(
-    model: LinearDynamicalSystem,
-    natural: np.ndarray,
-    data: LDSData,
-    rng: ParallelGenerator,
-    prior: np.ndarray | None = None,
+    model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData, rng: ParallelGenerator
 ) -> tuple[np.ndarray, np.ndarray]:
     """ln Z of q(x), (n_lanes,), and complete-data statistics with paths drawn from it, (n_cells, n_lanes).
 
