@@ -78,7 +78,7 @@ def fit(n_classes, table):
 
 def check(model):
     """For each hidden cell: is it named correctly, how sure was the model, and its log probability of the truth."""
-    _, found = model.impute(shown, return_proba=True)
+    _, found = model.impute(shown, return_proba=True, fill="cells")
     named, claimed, true = [], [], []
     for j, name in enumerate(plants):
         rows = np.flatnonzero(hidden[:, j])
@@ -163,11 +163,12 @@ print(", ".join(plants.columns[no_better]))
 # %%
 # The table, completed
 # --------------------
-# Now all cells that were ever observed are used. ``impute`` fills in the most probable values, and with
-# ``return_proba=True`` gives the probabilities of all values. How sure is the model of what it fills in, on average?
+# Now all cells that were ever observed are used. ``impute`` fills in the most probable values, cell by cell with
+# ``fill="cells"``. With ``return_proba=True`` it gives the probabilities of all values. How sure is the model of the
+# cells that it fills in, on average?
 
 final = fit(n_best, plants)
-filled, probabilities = final.impute(plants, return_proba=True)
+filled, probabilities = final.impute(plants, return_proba=True, fill="cells")
 sure = pd.DataFrame({name: probabilities[name].max(axis=1) for name in plants}, index=plants.index).where(missing)
 print(f"cells that we hid: {claimed.mean():.2f}; cells really missing: {np.nanmean(sure):.2f}")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from numbers import Real
 from reprlib import repr as brief
 
@@ -175,6 +176,7 @@ def _token_name(match):
     return int(name) if _INTEGER.fullmatch(name) else name
 
 
+@lru_cache(typed=True)
 def _quoted(name):
     text = str(name)
     bare = text == text.strip() and re.fullmatch(r'[^\[\]|:"]+', text)

@@ -385,6 +385,8 @@ class DAG:
         """The graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
         for node in mapping:
             self._known(node)
+        if not mapping:
+            return self
         return self._renamed(mapping, [mapping.get(node, node) for node in self._nodes])
 
     def with_nodes(self, extra: Iterable[Hashable]) -> DAG:
@@ -604,7 +606,7 @@ def _node_names(value, what: str) -> tuple:
         raise TypeError(f"{what} must be an iterable of names. Got {shown(value)} instead.")
     names = tuple(value)
     for name in names:
-        if not isinstance(name, Hashable):
+        if type(name) is not str and not isinstance(name, Hashable):  # the first is quick
             raise TypeError(f"{what} must be hashable names, such as str or int. Got {shown(name)} instead.")
     return names
 

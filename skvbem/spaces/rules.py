@@ -88,7 +88,10 @@ class EdgeRules:
         """True if the rules stay the same when the two nodes trade places."""
         swapped = {one: other, other: one}
         return self.parents[other] == self.parents[one].relabel(swapped) and all(
-            rule == rule.relabel(swapped) for node, rule in self.parents.items() if node not in swapped
+            (one in among) == (other in among)
+            for node, rule in self.parents.items()
+            if node not in swapped
+            for among in (rule.possible, rule.required)
         )
 
 

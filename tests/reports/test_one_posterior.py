@@ -15,6 +15,7 @@ from skvbem import (
     VBNetwork,
 )
 from skvbem.datasets import load_carcinoma
+from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.uncertainty.posterior_draws import sample_posterior
 
 
@@ -143,3 +144,21 @@ def test_chains_that_do_not_agree_in_time_make_room_for_linear_response(slides, 
     assert four.summary(slides).method == "linear_response"
     assert len(limits) == 1
     assert 128 <= limits[0] < 16_384
+
+
+def test_estimates_are_means_of_the_draws_at_hand(four, slides):
+    draws = four.sample_posterior(slides, 500)
+    tables = {each.title: each for each in four.summary(draws=draws).tables}
+    for node in four.tables_:
+        title = node if node == "h0" else f"{node} | h0"
+        means = draws.parameters["tables"][node].mean(axis=0)
+        assert tables[title].values.ravel() == pytest.approx(means.ravel(), rel=1e-12)
+
+
+def test_a_mean_beyond_its_interval_makes_room_for_the_median():
+    def table(values, ends=None):
+        return ParameterTable("widths", ["x"], ["0", "1"], np.array([values]), ends)
+
+    ends = np.array([[1.0, 1.0]]), np.array([[4.0, 4.0]])
+    means, medians = (table([0.0, 0.0], (np.array([each]), np.array([each]))) for each in ([2.5, 90.0], [2.0, 2.0]))
+    assert table([7.0, 7.0], ends).estimated_by(means, medians).values.tolist() == [[2.5, 2.0]]

@@ -496,6 +496,8 @@ class VBHMM(SequenceEstimator):
     def impute(self, X, sequence_id=None, lengths=None, *, fill="auto"):
         """X with missing cells filled, given whole sequences: numbers by means, categories by the most probable ones.
 
+        Parameters
+        ----------
         %(sequences.X, sequence_id)s
         fill : {"auto", "cells", "joint"}, default="auto"
             "cells": the most probable category of each cell. "joint": the most probable one of each step's state on the

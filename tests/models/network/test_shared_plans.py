@@ -19,6 +19,7 @@ GRAPHS = {
     "latent class": {"a": ["H"], "b": ["H"], "c": ["H"], "d": ["H"], "H": []},
     "leaves with observed parents": {"a": [], "b": ["H", "a"], "c": ["H", "a"], "d": ["H"], "e": ["a"], "H": ["a"]},
     "two hidden nodes": {"a": ["G", "H"], "b": ["G"], "c": ["H"], "d": ["G", "H"], "G": [], "H": []},
+    "a parent of one leaf": {"a": [], "b": ["H", "a"], "c": ["H"], "d": ["H"], "H": []},
     "a tree": {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["b"], "f": ["b"]},
     "parents apart": {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["b"], "e": ["b", "a"], "f": ["b"]},
 }
