@@ -4,7 +4,8 @@ A *plan* is a junction tree over one set of hidden nodes; its *contexts* are the
 nodes around it, each with a weight. A clique's potential in a context is a product of *slots*: tables over the clique's
 cells, one table per value of the observed nodes that the slot depends on (its code), each the product of a few
 parameters. Tables are made once per step, contexts multiply whole tables: that is the inner loop, contiguous over
-cells x lanes. A family that a value leaves out has the parameter past the last one there: it is 1, and nothing is counted in it.
+cells x lanes. A family that a value leaves out has the parameter past the last one there: it is 1, and nothing is
+counted in it.
 
 A context may have *factors* of its own: tables over a few hidden nodes of one clique, given as logarithms row by row.
 They are multiplied in after the slots, and what is expected of each is written in its place.

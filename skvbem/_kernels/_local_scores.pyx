@@ -61,7 +61,7 @@ cdef Py_ssize_t MOST_COUNTED = 4096
 
 
 cdef Py_ssize_t distinct(Py_ssize_t n, const double* mass, int* counted, double* value, double* times) noexcept nogil:
-    """The distinct weights among some, and how often each is there; `counted` has MOST_COUNTED zeros before and after."""
+    """The distinct weights among some, and how often each is there; `counted` has zeros before and after."""
     cdef Py_ssize_t k, whole, n_values = 0, n_whole = 0
     for k in range(n):
         if mass[k] < MOST_COUNTED and <double>(<Py_ssize_t>mass[k]) == mass[k]:
