@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from skvbem._arguments import is_whole
 from skvbem._compat import IterationReport
-from skvbem._progress import Screen, Steps, call_at_work, duration, steps
+from skvbem._progress import LOGGER, Screen, Steps, call_at_work, duration, steps
 from skvbem.errors import SearchWarning, warn
 from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.search.execution.jobs import Record
@@ -173,15 +173,16 @@ def warn_of_unfinished(stopped_by: str, n_tried: int, n_settings: str) -> None:
 
 
 def warn_of_edge(settings: Sequence[Mapping], best: Mapping) -> None:
-    """Warn if the best is at the upper edge of a range of numbers, of three or more, that were tried."""
+    """Say in the log if the best is at the upper edge of a range of numbers, of three or more, that were tried."""
     for name, value in best.items():
         each = [setting.get(name) for setting in settings]
         numbers = sorted({number for number in map(_number_of, each) if number is not None})
         if len(numbers) > 2 and _number_of(value) == numbers[-1]:
-            warn(
-                f"{numbers[-1]} is the largest number tried of {name!r}, and the best: more may be better. Widen the "
-                "range of the search.",
-                SearchWarning,
+            LOGGER.warning(
+                "%s is the largest number tried of %r, and the best: more may be better. Widen the range of the "
+                "search.",
+                numbers[-1],
+                name,
             )
 
 
@@ -193,14 +194,18 @@ def _number_of(value) -> int | None:
 
 
 def warn_of_empty_states(best: Any) -> None:
-    """Warn if the best estimator has states that no row is in."""
+    """Say in the log if the best estimator has states that no row is in."""
     for latent, states in (getattr(best, "latent_states_", None) or {}).items():
         if states.empty:
-            warn(
-                f"The best has {len(states.mass)} states of {latent!r}, of which {len(states.empty)} "
-                f"({', '.join(map(str, states.empty))}) have no rows: {len(states.in_use)} are in use. A model of "
-                f"{len(states.in_use)} says the same of the data.",
-                SearchWarning,
+            LOGGER.warning(
+                "The best has %d states of %r, of which %d (%s) have no rows: %d are in use. A model of %d says the "
+                "same of the data.",
+                len(states.mass),
+                latent,
+                len(states.empty),
+                ", ".join(map(str, states.empty)),
+                len(states.in_use),
+                len(states.in_use),
             )
 
 
