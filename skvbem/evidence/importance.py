@@ -25,7 +25,9 @@ from skvbem.evidence.tuning import TUNING
 
 
 def _remedy(evaluation: Evaluation) -> str:
-    """Advice for draws that are worth few: annealed chains alone where they exist, and take the weights of the rows."""
+    """Advice for draws that are worth few: annealed chains where they exist, and take the weights of the rows."""
+    if evaluation.has_turns:  # of which chains see one
+        return "more draws"
     anneals = evaluation.capabilities.annealing is not None and evaluation.data.has_whole_weights
     return "more draws, or 'ais'" if anneals else "more draws"
 
