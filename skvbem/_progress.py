@@ -20,7 +20,7 @@ from typing import Any
 
 from skvbem._arguments import is_real
 
-#: The logger of the library, to which the expected cost of a long call is told.
+#: The logger of the library, which has the expected cost of long calls.
 LOGGER = logging.getLogger("skvbem")
 # Seconds: between two changes of a line that moves; between two lines where none moves; of work before its cost is
 # estimated; of a call worth a line of its cost. By hand.
@@ -61,7 +61,7 @@ class LongCall:
         self.was_cut, self._is_silent = False, is_silent
         self._base, self._began, self._last = len(self.levels), time.monotonic(), -float("inf")
         self._screen = Screen(f"[{name}] ") if verbose and not (outer and outer.is_shown) else None
-        #: Called whenever the call is told of work, for lines of its own.
+        #: Called after each step of work, for further lines.
         self.on_tick: Callable[[], object] | None = None
 
     @property
@@ -75,7 +75,7 @@ class LongCall:
         return self.levels[self._base :]
 
     def is_over(self) -> bool:
-        """True if time is up; whoever is told so leaves work out."""
+        """True if time is up, so that work is left out."""
         over = self.deadline is not None and time.monotonic() >= self.deadline
         self.was_cut |= over
         return over

@@ -38,21 +38,22 @@ cdef Py_ssize_t refine(Py_ssize_t n_rows, int n_states, const int* group, Py_ssi
     return n
 
 
-cdef double sum_over_values(Py_ssize_t n, double a, const double* mass, double* total, double* log_gamma,
-                            double* scratch) noexcept nogil:
-    """Sum of ln Gamma(a + mass) - ln Gamma(a); for a = 0 of mass ln mass in its place."""
+cdef double sum_over_values(Py_ssize_t n, double a, const double* value, const double* times, double* total,
+                            double* log_gamma, double* scratch) noexcept nogil:
+    """Sum of ln Gamma(a + v) - ln Gamma(a) over weights v; for a = 0 of v ln v in its place.
+
+    Each weight counts as often as `times` says, once if that is NULL.
+    """
     cdef Py_ssize_t k
-    cdef double result = 0.0, of_a
+    cdef double result = 0.0, of_a = 0.0, term
     if a > 0.0:
         skvbem_log_gamma_digamma(1, &a, &of_a, scratch)
         for k in range(n):
-            total[k] = a + mass[k]
+            total[k] = a + value[k]
         skvbem_log_gamma_digamma(n, total, log_gamma, scratch)
-        for k in range(n):
-            result += skvbem_log_rising(a, mass[k], of_a, log_gamma[k])
-    else:
-        for k in range(n):
-            result += mass[k] * log(mass[k])
+    for k in range(n):
+        term = skvbem_log_rising(a, value[k], of_a, log_gamma[k]) if a > 0.0 else value[k] * log(value[k])
+        result += term if times == NULL else times[k] * term
     return result
 
 
@@ -80,24 +81,6 @@ cdef Py_ssize_t distinct(Py_ssize_t n, const double* mass, int* counted, double*
             times[n_values] = 1.0
             n_values += 1
     return n_values
-
-
-cdef double sum_over_distinct(Py_ssize_t n, double a, const double* value, const double* times, double* total,
-                              double* log_gamma, double* scratch) noexcept nogil:
-    """As `sum_over_values`, of distinct weights that are there several times."""
-    cdef Py_ssize_t k
-    cdef double result = 0.0, of_a
-    if a > 0.0:
-        skvbem_log_gamma_digamma(1, &a, &of_a, scratch)
-        for k in range(n):
-            total[k] = a + value[k]
-        skvbem_log_gamma_digamma(n, total, log_gamma, scratch)
-        for k in range(n):
-            result += times[k] * skvbem_log_rising(a, value[k], of_a, log_gamma[k])
-    else:
-        for k in range(n):
-            result += times[k] * value[k] * log(value[k])
-    return result
 
 
 def fill_sums(const int[:, ::1] codes, const long long[::1] cardinality, const double[::1] weight,
@@ -142,10 +125,10 @@ def fill_sums(const int[:, ::1] codes, const long long[::1] cardinality, const d
                 if shared[kind]:
                     a = a / n_values[level]
                 if n_kinds > 2:
-                    sums[mask, kind] = sum_over_distinct(n_values_of_mass, a, &scratch[3, 0], &scratch[4, 0],
-                                                         &scratch[0, 0], &scratch[1, 0], &scratch[2, 0])
+                    sums[mask, kind] = sum_over_values(n_values_of_mass, a, &scratch[3, 0], &scratch[4, 0],
+                                                       &scratch[0, 0], &scratch[1, 0], &scratch[2, 0])
                     continue
-                sums[mask, kind] = sum_over_values(n_groups[level], a, &mass[level, 0], &scratch[0, 0],
+                sums[mask, kind] = sum_over_values(n_groups[level], a, &mass[level, 0], NULL, &scratch[0, 0],
                                                    &scratch[1, 0], &scratch[2, 0])
             # the next set: one column more if there may be, else the last column replaced by a later one
             column = added[level] + 1
@@ -251,15 +234,15 @@ def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality,
                 n_cells = refine(n_rows, n_states, &group[here, 0], n_groups, &codes[child, 0], &weight[0],
                                  &place[0], &group[2, 0], &mass[0, 0])
             if n_concentrations == 1:
-                scores[k] = sum_over_values(n_cells, of_cell[k], &mass[0, 0], &scratch[0, 0], &scratch[1, 0],
+                scores[k] = sum_over_values(n_cells, of_cell[k], &mass[0, 0], NULL, &scratch[0, 0], &scratch[1, 0],
                                             &scratch[2, 0])
-                scores[k] -= sum_over_values(n_table_rows, of_row[k], &mass[1, 0], &scratch[0, 0], &scratch[1, 0],
+                scores[k] -= sum_over_values(n_table_rows, of_row[k], &mass[1, 0], NULL, &scratch[0, 0], &scratch[1, 0],
                                              &scratch[2, 0])
                 continue
             n_cells = distinct(n_cells, &mass[0, 0], &counted[0], &scratch[3, 0], &scratch[4, 0])
             n_table_rows = distinct(n_table_rows, &mass[1, 0], &counted[0], &scratch[5, 0], &scratch[6, 0])
             for at in range(k * n_concentrations, (k + 1) * n_concentrations):
-                scores[at] = sum_over_distinct(n_cells, of_cell[at], &scratch[3, 0], &scratch[4, 0], &scratch[0, 0],
-                                               &scratch[1, 0], &scratch[2, 0])
-                scores[at] -= sum_over_distinct(n_table_rows, of_row[at], &scratch[5, 0], &scratch[6, 0],
-                                                &scratch[0, 0], &scratch[1, 0], &scratch[2, 0])
+                scores[at] = sum_over_values(n_cells, of_cell[at], &scratch[3, 0], &scratch[4, 0], &scratch[0, 0],
+                                             &scratch[1, 0], &scratch[2, 0])
+                scores[at] -= sum_over_values(n_table_rows, of_row[at], &scratch[5, 0], &scratch[6, 0],
+                                              &scratch[0, 0], &scratch[1, 0], &scratch[2, 0])

@@ -21,7 +21,7 @@ from skvbem._tabular import named_values
 from skvbem.capabilities import Capabilities
 from skvbem.evidence.evaluation import FORMS, Evaluation
 
-# Options of every score, which say how long it may take and what is told meanwhile; see `skvbem._progress.long_call`.
+# Options of every score: its time budget, and its progress; see `skvbem._progress.long_call`.
 _OF_LONG_CALLS = ("verbose", "time_budget", "progress")
 
 

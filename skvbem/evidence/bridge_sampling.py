@@ -27,7 +27,7 @@ from skvbem.evidence.linear_response import LinearResponse, LinearResponses, res
 from skvbem.evidence.proposals import Proposal, affordable_components
 from skvbem.evidence.psis import pareto_smoothed
 from skvbem.evidence.quotient import QuotientProposal, identifies_coordinates
-from skvbem.evidence.starts import Starts, make_starts
+from skvbem.evidence.starts import make_starts
 from skvbem.evidence.tuning import TUNING
 
 KIND = "bridge"
@@ -92,16 +92,7 @@ def bridge_sampling(
     sweeps = (burn_in, *[spacing] * (n_kept - 1))
     responses = _responses(evaluation, n_fits)
     if responses is not None and identifies_coordinates(evaluation):
-        n_draws *= TUNING.draws_up_to_turns  # which are cheap
-        numbers = (n_draws + n_chains * n_kept) * (len(responses.responses[0].root) + 2.0)
-        evaluation.check_memory(f"The score {KIND!r} with {n_draws:,} draws", numbers, "fewer 'n_draws'")
-        up_to_turns = QuotientProposal.of(evaluation, responses)
-        chains = _chains(evaluation, None, responses, n_chains, sweeps)
-        of_chains = partial(up_to_turns.log_weights_of_posterior, chains)
-        of_draws, n_points = up_to_turns.log_weights_of_draws, chains.shape[1]
-        return _summary(
-            evaluation, *_weighed(evaluation, of_draws, n_draws, of_chains, n_points, n_kept), None, responses
-        )
+        return _bridge_up_to_turns(evaluation, responses, n_draws, n_chains, sweeps)
     starts = make_starts(evaluation, (0.5, 0.0), n_fits)
     n_points = n_draws + n_chains * n_kept
     if responses is None or not starts.fractions.any():
@@ -114,7 +105,8 @@ def bridge_sampling(
     numbers = n_points * (statistics.shape[1] + 2.0) + len(statistics) * min(n_points, TUNING.at_once)
     evaluation.check_memory(f"The score {KIND!r} with {n_points:,} draws", numbers, "fewer 'n_draws'")
     component = proposal.components(n_draws, evaluation.generator(Stream.PROPOSAL))
-    chains = _chains(evaluation, starts, responses, n_chains, sweeps)
+    at_fit = np.repeat(starts.statistics[:1].T, n_chains, axis=1)
+    chains = _chains(evaluation, at_fit if responses is None else _beginnings(responses, n_chains), sweeps)
     if not proposal.has_sums and starts.relabelings is not None:
         chains = _relabeled(evaluation, starts.relabelings, chains)
 
@@ -127,6 +119,26 @@ def bridge_sampling(
         n_kept,
     )
     return _summary(evaluation, *logs, proposal, responses)
+
+
+def _bridge_up_to_turns(
+    evaluation: Evaluation, responses: LinearResponses, n_draws: int, n_chains: int, sweeps: tuple[int, ...]
+) -> Evidence:
+    """The evidence by a bridge whose proposal is one of coordinates up to turns of hidden variables."""
+    n_draws *= TUNING.draws_up_to_turns  # which are cheap
+    numbers = (n_draws + n_chains * len(sweeps)) * (len(responses.responses[0].root) + 2.0)
+    evaluation.check_memory(f"The score {KIND!r} with {n_draws:,} draws", numbers, "fewer 'n_draws'")
+    proposal = QuotientProposal.of(evaluation, responses)
+    chains = _chains(evaluation, _beginnings(responses, n_chains), sweeps)
+    logs = _weighed(
+        evaluation,
+        proposal.log_weights_of_draws,
+        n_draws,
+        partial(proposal.log_weights_of_posterior, chains),
+        chains.shape[1],
+        len(sweeps),
+    )
+    return _summary(evaluation, *logs, None, responses)
 
 
 def _weighed(
@@ -208,21 +220,23 @@ def _responses(evaluation: Evaluation, n_fits: int) -> LinearResponses | None:
         return None
 
 
-def _chains(
-    evaluation: Evaluation,
-    starts: Starts | None,
-    responses: LinearResponses | None,
-    n_chains: int,
-    sweeps: tuple[int, ...],
-) -> np.ndarray:
-    """Natural parameters of Gibbs chains after so many further sweeps each, (n_cells, n_kept * n_chains)."""
-    annealing, data = evaluation.capability("annealing"), evaluation.data
-    if responses is None:
-        assert starts is not None
-        statistics = np.repeat(starts.statistics[:1].T, n_chains, axis=1)
-    else:
-        which = split_by_weight(responses.weights, n_chains)
-        statistics = np.stack([responses.responses[k].statistics for k in which], axis=1)
+def _beginnings(responses: LinearResponses, n_chains: int) -> np.ndarray:
+    """Statistics where chains begin, (n_cells, n_chains): of as many from each optimum as its share says."""
+    which = split_by_weight(responses.weights, n_chains)
+    return np.stack([responses.responses[k].statistics for k in which], axis=1)
+
+
+def _chains(evaluation: Evaluation, statistics: np.ndarray, sweeps: tuple[int, ...]) -> np.ndarray:
+    """Natural parameters of Gibbs chains after so many further sweeps each, (n_cells, n_kept * n_chains).
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    statistics : ndarray of shape (n_cells, n_chains)
+        Of q(theta), from which each chain draws its first point.
+    sweeps : tuple of int
+    """
+    annealing, data, n_chains = evaluation.capability("annealing"), evaluation.data, statistics.shape[1]
     streams = evaluation.streams(n_chains, Stream.GIBBS)
     log_points = evaluation.capability("points").draw_points(statistics, streams)
 

@@ -82,7 +82,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
             known = [filled[k] if k in categories else each for k, each in enumerate(values)]
             return replace(reading, values=known, labels=None).compiled(self.model)
 
-        of_sequence = np.repeat(np.arange(data.n_sequences), data.lengths)
+        sequence = np.repeat(np.arange(data.n_sequences), data.lengths)
         together = np.ones(data.n_sequences, dtype=bool)
         if fill == "auto":
             log_observed = self.model.log_normalizers_of_sequences(natural, data)
@@ -99,7 +99,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
         path, _ = self.model.decoded(natural, data)
         known = with_categories(self.imputed(data.table[0 : len(data)], np.eye(self.model.n_components)[path]))
         beside = self.imputed(known.table[0 : len(known)], self.possible(self.model.smoothed(natural, known)))
-        rows = together[of_sequence]
+        rows = together[sequence]
         return [np.where(rows[:, None], new, old) for new, old in zip(beside, imputed)]
 
     @property

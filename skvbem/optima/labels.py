@@ -18,7 +18,7 @@ from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.optima.candidates import NEW_START, Proposals, drawn, smoothing_of
 from skvbem.optima.plan import FitMethod, Stop, best_of
 from skvbem.optima.recombinations import Recombinations
-from skvbem.optima.ties import tied_anew
+from skvbem.optima.ties import can_be_spikes, tied_anew
 from skvbem.optima.tuning import TUNING
 from skvbem.vbem.fit import Fit, continued
 from skvbem.vbem.hyperparameters import best_strength
@@ -120,7 +120,7 @@ class LabelMethod(FitMethod):
         if ascent.form.prior_share:
             return None
         prior, first = ascent.model.prior.blocks[-1], ascent.model.first_emission_cell
-        if prior.are_spikes(np.zeros((ascent.model.n_cells - first, 1))) is None:
+        if not can_be_spikes(prior):
             return None
         return lambda statistics: ~prior.are_spikes(statistics[first:]).any(axis=0)
 

@@ -17,7 +17,12 @@ from skvbem.optima.tuning import TUNING
 
 def matter(prior: Any, rows: DistinctRows) -> bool:
     """True if columns have ties, and a component of tied rows would be a spike but for its prior."""
-    return bool(rows.ties.any()) and prior.are_spikes(np.zeros((len(prior.coordinates), 1))) is not None
+    return bool(rows.ties.any()) and can_be_spikes(prior)
+
+
+def can_be_spikes(prior: Any) -> bool:
+    """True if components of an emission with this prior could be spikes by maximum likelihood."""
+    return prior.are_spikes(np.zeros((len(prior.coordinates), 1))) is not None
 
 
 def tied_halves(rows: DistinctRows, sets: np.ndarray, seed: np.uint64, rng: np.random.Generator) -> np.ndarray:

@@ -106,7 +106,7 @@ class NetworkReading(Reading):
         return replace(self, rows=Rows(like.names, codes, like.weight))
 
     def informative(self) -> Self:
-        """See `Reading`."""
+        """The reading without rows that say nothing; see `skvbem.reading.base.Reading`."""
         if not self.n_rows_all_missing:
             return self
         rows, weight = rows_that_count(are_observed([self.rows.codes]), self.rows.weight)

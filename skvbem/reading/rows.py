@@ -133,7 +133,7 @@ class TableReading(Reading):
         return replace(self, blocks=blocks, is_weighted=None, labels=labels)
 
     def informative(self) -> Self:
-        """See `Reading`."""
+        """The reading without rows that say nothing; see `skvbem.reading.base.Reading`."""
         if self.are_in_blocks:
             return replace(self, blocks=cast(Blocks, self.blocks).map(partial(_informative, self.columns)))
         (block,) = self.blocks

@@ -146,8 +146,8 @@ def warn_of_inference(inference: np.ndarray, scorers: Mapping) -> None:
         )
 
 
-def warn_of_result(state: Mapping[str, Any], scorers: Any) -> None:
-    """Warn of doubts about scores, of a best at the edge of what was tried, and of states of it without rows.
+def remark_on_result(state: Mapping[str, Any], scorers: Any) -> None:
+    """Warn of doubts about scores; say in the log if the best is at the edge of its range, or has states without rows.
 
     Parameters
     ----------
@@ -158,21 +158,21 @@ def warn_of_result(state: Mapping[str, Any], scorers: Any) -> None:
     """
     warn_of_doubts(state["cv_results_"], state["best_index_"])
     warn_of_inference(state["cv_results_"]["inference"], scorers)
-    warn_of_edge(state["cv_results_"]["params"], state["best_params_"])
-    warn_of_empty_states(state.get("best_estimator_"))
+    log_best_at_edge(state["cv_results_"]["params"], state["best_params_"])
+    log_empty_states(state.get("best_estimator_"))
 
 
 def warn_of_unfinished(stopped_by: str, n_tried: int, n_settings: str) -> None:
     """Warn that probabilities of a search that was stopped leave out all candidates that it did not reach."""
-    reasons = {"time_budget": "its 'time_budget' passed"}
+    reason = "its 'time_budget' passed" if stopped_by == "time_budget" else "a callback stopped it"
     warn(
-        f"The search ended after {n_tried} of {n_settings}, since {reasons.get(stopped_by, 'a callback stopped it')}. "
+        f"The search ended after {n_tried} of {n_settings}, since {reason}. "
         "Its weights are over these alone, and probabilities of edges are NaN. Let it end before you read them.",
         SearchWarning,
     )
 
 
-def warn_of_edge(settings: Sequence[Mapping], best: Mapping) -> None:
+def log_best_at_edge(settings: Sequence[Mapping], best: Mapping) -> None:
     """Say in the log if the best is at the upper edge of a range of numbers, of three or more, that were tried."""
     for name, value in best.items():
         each = [setting.get(name) for setting in settings]
@@ -193,7 +193,7 @@ def _number_of(value) -> int | None:
     return int(value) if is_whole(value) else None
 
 
-def warn_of_empty_states(best: Any) -> None:
+def log_empty_states(best: Any) -> None:
     """Say in the log if the best estimator has states that no row is in."""
     for latent, states in (getattr(best, "latent_states_", None) or {}).items():
         if states.empty:

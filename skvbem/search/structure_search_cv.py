@@ -53,9 +53,9 @@ from skvbem.search.posterior.ranking import EVIDENCE, Ranker, Ranking
 from skvbem.search.posterior.tables import average_over
 from skvbem.search.reporting import (
     Progress,
+    remark_on_result,
     results_table,
     warn_of_failures,
-    warn_of_result,
     warn_of_unfinished,
 )
 from skvbem.search.strategies import Problem, resolve_strategy
@@ -350,7 +350,7 @@ class StructureSearchCV(
             warn_of_unfinished(runner.over, len(tried), space.n_settings_in_words())
         state |= self._structures(job, state, graphs, is_cut_off)
         state |= self._refitted(job, state, report)
-        warn_of_result(state, job.scorers)
+        remark_on_result(state, job.scorers)
         report.close(lambda: state)
         return state
 

@@ -78,7 +78,7 @@ def bridge(value, error, pareto_k=0.3):
 
 
 def test_diagnostics_of_a_bridge_decide(asked):
-    """A small error and no heavy tail are an answer; else longer chains are asked, then the other samplers."""
+    """A small error and no heavy tail are an answer; else longer chains follow, then the other samplers."""
     found = asked([], bridges=[bridge(-100.0, 0.09, pareto_k=1.4)])
     assert (found.value, found.standard_error, found.details["taken"]) == (-100.0, 0.09, ("bridge",))
     assert not found.is_lower_bound

@@ -24,7 +24,6 @@ def dirichlet_mixture(rng, n_members=3):
     n_alternatives, shapes = rng.integers(1, 5), rng.integers([1, 2], [4, 5], size=(rng.integers(1, 4), 2))
     prior = DirichletMixture.from_tables([10.0 ** rng.uniform(-2, 3, (n_alternatives, *each)) for each in shapes])
     n_cells, least = len(prior.coordinates), prior.coordinates[:, None]
-    at = lambda c: replace(prior, coordinates=c)  # noqa: E731
 
     def data(share):
         counts = rng.exponential(10.0 ** rng.uniform(-1, 2), size=(n_cells, n_members))
@@ -32,7 +31,8 @@ def dirichlet_mixture(rng, n_members=3):
 
     coordinates = least + data(0.7)
     steps, statistics = 1e-3 * np.minimum(coordinates, 1.0), data(0.7)
-    return FamilyExample(at(coordinates), statistics, statistics + 1, coordinates, least + data(0.7), at, steps)
+    other = replace(prior, coordinates=least + data(0.7))
+    return _case(replace(prior, coordinates=coordinates), statistics, statistics + 1, other, steps)
 
 
 def _case(prior, statistics, more, other, steps):

@@ -341,7 +341,6 @@ def test_a_strategy_is_searched_with_by_its_name(monkeypatch):
         StructureSearchCV(VBDiscreteDAG(), spaces, strategy="drawn").fit(load_carcinoma().data)
 
 
-@pytest.mark.filterwarnings("ignore:The best has 4 states")
 def test_a_strategy_is_drawn():
     pytest.importorskip("matplotlib")
     from skvbem.plotting import StructureSearchDisplay

@@ -238,7 +238,7 @@ def test_new_starts_that_meet_the_best_end_the_search_and_moves_do_not():
 
 @pytest.mark.parametrize(("by", "n_rounds"), [((2.0,), 1), ((2.0, 60.0), 2), ((2.0, 60.0, 60.0, 60.0), 3)])
 def test_the_more_moves_come_back_to_the_best_the_sooner_the_search_ends(by, n_rounds):
-    """All of them, half or a quarter: their shares sum to four fifths, or patience is at its end before."""
+    """A search ends where the shares of moves that come back sum to four fifths, or patience ends before."""
     assert len(asked_of(Counted(*by), Hills((0.0, 0.0), (50.0, -1.0)), 1.0)) == n_rounds
 
 

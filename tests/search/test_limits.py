@@ -11,7 +11,7 @@ import pytest
 from skvbem import StructureSearchCV, VBDiscreteDAG, VBFactorAnalysis, VBMixture
 from skvbem.datasets import load_carcinoma
 from skvbem.search.posterior.rescoring import rescored_posterior
-from skvbem.search.reporting import warn_of_edge
+from skvbem.search.reporting import log_best_at_edge
 from skvbem.spaces import DAGSpace
 
 SLIDES = load_carcinoma().data
@@ -76,11 +76,11 @@ def test_a_best_at_the_edge_of_its_range_is_said(caplog):
     StructureSearchCV(VBMixture(n_init=1), grid, scoring=of_size, refit=False, random_state=0).fit(X)
     assert "3 is the largest number tried of 'n_components', and the best" in caplog.text
     caplog.clear()
-    warn_of_edge([{"a": k} for k in (1, 2)], {"a": 2})  # two numbers are no range
-    warn_of_edge([{"a": k} for k in (1, 2, 3)], {"a": 2})
-    warn_of_edge([{"a": k} for k in (False, True, None)], {"a": True})
+    log_best_at_edge([{"a": k} for k in (1, 2)], {"a": 2})  # two numbers are no range
+    log_best_at_edge([{"a": k} for k in (1, 2, 3)], {"a": 2})
+    log_best_at_edge([{"a": k} for k in (False, True, None)], {"a": True})
     assert not caplog.text
-    warn_of_edge([{"latents": {"h": k}} for k in (2, 5, 3)], {"latents": {"h": 5}})
+    log_best_at_edge([{"latents": {"h": k}} for k in (2, 5, 3)], {"latents": {"h": 5}})
     assert "5 is the largest" in caplog.text
 
 

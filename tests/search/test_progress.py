@@ -15,9 +15,6 @@ from skvbem.search import reporting
 from skvbem.search.execution.jobs import Record
 from skvbem.search.reporting import Progress, duration
 
-# Ranges are small here, and their largest number may be the best.
-pytestmark = pytest.mark.filterwarnings("ignore:.*is the largest number tried")
-
 CARCINOMA = load_carcinoma().data
 
 needs_callbacks = pytest.mark.skipif(

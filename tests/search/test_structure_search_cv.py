@@ -21,9 +21,6 @@ from skvbem.errors import SearchWarning
 from skvbem.evidence import scorer
 from skvbem.search.posterior.tables import HiddenStructure, edge_probabilities, matched
 
-# Ranges are small here, and their largest number may be the best.
-pytestmark = pytest.mark.filterwarnings("ignore:.*is the largest number tried")
-
 CARCINOMA = load_carcinoma().data
 GRID = {"latents": [2, 3, 4]}
 MODEL = VBDiscreteDAG(n_init=3)

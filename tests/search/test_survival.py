@@ -16,10 +16,7 @@ from faulty import DATA, lives, noted, nursery, search_over, search_over_network
 
 from skvbem.search.execution.deadlines import end_with
 
-pytestmark = [
-    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc"),
-    pytest.mark.filterwarnings("ignore:.*is the largest number tried"),
-]
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
 
 N, SECONDS = 40, 0.01
 PATIENCE = 300  # seconds, for processes to start on a machine that is busy

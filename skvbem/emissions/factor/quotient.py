@@ -72,9 +72,8 @@ class FactorQuotient:
         _, *parts, _ = np.split(coordinates, self._ends)
         for k, (triangle, part) in enumerate(zip(self._components, parts)):
             log_density = log_density + triangle.log_volume(part)
-            log_density += (
-                (self._shape[2] - 1 - triangle.q) * self._shape[1] / 2 * np.log(2 * np.pi)
-            )  # factors not in use
+            n_unused = self._shape[2] - 1 - triangle.q
+            log_density += n_unused * self._shape[1] / 2 * np.log(2 * np.pi)
             log_density += self._log_turned(k, triangle.lower(part), rng, _N_TURNS, posterior=posterior)
         return log_density
 

@@ -118,11 +118,12 @@ class GibbsSampler:
         log_ratios = np.zeros((len(temperatures) - 1, log_point.shape[1]))
         drawn = np.empty(log_point.shape)
         from_prior = prior.leaves_hyperparameters(path.statistics)  # these chains keep p(nu | theta) all along
+        hides_in_rows = self._hides_in_rows
         for step, (here, there) in enumerate(pairwise(temperatures)):
             at_there = between(path.natural, log_point, there)
             of_there = np.where(from_prior, log_point, at_there)
             prior_terms, priors = None, cast(tuple[np.ndarray, ...], ())
-            if there == 1.0 and self._hides_in_rows:
+            if there == 1.0 and hides_in_rows:
                 coordinates = prior.coordinates[:, None] + np.zeros(drawn.shape)
                 if prior.hyperprior is not None:
                     prior_terms = prior.hyperprior.draw(of_there, rng)

@@ -1,5 +1,7 @@
 """Rows that miss different cells and share a plan, against a plan for each pattern of missing cells."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -48,7 +50,7 @@ def both(monkeypatch, compute):
 
 
 def test_patterns_share_plans(problem, monkeypatch):
-    """Fewer plans, and as many contexts: none is told apart by values that no table of it needs."""
+    """There are fewer plans, and as many contexts: those alike in all values that their tables need are one."""
     model, rows = problem
     shared, apart = both(monkeypatch, lambda: model.compile(rows))
     assert len(shared.plans) < len(apart.plans)
@@ -101,7 +103,8 @@ def test_information_is_the_same(problem, monkeypatch, rng):
     by_cell = [np.add.reduceat(m.probability * m.weight[m.context] ** 2, m.starts[:-1]) for m in (shared, apart)]
     assert by_cell[0] == approx(by_cell[1], abs=1e-10)
     for joint in (True, False):
-        shared, apart = both(monkeypatch, lambda: score_covariance(point, model.compile(rows), joint=joint))  # noqa: B023
+        covariance = partial(score_covariance, point, joint=joint)
+        shared, apart = both(monkeypatch, lambda of=covariance: of(model.compile(rows)))
         for one, other in zip(shared, apart, strict=True):
             assert one.free.tolist() == other.free.tolist()
             assert one.covariance == approx(other.covariance, abs=1e-10)
