@@ -481,15 +481,33 @@ class DAG:
                             for one, child, other in immoralities(self))  # fmt: skip
         return self.to_undirected(), by_name
 
-    def essential(self) -> EssentialGraph:
+    def essential(self, known: Iterable[tuple[Hashable, Hashable]] = ()) -> EssentialGraph:
         """The essential graph (CPDAG) of all graphs that allow the same distributions, equal for all of them.
+
+        Parameters
+        ----------
+        known : iterable of (parent, child), default=()
+            Edges of this graph whose direction is known otherwise, by the order of time say: of the graphs that allow
+            the same distributions, only those with these edges count.
+
+        Raises
+        ------
+        StructureError
+            If this graph has no such edge.
 
         Examples
         --------
         >>> print(DAG.from_string("[a][b][c|a:b][d|c][e|d]").essential())
         a -> c, b -> c, c -> d, d -> e
+        >>> chain = DAG.from_string("[a][b|a][c|b]")
+        >>> print(chain.essential(), "or", chain.essential([("a", "b")]))
+        a - b, b - c or a -> b, b -> c
         """
-        return EssentialGraph.of(self)
+        known = list(known)
+        for edge in known:
+            if tuple(edge) not in self.edges:
+                raise StructureError(f"The known edge {shown(edge)} is not an edge of this graph.")
+        return EssentialGraph.of(self, known)
 
     def to_networkx(self):
         """A networkx.DiGraph with the same nodes and edges. Needs networkx."""

@@ -3,8 +3,8 @@
 Two directed graphs allow the same distributions if and only if they have the same edges apart from directions, and the
 same *immoralities* a -> c <- b with no edge between a and b (Verma & Pearl 1990). The essential graph of a class, or
 completed partially directed graph (CPDAG), has an arrow where all members agree on the direction, and a line where they
-do not. Arrows that follow from immoralities are found by rules (Meek 1995, Causal inference and causal explanation with
-background knowledge).
+do not. Arrows that follow from immoralities, and from directions that are known, are found by rules (Meek 1995, Causal
+inference and causal explanation with background knowledge).
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ class EssentialGraph:
         self.lines = tuple(sorted((tuple(sorted(line, key=place.__getitem__)) for line in lines), key=places))
 
     @classmethod
-    def of(cls, dag) -> EssentialGraph:
-        """The essential graph of the class of a DAG."""
+    def of(cls, dag, known: Iterable[tuple] = ()) -> EssentialGraph:
+        """The essential graph of the class of a DAG, or of those of the class that have some known edges of it."""
         neighbors = {node: {*dag.parents(node), *dag.children(node)} for node in dag.nodes}
         arrows = {(parent, child) for one, child, other in immoralities(dag) for parent in (one, other)}
+        arrows |= set(dag.edges).intersection(map(tuple, known))
         lines = {frozenset(edge) for edge in dag.edges if edge not in arrows}
         while new := {
             edge for line in lines for edge in permutations(line) if _follows(edge, neighbors, arrows, lines)
@@ -141,7 +142,7 @@ def immoralities(dag) -> frozenset[tuple]:
 
 
 def _follows(edge: tuple, neighbors: Mapping, arrows: set, lines: set) -> bool:
-    """True if a line must have this direction, lest a cycle close or an immorality appear [Meek 1995, rules 1-3]."""
+    """True if a line must have this direction, lest a cycle close or an immorality appear [Meek 1995, rules 1-4]."""
     a, b = edge
     into_b = {c for c in neighbors[b] if (c, b) in arrows}
     if any((c, a) in arrows and c not in neighbors[b] for c in neighbors[a]):
@@ -149,4 +150,7 @@ def _follows(edge: tuple, neighbors: Mapping, arrows: set, lines: set) -> bool:
     if any((a, c) in arrows for c in into_b):
         return True
     linked = [c for c in into_b if frozenset((a, c)) in lines]
-    return any(d not in neighbors[c] for c, d in combinations(linked, 2))
+    if any(d not in neighbors[c] for c, d in combinations(linked, 2)):
+        return True
+    before = [(c, d) for c in into_b & neighbors[a] for d in neighbors[c] if (d, c) in arrows]
+    return any(frozenset((a, d)) in lines and d not in neighbors[b] for _, d in before)

@@ -62,7 +62,9 @@ from skvbem.search.strategies import Problem, resolve_strategy
 from skvbem.search.strategies.exact import posterior_over_space
 from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space, coerce_space
+from skvbem.spaces.combinations import ProductSpace
 from skvbem.spaces.settings import hidden_graph, resolve_latents
+from skvbem.spaces.structures import StructureSpace
 
 # What the best estimator knows of its data.
 _ATTRIBUTES_OF_BEST = ("n_features_in_", "feature_names_in_", "classes_")
@@ -472,7 +474,8 @@ class StructureSearchCV(
         -------
         list of EquivalenceClass
             `graph` (an `EssentialGraph`, or the `UndirectedGraph` of an undirected candidate), `probability` and
-            `candidates`, positions in `cv_results_`.
+            `candidates`, positions in `cv_results_`. Edges whose direction the space fixes, by tiers, allowed, required
+            or forbidden edges, are arrows, and so are those that follow.
 
         Examples
         --------
@@ -497,7 +500,10 @@ class StructureSearchCV(
             graph = DAG.naive_bayes(next(iter(latents)), observed) if graph is None else graph.with_nodes(observed)
             return tables.HiddenStructure(graph, latents)
 
-        return tables.equivalence_classes(structure, self.cv_results_["params"], _weights(vars(self)))
+        space = coerce_space(self.space)
+        parts = space.parts if isinstance(space, ProductSpace) else (space,)
+        rules = next((part.rules for part in parts if isinstance(part, StructureSpace)), None)
+        return tables.equivalence_classes(structure, self.cv_results_["params"], _weights(vars(self)), rules)
 
     def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:
         fitted: dict = {}

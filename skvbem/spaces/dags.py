@@ -35,13 +35,15 @@ class DAGSpace(StructureSpace):
     tiers : iterable of iterables of hashable, optional
         Every node, latents too, in one tier; edges run within a tier or to a later one. ``[latents, nodes]`` keeps
         latents from having observed parents.
-    required, forbidden : iterable of (parent, child), mapping child -> parents, or DAG
-        Edges that every graph has, and edges that none has.
+    required, forbidden : iterable of (parent, child), mapping child -> parents, data frame or DAG
+        Edges that every graph has, and edges that none has. A frame has a row for each edge: parent, then child.
     childless : bool, default=False
         Whether a latent may be without children. Such a latent leaves the evidence as it is, so that by default it is
         left out: a smaller space says the same.
     leaves : iterable of hashable, optional
         Nodes that have no children in any graph, such as those of measurements and counts in a `VBNetwork`.
+    allowed : iterable of (parent, child), mapping child -> parents, data frame or DAG, optional
+        The only edges that a graph may have (a white list), those of latents among them. By default any.
 
     Raises
     ------
@@ -72,6 +74,9 @@ class DAGSpace(StructureSpace):
     {'structure': DAG("[h][x|h][y]"), 'latents': {'h': 2}}
     >>> [str(setting["structure"]) for setting in DAGSpace(["drug", "weight"], leaves=["weight"])]
     ['[drug][weight]', '[drug][weight|drug]']
+    >>> chains = DAGSpace(["a", "b", "c"], allowed=[("a", "b"), ("b", "c")], required=[("a", "b")])
+    >>> [str(setting["structure"]) for setting in chains]
+    ['[a][b|a][c]', '[a][b|a][c|b]']
     """
 
     nodes: Any
@@ -82,12 +87,14 @@ class DAGSpace(StructureSpace):
     forbidden: Any = ()
     childless: bool = False
     leaves: Any = ()
+    allowed: Any = None
 
     def __post_init__(self):
         object.__setattr__(self, "latents", check_latents(self.latents, "DAGSpace"))
         object.__setattr__(self, "nodes", check_nodes(self.nodes, self.latents, "DAGSpace"))
-        for name in ("required", "forbidden"):
-            object.__setattr__(self, name, edge_pairs(getattr(self, name), name))
+        for name in ("required", "forbidden", "allowed"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, edge_pairs(getattr(self, name), name))
         object.__setattr__(self, "tiers", tier_members(self.tiers))
         object.__setattr__(self, "leaves", self._checked_leaves())
         self.check_not_empty()
@@ -106,6 +113,7 @@ class DAGSpace(StructureSpace):
             tiers=self.tiers,
             required=self.required,
             forbidden=(*self.forbidden, *((leaf, node) for leaf in self.leaves for node in nodes if node != leaf)),
+            allowed=self.allowed,
             max_parents=self.max_parents,
         )
 

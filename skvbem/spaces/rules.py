@@ -84,6 +84,11 @@ class EdgeRules:
             rule.allows(dag.parents(node)) for node, rule in self.parents.items()
         )
 
+    def fix(self, edge: tuple[Hashable, Hashable]) -> bool:
+        """True if the edge (parent, child) is required, or may not turn."""
+        parent, child = edge
+        return parent in self.parents[child].required or child not in self.parents[parent].possible
+
     def alike(self, one: Hashable, other: Hashable) -> bool:
         """True if the rules stay the same when the two nodes trade places."""
         swapped = {one: other, other: one}
@@ -101,6 +106,7 @@ def make_rules(
     tiers: Iterable[Iterable[Hashable]] | None = None,
     required: Iterable[tuple[Hashable, Hashable]] = (),
     forbidden: Iterable[tuple[Hashable, Hashable]] = (),
+    allowed: Iterable[tuple[Hashable, Hashable]] | None = None,
     max_parents: int | None = None,
 ) -> EdgeRules:
     """The rules under which edges run within a tier or to a later one, some must be there, some may not.
@@ -113,6 +119,8 @@ def make_rules(
         Every node once; edges never run from a later tier to an earlier one. By default all nodes are in one tier.
     required, forbidden : iterable of (parent, child), mapping child -> parents, or DAG
         Edges that every graph has, and edges that none has.
+    allowed : iterable of (parent, child), mapping child -> parents, or DAG, optional
+        The only edges that a graph may have. By default any.
     max_parents : int, optional
         The largest number of parents of a node.
 
@@ -125,13 +133,16 @@ def make_rules(
     most = len(nodes) - 1 if max_parents is None else check_count(max_parents, "max_parents")
     tier = _tier_of_each(nodes, tier_members(tiers))
     must, never = _edges(required, "required", nodes), _edges(forbidden, "forbidden", nodes)
+    among = {node: set(nodes) for node in nodes} if allowed is None else _edges(allowed, "allowed", nodes)
     if cycle := find_cycle(nodes, must):
         raise StructureError(f"The required edges close a cycle. {describe_cycle(cycle)}")
     rules = {}
     for child in nodes:
-        possible = {node for node in nodes if tier[node] <= tier[child]} - never[child] - {child}
+        possible = {node for node in among[child] if tier[node] <= tier[child]} - never[child] - {child}
         for parent in nodes:
             if parent in must[child] and parent not in possible:
+                if parent not in among[child]:
+                    raise StructureError(f"The required edge {parent} -> {child} is not allowed. Allow it, too.")
                 why = "forbidden too" if parent in never[child] else "forbidden by the tiers"
                 raise StructureError(f"The required edge {parent} -> {child} is {why}. Drop one of the two.")
         if len(must[child]) > most:
@@ -152,9 +163,11 @@ def check_count(value, name: str, least: int = 0) -> int:
 
 
 def edge_pairs(edges, name: str) -> tuple[tuple[Hashable, Hashable], ...]:
-    """The (parent, child) pairs of a `DAG`, a mapping child -> parents or pairs; TypeError for anything else."""
+    """The (parent, child) pairs of a `DAG`, a mapping child -> parents, pairs or a frame with a row for each pair."""
     if isinstance(edges, DAG):
         return edges.edges
+    if hasattr(edges, "columns") and hasattr(edges, "to_numpy"):
+        edges = edges.to_numpy().tolist()
     if isinstance(edges, Mapping):
         families = edges.items()
         return tuple((parent, child) for child, parents in families for parent in one_or_more(parents))

@@ -286,6 +286,16 @@ class TestDAGs:
             space = DAGSpace(observed, latents, **rules, childless=childless)
             assert space.n_settings == len(expected) == sum(1 for _ in space)
 
+    def test_edges_may_be_rows_of_a_frame(self):
+        """As white lists of bnlearn are, with columns "from" and "to"."""
+        pandas = pytest.importorskip("pandas")
+        edges = [("x", "y"), ("y", "z")]
+        frame = pandas.DataFrame(edges, columns=["from", "to"])
+        assert graphs(DAGSpace([*"xyz"], allowed=frame)) == graphs(DAGSpace([*"xyz"], allowed=edges))
+        assert len(DAGSpace([*"xyz"], allowed=[])) == 1
+        with pytest.raises(TypeError, match=r"allowed must hold pairs \(parent, child\). Got \['x', 'y', 1\]"):
+            DAGSpace([*"xyz"], allowed=frame.assign(weight=1))
+
     @pytest.mark.parametrize("n", range(1, 7))
     def test_exchangeable_latents_by_contraction(self, n):
         """Graphs that stay the same when latents trade places do not join them, and give them the same neighbors: they
@@ -379,16 +389,19 @@ def drawn_space(data, latents, observed):
     if data.draw(st.booleans()):
         place = {node: data.draw(st.integers(0, 2)) for node in nodes}
         rules["tiers"] = [[node for node in nodes if place[node] == tier] for tier in range(3)]
-    allowed = [
+    if pairs and data.draw(st.booleans()):
+        rules["allowed"] = data.draw(st.lists(st.sampled_from(pairs), unique=True))
+    may_be_required = [
         (a, b)
         for a, b in pairs
         if order.index(a) < order.index(b)
         and (a, b) not in rules["forbidden"]
+        and (a, b) in rules.get("allowed", pairs)
         and ("tiers" not in rules or place[a] <= place[b])
     ]
-    if allowed:
+    if may_be_required:
         rules["required"] = []
-        for a, b in data.draw(st.lists(st.sampled_from(allowed), max_size=2, unique=True)):
+        for a, b in data.draw(st.lists(st.sampled_from(may_be_required), max_size=2, unique=True)):
             if sum(child == b for _, child in rules["required"]) < (rules["max_parents"] or 99):
                 rules["required"].append((a, b))
     childless = data.draw(st.booleans())
@@ -610,6 +623,8 @@ class TestErrors:
             ({"required": [("x", "x")]}, "The required edges close a cycle"),
             ({"required": [("x", "y")], "forbidden": {"y": "x"}}, "The required edge x -> y is forbidden too."),
             ({"required": [("x", "y")], "tiers": ["y", "x"]}, "The required edge x -> y is forbidden by the tiers."),
+            ({"required": [("x", "y")], "allowed": [("y", "x")]}, "The required edge x -> y is not allowed. Allow it"),
+            ({"allowed": [("x", "Y")]}, "allowed names the edge x -> Y, but 'Y' is not a node. Did you mean 'y'"),
             ({"required": [("x", "y")], "max_parents": 0}, "'y' has 1 required parents; max_parents=0."),
             ({"tiers": [["x"]]}, "tiers must name every node. They lack 'y'."),
             ({"tiers": [["x", "y"], ["x"]]}, "tiers name 'x' twice."),

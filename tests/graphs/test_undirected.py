@@ -189,6 +189,37 @@ def test_essential_graphs_have_the_arrows_on_which_a_class_agrees():
         assert set(map(frozenset, graph.lines)) == {frozenset(edge) for edge in members[0].edges if edge not in always}
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_essential_graphs_with_known_directions_have_the_arrows_on_which_those_that_obey_the_rules_agree(seed):
+    """Against all graphs of four nodes, and five in an order in part: Meek's fourth rule needs known directions."""
+    rng = np.random.default_rng(seed)
+    names = list("abcd") if seed < 4 else list("abcde")
+    pairs = list(permutations(names, 2))
+    drawn = [pairs[k] for k in rng.permutation(len(pairs))]
+    ways = [
+        {"forbidden": drawn[:3]},
+        {"allowed": drawn[:9]},
+        {"tiers": [names[:2], names[2:]]},
+        {"required": drawn[:1]},
+        {"forbidden": drawn[:4], "required": drawn[4:5]},
+    ]
+    space = DAGSpace(names, **ways[seed])
+    classes = {}
+    for setting in space:
+        dag = setting["structure"]
+        classes.setdefault(dag.essential(), []).append(dag)
+    n_known = 0
+    for graph, members in classes.items():
+        always = set.intersection(*(set(dag.edges) for dag in members))
+        with_rules = {dag.essential(filter(space.rules.fix, dag.edges)) for dag in members}
+        assert len(with_rules) == 1
+        assert set(with_rules.pop().arrows) == always
+        n_known += always != set(graph.arrows)
+    assert n_known
+    with pytest.raises(StructureError, match="is not an edge of this graph"):
+        DAG("[a][b|a]").essential([("b", "a")])
+
+
 def test_essential_graphs_follow_from_every_rule():
     """The third of Meek's rules needs four nodes: b is not to point at a, or a, c, d were an immorality."""
     dag = DAG.from_string("[a][c|a][d|a][b|a:c:d]")

@@ -35,12 +35,13 @@ def bipartite_dags(latents, observed):
         yield DAG.from_edges([pair for pair, there in zip(pairs, present) if there], (*latents, *observed))
 
 
-def obeys(dag, *, tiers=None, required=(), forbidden=(), max_parents=None):
+def obeys(dag, *, tiers=None, required=(), forbidden=(), allowed=None, max_parents=None):
     tier = {node: place for place, members in enumerate(tiers or [dag.nodes]) for node in members}
     return (
         all(tier[parent] <= tier[child] for parent, child in dag.edges)
         and set(required) <= set(dag.edges)
         and set(forbidden).isdisjoint(dag.edges)
+        and (allowed is None or set(dag.edges) <= set(allowed))
         and all(len(dag.parents(node)) <= (max_parents if max_parents is not None else 99) for node in dag.nodes)
     )
 

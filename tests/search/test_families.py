@@ -113,6 +113,7 @@ def walk(data, rules, odds=None):
         {"max_parents": 2},
         {"required": [("x3", "x0")], "forbidden": [("x1", "x2")]},
         {"tiers": [["x2"], ["x0", "x3"], ["x1"]]},
+        {"allowed": [("x0", "x1"), ("x1", "x0"), ("x2", "x1"), ("x3", "x2"), ("x0", "x3")]},
     ],
     ids=str,
 )

@@ -3,13 +3,16 @@
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from search.problems import make_problem, scores_of
 
+from skvbem import StructureSearchCV, VBDiscreteDAG
 from skvbem.errors import TooLargeError
-from skvbem.search.strategies import MC3, STRATEGIES, Exhaustive, Greedy, Strategy, resolve_strategy
+from skvbem.graphs.dag import DAG
+from skvbem.search.strategies import MC3, STRATEGIES, Exhaustive, Greedy, Strategy, StructuralVBEM, resolve_strategy
 from skvbem.search.strategies.mc3 import _ChainState
-from skvbem.search.strategies.starts import emptiest, random_setting
+from skvbem.search.strategies.starts import emptiest, random_setting, setting_to_start_from
 from skvbem.spaces import BipartiteSpace, CardinalityGrid, DAGSpace, GridSpace, LatentClassSpace
 from skvbem.spaces.priors import coerce_prior
 from skvbem.spaces.settings import canonical
@@ -170,6 +173,40 @@ def test_a_start_may_be_given():
         assert canonical(problem.runner.tried[0][0]) == canonical(start)
     with pytest.raises(ValueError, match="is not in"):
         Greedy(start={"structure": "[x][y]"}).search(make_problem(SPACES["dags"], lambda setting: 0.0))
+
+
+@pytest.mark.parametrize("kind", [Greedy, MC3, StructuralVBEM])
+def test_a_start_may_be_a_graph(kind, rng):
+    """It stands for the setting of the space that has it: with the space's latents, and nodes without an edge."""
+    problem = make_problem(SPACES["dags"], lambda setting: 0.0)
+    start = setting_to_start_from(kind(start=DAG([("y", "x")])).start, problem.space, rng)
+    assert start == {"structure": DAG("[x|y][y][z]")}
+    hidden = DAGSpace(["x", "y"], latents={"h": 3})
+    assert setting_to_start_from(DAG([("h", "x")]), hidden, rng) == {
+        "structure": DAG("[h][x|h][y]"),
+        "latents": {"h": 3},
+    }
+    with pytest.raises(ValueError, match="is not in"):
+        setting_to_start_from(DAG([("x", "y")]), DAGSpace(["x", "y"], forbidden=[("x", "y")]), rng)
+
+
+@pytest.mark.parametrize("strategy", ["exhaustive", "exact", "greedy", "structural", "mc3"])
+def test_all_strategies_keep_to_allowed_edges(strategy, rng):
+    """Also the sum over all graphs of the space, and the graphs that climbs and chains value on their way."""
+    x, noise = rng.integers(0, 2, 200), rng.random((3, 200)) < 0.15
+    columns = np.stack([x, x ^ noise[0], x ^ noise[0] ^ noise[1], x ^ noise[2]], axis=1)
+    X = pd.DataFrame(columns, columns=list("abcd"))
+    allowed = [("b", "a"), ("a", "b"), ("c", "b"), ("c", "d"), ("a", "d")]
+    space = DAGSpace(X.columns, allowed=allowed)
+    way = MC3(n_chains=2, n_steps=40) if strategy == "mc3" else strategy
+    search = StructureSearchCV(VBDiscreteDAG(prior="bdeu"), space, prior="uniform", strategy=way, random_state=0).fit(X)
+    assert all(set(setting["structure"].edges) <= set(allowed) for setting in search.cv_results_["params"])
+    edges = search.edge_probabilities_
+    assert all(edges["parent":a, "child":b] == 0 for a in "abcd" for b in "abcd" if (a, b) not in allowed)
+    scores = [VBDiscreteDAG(**setting, prior="bdeu").fit(X).lower_bound_ for setting in space]
+    assert search.best_score_ == pytest.approx(max(scores), abs=1e-9)
+    ab = np.exp(np.array(scores) - max(scores)) * [("a", "b") in setting["structure"].edges for setting in space]
+    assert edges["parent":"a", "child":"b"] == pytest.approx(ab.sum() / np.exp(np.array(scores) - max(scores)).sum())
 
 
 def test_the_emptiest_setting():

@@ -117,6 +117,7 @@ def test_priors_that_differ_between_nodes(rng):
         {"max_parents": 1},
         {"max_parents": 0},
         {"tiers": [["x2"], ["x0", "x3"], ["x1"]]},
+        {"allowed": [("x0", "x1"), ("x1", "x0"), ("x2", "x1"), ("x3", "x2"), ("x0", "x3")]},
         {"required": [("x3", "x0"), ("x0", "x1")]},
         {"forbidden": [("x0", "x1"), ("x1", "x0"), ("x2", "x3")], "max_parents": 2},
     ],

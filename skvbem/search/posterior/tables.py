@@ -23,6 +23,7 @@ from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.search.execution.jobs import Job
 from skvbem.search.families.sum_of_dags import GraphPosterior
 from skvbem.search.tuning import TUNING
+from skvbem.spaces.rules import EdgeRules
 from skvbem.spaces.settings import value_key
 from skvbem.tables import LabeledTable
 
@@ -127,7 +128,7 @@ class EquivalenceClass:
     Parameters
     ----------
     graph : EssentialGraph or UndirectedGraph
-        What they have in common.
+        What they have in common. An arrow is an edge on whose direction data, or rules of the space, decide.
     probability : float
         Of all together, by the posterior, or by the weights of scores where there is none.
     candidates : tuple of int
@@ -140,9 +141,15 @@ class EquivalenceClass:
 
 
 def equivalence_classes(
-    structure_of: Callable[[Mapping], HiddenStructure], settings: Sequence[Mapping], weights: np.ndarray
+    structure_of: Callable[[Mapping], HiddenStructure],
+    settings: Sequence[Mapping],
+    weights: np.ndarray,
+    rules: EdgeRules | None,
 ) -> list[EquivalenceClass]:
-    """The classes of candidates with weights, the most probable first; see `EquivalenceClass`."""
+    """The classes of candidates with weights, the most probable first; see `EquivalenceClass`.
+
+    Directions that the rules of all candidates fix are arrows.
+    """
     members: dict = {}
     for k in np.argsort(-weights, kind="stable").tolist():
         if weights[k] > TUNING.negligible:
@@ -151,6 +158,8 @@ def equivalence_classes(
             rest = {name: value for name, value in setting.items() if name not in ("structure", "latents")}
             kinds = dict(hidden.latents)
             key = (graph.canonical(kinds) if kinds else graph, frozenset(kinds.items()), value_key(rest))
+            if key not in members and rules is not None and isinstance(hidden.dag, DAG):
+                graph = hidden.dag.essential(filter(rules.fix, hidden.dag.edges))
             members.setdefault(key, (graph, []))[1].append(k)
     classes = [EquivalenceClass(graph, float(weights[ks].sum()), tuple(ks)) for graph, ks in members.values()]
     return sorted(classes, key=lambda each: -each.probability)

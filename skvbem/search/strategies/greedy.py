@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from skvbem.graphs.dag import DAG
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.objectives import climb_anew, objective_of
 from skvbem.search.strategies.starts import check_start
@@ -22,8 +23,9 @@ class Greedy(Strategy):
 
     Parameters
     ----------
-    start : {"emptiest", "random"} or mapping, default="emptiest"
-        The setting to begin with: one with few edges, one drawn from the space, or one given.
+    start : {"emptiest", "random"}, DAG or mapping, default="emptiest"
+        The setting to begin with: one with few edges, one drawn from the space, or one given. A graph stands for the
+        setting that has it, with the latents of the space.
     n_tabu : int, default=5
         Settings visited last that are not returned to, and steps that may go by without a new best setting. 0 stops at
         the first setting that no neighbor is better than.
@@ -49,7 +51,7 @@ class Greedy(Strategy):
     True
     """
 
-    start: str | Mapping = "emptiest"
+    start: str | DAG | Mapping = "emptiest"
     n_tabu: int = 5
     n_restarts: int = 0
     n_kicks: int = 5

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skvbem._lazy import cached_property
+from skvbem.graphs.dag import DAG
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.starts import check_start, edge_moves_within, setting_to_start_from
 from skvbem.search.tuning import TUNING
@@ -39,7 +40,7 @@ class MC3(Strategy):
         Chains that walk side by side; their proposals are tried together.
     n_steps : int, default=500
         Proposals of each chain.
-    start : {"random", "emptiest"} or mapping, default="random"
+    start : {"random", "emptiest"}, DAG or mapping, default="random"
         Where chains begin: "random" draws a start for each, see `Greedy`.
 
     Notes
@@ -66,7 +67,7 @@ class MC3(Strategy):
 
     n_chains: int = 4
     n_steps: int = 500
-    start: str | Mapping = "random"
+    start: str | DAG | Mapping = "random"
 
     def __post_init__(self):
         check_start(self.start, "MC3")

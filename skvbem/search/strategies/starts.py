@@ -11,6 +11,7 @@ from skvbem._arguments import is_option
 from skvbem._names import shown
 from skvbem.errors import TooLargeError
 from skvbem.graphs.dag import DAG
+from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.search.tuning import TUNING
 from skvbem.spaces import Space
 from skvbem.spaces.moves import possible_edge_moves
@@ -20,14 +21,20 @@ from skvbem.spaces.structures import StructureSpace
 
 def check_start(start, owner: str) -> None:
     """Raise a TypeError if this is no start of a search."""
-    if not isinstance(start, Mapping) and not (is_option(start, "emptiest", "random")):
+    if not isinstance(start, (Mapping, DAG, UndirectedGraph)) and not is_option(start, "emptiest", "random"):
         raise TypeError(
-            f"The 'start' of {owner} must be 'emptiest', 'random' or a setting. Got {shown(start)} instead."
+            f"The 'start' of {owner} must be 'emptiest', 'random', a graph such as DAG([('a', 'b')]), or a setting. "
+            f"Got {shown(start)} instead."
         )
 
 
 def setting_to_start_from(start, space: Space, rng: np.random.Generator) -> dict:
-    """The setting that "emptiest", "random" or a setting of the space stands for."""
+    """The setting that "emptiest", "random", a graph or a setting of the space stands for."""
+    if isinstance(start, DAG) and isinstance(space, StructureSpace):
+        start = start.with_nodes((*space.latents, *space.observed))
+    if isinstance(start, (DAG, UndirectedGraph)):
+        latents = getattr(space, "latents", None)
+        start = {"structure": start, "latents": dict(latents)} if latents else {"structure": start}
     if isinstance(start, Mapping):
         return dict(space.check_member(start))
     return emptiest(space) if start == "emptiest" else random_setting(space, rng)

@@ -11,7 +11,7 @@ from skvbem.datasets import load_berkeley_admissions, load_coleman_panel, load_l
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph
-from skvbem.spaces import ChordalSpace, DAGSpace
+from skvbem.spaces import BipartiteSpace, ChordalSpace, DAGSpace
 
 TABLES = {
     "lizards": load_lizards().data,
@@ -145,6 +145,32 @@ def test_edges_of_lizards_are_as_probable_as_published():
     for each in classes:
         scores = directed.cv_results_["mean_test_score"][list(each.candidates)]
         np.testing.assert_allclose(scores, scores[0], atol=1e-10, rtol=0)
+
+
+def test_classes_have_the_arrows_that_the_space_fixes_and_those_that_follow():
+    """An arrow is an edge on whose direction all graphs of the space in the class agree."""
+    X = TABLES["lizards"]
+    for rules in (
+        {"tiers": [["x0"], ["x1", "x2"]]},
+        {"required": [("x1", "x0")]},
+        {"forbidden": [("x2", "x0")]},
+        {"allowed": [("x0", "x1"), ("x1", "x0"), ("x0", "x2"), ("x1", "x2"), ("x2", "x1")]},
+    ):
+        space = DAGSpace(names(X), **rules)
+        search = StructureSearchCV(VBDiscreteDAG(prior="bdeu"), space * {"method": ["vb"]}, random_state=0).fit(X)
+        n_fixed = 0
+        for each in search.equivalence_classes():
+            members = [search.cv_results_["params"][k]["structure"] for k in each.candidates]
+            always = set.intersection(*(set(dag.edges) for dag in members))
+            assert set(each.graph.arrows) == always
+            n_fixed += always != set(members[0].essential().arrows)
+        assert n_fixed
+    two = BipartiteSpace({"h": 2}, names(X))
+    graph = StructureSearchCV(VBDiscreteDAG(), two, random_state=0).fit(X).equivalence_classes()[0].graph
+    assert not graph.lines
+    listed = [{"structure": "[x0][x1|x0][x2]"}, {"structure": "[x0|x1][x1][x2]"}]
+    search = StructureSearchCV(VBDiscreteDAG(prior="bdeu"), listed, random_state=0).fit(X)
+    assert str(search.equivalence_classes()[0].graph) == "x0 - x1"
 
 
 ORIENTATIONS = (

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from skvbem.graphs.dag import DAG
 from skvbem.search.families.orders import NodeOrders
 from skvbem.search.strategies.base import Problem, Strategy, gains
 from skvbem.search.strategies.objectives import FamilyObjective
@@ -37,7 +38,7 @@ class StructuralVBEM(Strategy):
 
     Parameters
     ----------
-    start : {"emptiest", "random"} or mapping, default="emptiest"
+    start : {"emptiest", "random"}, DAG or mapping, default="emptiest"
         The setting to begin with, see `Greedy`. "emptiest" is tried first; where columns may have edges beside hidden
         nodes, the climb begins at a graph of the columns, with hidden nodes above groups that hang together there.
     n_tabu : int, default=10
@@ -77,7 +78,7 @@ class StructuralVBEM(Strategy):
     (136, 11)
     """
 
-    start: str | Mapping = "emptiest"
+    start: str | DAG | Mapping = "emptiest"
     n_tabu: int = 10
     n_refits: int = 5
     n_restarts: int = 5
