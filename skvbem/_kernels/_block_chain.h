@@ -2,6 +2,10 @@
  *
  * Every function takes the number k of states first. Those that are called once for many steps are compiled for each of
  * the small numbers of states, whose loops are then unrolled, and once for all others.
+ *
+ * Where a state grows and no column shows it, D of the last step is what a difference of numbers near 1 leaves: 1e-21
+ * after 100 steps of 1.27. Sequences whose pivots are lost so go by *roots*: triangular factors of the same matrices,
+ * from which nothing is subtracted [Bierman (1977), Factorization Methods for Discrete Sequential Estimation, ch. VI].
  */
 #ifndef SKVBEM_BLOCK_CHAIN_H
 #define SKVBEM_BLOCK_CHAIN_H
@@ -31,6 +35,7 @@ typedef struct {
     const double *blocks;                /* (n_patterns, k, k) */
     const double *first, *link, *squares; /* (k, k) */
     double tolerance;                    /* share of its largest entry up to which a matrix repeats itself */
+    double lost;                         /* share of a diagonal entry of J up to which a pivot is rounding */
 } skvbem_block_chain;
 
 /* What one step leaves to the next: D of it and of the step before, its gain, and whether D repeats itself. */
@@ -45,9 +50,9 @@ typedef struct {
     double *v, *newer, *crossed; /* (k, k) each */
 } skvbem_back;
 
-/* The inverse of a (k, k) by its Cholesky factor, whose memory is `root`; 1 if a is not positive definite. */
-SKVBEM_INLINE int skvbem_inverse_block(const intptr_t k, const double *a, double *root, double *inverse,
-                                       double *log_det) {
+/* The inverse of a (k, k) by its Cholesky factor, whose memory is `root`; 1 if a pivot is not above `least` (k,). */
+SKVBEM_INLINE int skvbem_inverse_block(const intptr_t k, const double *a, const double *least, double *root,
+                                       double *inverse, double *log_det) {
     double product = 1.0;
     *log_det = 0.0;
     for (intptr_t i = 0; i < k; i++) {
@@ -55,7 +60,7 @@ SKVBEM_INLINE int skvbem_inverse_block(const intptr_t k, const double *a, double
             double total = a[i * k + j];
             for (intptr_t m = 0; m < j; m++) total -= root[i * k + m] * root[j * k + m];
             if (i == j) {
-                if (!(total > 0.0)) return 1;
+                if (!(total > least[i])) return 1;
                 if (total > 1e-100 && total < 1e100) product *= total;
                 else *log_det += log(total);
                 if (!(product > 1e-200 && product < 1e200)) {
@@ -102,7 +107,7 @@ SKVBEM_INLINE void skvbem_add_block(const intptr_t k, double times, const double
 }
 
 /* D^-1 and K of the steps from, ..., to - 1 of the sequence a, ..., b - 1; the slots used by then, -1 if J is not
- * definite. Slots are numbered from n_slots on. */
+ * definite, as far as its digits tell. Slots are numbered from n_slots on. `root` holds k * (k + 1) numbers. */
 SKVBEM_INLINE intptr_t skvbem_forward_blocks_(const intptr_t k, const skvbem_block_chain *chain, intptr_t a, intptr_t b,
                                               intptr_t from, intptr_t to, intptr_t n_slots, long long *slot,
                                               double *inverse, double *gain, double *log_det, skvbem_front *front,
@@ -111,7 +116,7 @@ SKVBEM_INLINE intptr_t skvbem_forward_blocks_(const intptr_t k, const skvbem_blo
     const long long *pattern = chain->pattern;
     const double *link = chain->link;
     const double *last_gain = front->gain;
-    double total_log_det = 0.0;
+    double *least = root + kk, total_log_det = 0.0;
     for (intptr_t t = from; t < to; t++) {
         if (t > from && front->repeats && t < b - 1 && pattern[t] == pattern[t - 1]) {
             slot[t] = n_slots - 1;
@@ -130,6 +135,7 @@ SKVBEM_INLINE intptr_t skvbem_forward_blocks_(const intptr_t k, const skvbem_blo
                 if (t < b - 1) total += chain->squares[i * k + j];
                 d[i * k + j] = total;
             }
+            least[i] = chain->lost * d[i * k + i];
         }
         if (t > a) {
             for (intptr_t i = 0; i < k; i++) {
@@ -142,7 +148,7 @@ SKVBEM_INLINE intptr_t skvbem_forward_blocks_(const intptr_t k, const skvbem_blo
         for (intptr_t i = 0; i < k; i++)
             for (intptr_t j = 0; j < i; j++) d[j * k + i] = d[i * k + j];
         double *here = inverse + n_slots * kk, *there = gain + n_slots * kk;
-        if (skvbem_inverse_block(k, d, root, here, &front->log_det)) return -1;
+        if (skvbem_inverse_block(k, d, least, root, here, &front->log_det)) return -1;
         total_log_det += front->log_det;
         for (intptr_t i = 0; i < k; i++) {
             for (intptr_t j = 0; j < k; j++) {
@@ -412,6 +418,119 @@ static void skvbem_away(intptr_t k, intptr_t n, const long long *slot, const dou
             for (intptr_t j = 0; j <= i; j++) drawn[i] += root[i * k + j] * here[j];
         }
         memcpy(here, drawn, k * sizeof(double));
+    }
+}
+
+/* Rotations of pairs of rows of a (m, n) that make it upper triangular. Unlike reflections, they subtract nothing from the
+ * 1 of a step whose state was hardly seen. */
+static void skvbem_triangle(intptr_t m, intptr_t n, double *a) {
+    for (intptr_t j = 0; j < n && j < m; j++) {
+        for (intptr_t i = j + 1; i < m; i++) {
+            double *one = a + j * n, *other = a + i * n;
+            const double length = hypot(one[j], other[j]);
+            if (other[j] == 0.0 || length == 0.0) continue;
+            const double cosine = one[j] / length, sine = other[j] / length;
+            for (intptr_t c = j; c < n; c++) {
+                const double held = one[c];
+                one[c] = cosine * held + sine * other[c];
+                other[c] = cosine * other[c] - sine * held;
+            }
+            other[j] = 0.0;
+        }
+    }
+}
+
+/* The upper triangular root of a (k, k), the first rows of a larger matrix whose rows are `stride` numbers apart: rows
+ * and columns of zeros where a is singular, no number where it is not positive semidefinite. */
+static void skvbem_upper_root(intptr_t k, const double *a, intptr_t stride, double *root) {
+    for (intptr_t i = 0; i < k; i++) {
+        for (intptr_t j = 0; j < k; j++) {
+            double total = a[i * stride + j];
+            for (intptr_t m = 0; m < i; m++) total -= root[m * k + i] * root[m * k + j];
+            if (j < i) root[i * k + j] = 0.0;
+            else if (j == i) root[i * k + i] = sqrt(total);
+            else root[i * k + j] = root[i * k + i] == 0.0 ? 0.0 : total / root[i * k + i];
+        }
+    }
+}
+
+/* Put roots of what columns say of a state by pattern, of the first precision, and of the spread of the transition, each
+ * (k, k), into `roots`. `work` holds 2 k * 2 k numbers. */
+static void skvbem_roots(const skvbem_sequences *of, const skvbem_lane *lane, const double *first, double *roots,
+                         double *work) {
+    const intptr_t k = of->k, kk = k * k;
+    for (intptr_t g = 0; g < of->n_patterns; g++) {
+        skvbem_upper_root(k, lane->spreads + g * of->nr * of->nr, of->nr, work);
+        for (intptr_t s = 0; s < of->p; s++) {
+            if (!of->seen[g * of->p + s]) continue;
+            for (intptr_t i = 0; i < k; i++) work[kk + i] = sqrt(lane->precision[s]) * lane->output[s * of->nr + i];
+            skvbem_triangle(k + 1, k, work);
+        }
+        memcpy(roots + g * kk, work, kk * sizeof(double));
+    }
+    skvbem_upper_root(k, first, k, roots + of->n_patterns * kk);
+    skvbem_upper_root(k, lane->spread, of->nz, roots + (of->n_patterns + 1) * kk);
+}
+
+/* Upper triangular roots of D, and K, of all n steps of a sequence, as many slots as steps, and ln|J|; by `roots` (see
+ * `skvbem_roots`). `work` holds 2 k * 2 k numbers. */
+static double skvbem_forward_roots(intptr_t k, const skvbem_block_chain *chain, const double *roots,
+                                   intptr_t n_patterns, intptr_t n, long long *slot, double *root, double *gain,
+                                   double *work) {
+    const intptr_t kk = k * k;
+    const double *spread = roots + (n_patterns + 1) * kk;
+    double log_det = 0.0, *here = root;
+    memcpy(here, roots + n_patterns * kk, kk * sizeof(double));
+    for (intptr_t t = 0; t < n; t++, here += kk) {
+        slot[t] = t;
+        for (int what = 0; what < (t < n - 1 ? 2 : 1); what++) { /* what the step shows, and what the next one leaves */
+            memcpy(work, here, kk * sizeof(double));
+            memcpy(work + kk, what ? spread : roots + chain->pattern[t] * kk, kk * sizeof(double));
+            skvbem_triangle(2 * k, k, work);
+            memcpy(here, work, kk * sizeof(double));
+        }
+        if (t < n - 1) { /* columns are this step and the next: x_{t+1} - A x_t has unit precision */
+            memset(work, 0, 4 * kk * sizeof(double));
+            for (intptr_t i = 0; i < k; i++) {
+                memcpy(work + 2 * i * k, here + i * k, k * sizeof(double));
+                for (intptr_t j = 0; j < k; j++) work[2 * (k + i) * k + j] = -chain->link[i * k + j];
+                work[2 * (k + i) * k + k + i] = 1.0;
+            }
+            skvbem_triangle(2 * k, 2 * k, work);
+            double *by = gain + t * kk;
+            for (intptr_t i = k - 1; i >= 0; i--) {
+                memcpy(here + i * k, work + 2 * i * k, k * sizeof(double));
+                memcpy(here + kk + i * k, work + 2 * (k + i) * k + k, k * sizeof(double));
+                for (intptr_t j = 0; j < k; j++) {
+                    double total = -work[2 * i * k + k + j];
+                    for (intptr_t m = i + 1; m < k; m++) total -= here[i * k + m] * by[m * k + j];
+                    by[i * k + j] = total / here[i * k + i];
+                }
+            }
+        }
+        for (intptr_t i = 0; i < k; i++) log_det += 2.0 * log(fabs(here[i * k + i]));
+    }
+    return log_det;
+}
+
+/* What `skvbem_put_back` does, by roots of D; `noise` (n, k), normal numbers of unit variance, may be NULL. */
+static void skvbem_put_back_by_roots(intptr_t k, intptr_t n, const double *root, const double *gain, double *x,
+                                     const double *noise) {
+    for (intptr_t t = n - 1; t >= 0; t--) {
+        double *here = x + t * k;
+        const double *r = root + t * k * k, *by = gain + t * k * k;
+        for (intptr_t i = 0; i < k; i++) {
+            for (intptr_t m = 0; m < i; m++) here[i] -= r[m * k + i] * here[m];
+            here[i] /= r[i * k + i];
+        }
+        for (intptr_t i = k - 1; i >= 0; i--) {
+            if (noise != NULL) here[i] += noise[t * k + i];
+            for (intptr_t m = i + 1; m < k; m++) here[i] -= r[i * k + m] * here[m];
+            here[i] /= r[i * k + i];
+        }
+        if (t < n - 1)
+            for (intptr_t i = 0; i < k; i++)
+                for (intptr_t m = 0; m < k; m++) here[i] += by[i * k + m] * here[k + m];
     }
 }
 

@@ -7,10 +7,13 @@ patterns alone: sequences with the same ones have one *shape*, and share them. W
 not gone through any more, and steps share a *slot* of D^-1 and K: D -> J - link D^-1 link' is a contraction.
 """
 
-from libc.math cimport NAN
 from libc.stdint cimport intptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
+
+
+# Share of a diagonal entry of J below which a pivot has lost half of its digits.
+cdef double LOST = 1.5e-8
 
 
 cdef extern from "_block_chain.h" nogil:
@@ -21,6 +24,7 @@ cdef extern from "_block_chain.h" nogil:
         const double* link
         const double* squares
         double tolerance
+        double lost
     ctypedef struct skvbem_front:
         double* d
         double* before
@@ -73,6 +77,12 @@ cdef extern from "_block_chain.h" nogil:
     double skvbem_residuals(const skvbem_sequences* of_all, const skvbem_lane* lane, const double* first, intptr_t a,
                             intptr_t b, const double* x, double* z)
     void skvbem_away(intptr_t k, intptr_t n, const long long* slot, const double* inverse, double* noise, double* root)
+    void skvbem_roots(const skvbem_sequences* of_all, const skvbem_lane* lane, const double* first, double* roots,
+                      double* work)
+    double skvbem_forward_roots(intptr_t k, const skvbem_block_chain* chain, const double* roots, intptr_t n_patterns,
+                                intptr_t n, long long* slot, double* root, double* gain, double* work)
+    void skvbem_put_back_by_roots(intptr_t k, intptr_t n, const double* root, const double* gain, double* x,
+                                  const double* noise)
     void skvbem_add_products(const skvbem_sequences* of_all, intptr_t a, intptr_t b, const double* x, double* z,
                              skvbem_products* sums)
 
@@ -95,6 +105,7 @@ cdef skvbem_block_chain _chain(const long long[::1] pattern, const double[:, :, 
     cdef skvbem_block_chain chain
     chain.pattern, chain.blocks, chain.first = &pattern[0], &blocks[0, 0, 0], &first[0, 0]
     chain.link, chain.squares, chain.tolerance = &link[0, 0], &squares[0, 0], tolerance
+    chain.lost = 0.0
     return chain
 
 
@@ -269,6 +280,8 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
           double[:, :, ::1] at_first):
     """ln Z of each sequence at many natural parameters, constants of first states left out, and sums of drawn states.
 
+    NaN where J is not definite. Sequences of which J is nearly singular go by roots.
+
     Parameters
     ----------
     pattern : (n_rows,) IN
@@ -316,8 +329,9 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
     if longest == 0:
         return
     shared = _shared_out(k, &front, &back)
-    # D^-1 and K of each step, states and their means; blocks of states by pattern, link and squares; two rows; a root
-    room = <double*> calloc(2 * longest * (kk + k) + seen.shape[0] * kk + 2 * kk + nz + nr + kk + 2 * k, sizeof(double))
+    # D^-1 and K of each step, states and their means; blocks of states by pattern, link and squares; two rows; a root;
+    # roots of blocks, of the first precision, and of the spread, with room for rotations
+    room = <double*> calloc(2 * longest * (kk + k) + (2 * seen.shape[0] + 9) * kk + nz + nr + 2 * k, sizeof(double))
     slot = <long long*> calloc(longest, sizeof(long long))
     if room == NULL or slot == NULL:
         free(shared)
@@ -334,12 +348,14 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
     cdef double* z = of_link + kk
     cdef double* linear = z + nz + nr
     cdef double* root = linear + k
+    cdef double* roots = root + kk + k
+    cdef double* work = roots + (seen.shape[0] + 2) * kk
     of_all.k, of_all.p, of_all.nz, of_all.nr, of_all.n_patterns = k, measured.shape[1], nz, nr, seen.shape[0]
     of_all.pattern, of_all.seen, of_all.measured = &pattern[0], &seen[0, 0], &measured[0, 0]
     of_all.inputs, of_all.outputs = _begin(inputs), _begin(outputs)
     of_all.linear = linear
     chain.blocks, chain.link, chain.squares = of_states, link, of_link
-    chain.tolerance = tolerance
+    chain.tolerance, chain.lost = tolerance, LOST
     with nogil:
         for lane in range(n_lanes):
             of_lane.transition, of_lane.squares = &transition[lane, 0, 0], &squares[lane, 0, 0]
@@ -366,18 +382,24 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
                 used = skvbem_forward_blocks(k, &chain, 0, b - a, 0, b - a, 0, slot, inverse, gain, &log_det, &front,
                                              shared + 6 * kk)
                 if used < 0:
-                    log_z[lane, n] = NAN
-                    continue
+                    skvbem_roots(&of_all, &of_lane, chain.first, roots, work)
+                    log_det = skvbem_forward_roots(k, &chain, roots, seen.shape[0], b - a, slot, inverse, gain, work)
                 skvbem_linear_terms(&of_all, &of_lane, a, b, means)
                 skvbem_eliminate(k, 0, 0, b - a, slot, gain, NULL, means, k)
                 if draws:
                     memcpy(drawn, means, (b - a) * k * sizeof(double))
-                skvbem_put_back(k, b - a, 0, b - a, slot, inverse, gain, means, k, NULL, shared + 7 * kk)
+                if used < 0:
+                    skvbem_put_back_by_roots(k, b - a, inverse, gain, means, NULL)
+                else:
+                    skvbem_put_back(k, b - a, 0, b - a, slot, inverse, gain, means, k, NULL, shared + 7 * kk)
                 log_z[lane, n] = skvbem_residuals(&of_all, &of_lane, chain.first, a, b, means, z) - 0.5 * log_det
                 if draws:
-                    skvbem_away(k, b - a, slot, inverse, &noise[lane, a, 0], root)
-                    skvbem_put_back(k, b - a, 0, b - a, slot, inverse, gain, drawn, k, &noise[lane, a, 0],
-                                    shared + 7 * kk)
+                    if used < 0:
+                        skvbem_put_back_by_roots(k, b - a, inverse, gain, drawn, &noise[lane, a, 0])
+                    else:
+                        skvbem_away(k, b - a, slot, inverse, &noise[lane, a, 0], root)
+                        skvbem_put_back(k, b - a, 0, b - a, slot, inverse, gain, drawn, k, &noise[lane, a, 0],
+                                        shared + 7 * kk)
                     sums.before, sums.steps = &before[lane, 0, 0], &steps[lane, 0, 0]
                     sums.by_pattern, sums.total = &by_pattern[lane, 0, 0, 0], &total[lane, 0, 0]
                     skvbem_add_products(&of_all, a, b, drawn, z, &sums)
