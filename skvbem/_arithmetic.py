@@ -54,24 +54,11 @@ class _Setting:
 
 
 class _SettingOfThread(threading.local, _Setting):
-    """The setting of one thread, in libraries where each thread has a number of its own."""
-
-
-class _UnderflowsOfThread(threading.local):
-    """NumPy's settings of what underflows, as a thread has entered them."""
+    """The setting of one thread, in libraries where each thread has a number of its own, and NumPy's as it entered."""
 
     def __init__(self) -> None:
-        self.entered: list[np.errstate] = []
-
-    def enter(self) -> None:
-        """Take 0 for what is too small, whatever NumPy has been set to do about it."""
-        setting = np.errstate(under="ignore")
-        setting.__enter__()
-        self.entered.append(setting)
-
-    def leave(self) -> None:
-        """Restore the setting before the last entry."""
-        self.entered.pop().__exit__(None, None, None)
+        super().__init__()
+        self.errors: list[Any] = []
 
 
 class _Arithmetic(ContextDecorator):
@@ -83,7 +70,6 @@ class _Arithmetic(ContextDecorator):
 
     def __init__(self) -> None:
         self._lock, self._of_process, self._of_thread = threading.Lock(), _Setting(), _SettingOfThread()
-        self._underflows = _UnderflowsOfThread()
         self._n_modules, self._libraries = 0, ([], [])  # type: int, tuple[list, list]
 
     def __enter__(self) -> None:
@@ -91,10 +77,10 @@ class _Arithmetic(ContextDecorator):
             shared, by_thread = self._found()
             self._of_process.enter(shared)
         self._of_thread.enter(by_thread)
-        self._underflows.enter()
+        self._of_thread.errors.append(np.seterr(under="ignore"))
 
     def __exit__(self, *error: object) -> None:
-        self._underflows.leave()
+        np.seterr(**self._of_thread.errors.pop())
         self._of_thread.leave()
         with self._lock:
             self._of_process.leave()

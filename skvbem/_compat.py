@@ -121,13 +121,9 @@ class SuggestingMixin:
 
     @classmethod
     @cache
-    def _known_parameters(cls) -> tuple[str, ...]:
+    def _get_param_names(cls) -> tuple[str, ...]:
+        """The names of parameters: asked for a thousand times in a search, and each time a signature was read."""
         return tuple(super()._get_param_names())  # type: ignore[misc]  # of the estimator that this is mixed into
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        """The names of parameters: asked for a thousand times in a search, and each time a signature is read."""
-        return list(cls._known_parameters())
 
     @classmethod
     def _told_of_unknown(cls, name: str) -> str:

@@ -229,14 +229,18 @@ class Emission(ABC):
         """A prior that is the same for all components, and moves and scales with the data."""
 
     @property
-    def own_cells(self) -> int:
-        """Cells of statistics that belong to one component alone."""
-        return int((self.component_of_cell(1) == 0).sum())
+    @abstractmethod
+    def cells_per_component(self) -> int:
+        """Cells of natural parameters, and of statistics, that belong to one component alone."""
+
+    @property
+    def shared_cells(self) -> int:
+        """Cells of natural parameters, and of statistics, that belong to all components."""
+        return 0
 
     def n_components(self, n_cells: int) -> int:
         """Components of statistics of so many cells."""
-        one, two = (len(self.component_of_cell(k)) for k in (1, 2))
-        return 1 + (n_cells - one) // (two - one)
+        return (n_cells - self.shared_cells) // self.cells_per_component
 
     @abstractmethod
     def survey(self, values: Any) -> Any:
@@ -389,12 +393,8 @@ class Emission(ABC):
 
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to, (n_cells,); -1 where it belongs to all."""
-        return np.repeat(np.arange(n_components), self.cells_per_component)
-
-    @property
-    @abstractmethod
-    def cells_per_component(self) -> int:
-        """Cells of natural parameters, and of statistics, of one component."""
+        owners = np.append(np.arange(n_components), -1)
+        return np.repeat(owners, [*[self.cells_per_component] * n_components, self.shared_cells])
 
     def block_rows(self, n_components: int, n_lanes: int = 1) -> int:
         """Rows of a block that stays in cache."""
@@ -439,7 +439,7 @@ def n_symmetries(emission: Emission, component: int | None = None) -> int:
 def symmetries(emission: Emission, component: int) -> SignedPermutations:
     """Symmetries of a component's hidden variables, as changes of the cells that are its own."""
     parts = [
-        nothing_changed(part.own_cells) if part.hidden is None else part.hidden.symmetries(component)
+        nothing_changed(part.cells_per_component) if part.hidden is None else part.hidden.symmetries(component)
         for part in parts_of(emission)
     ]
     return parts[0] if len(parts) == 1 else combined(parts)

@@ -146,8 +146,13 @@ class Independent(Emission):
 
     @property
     def cells_per_component(self) -> int:
-        """Cells of natural parameters, and of statistics, of one component."""
+        """Cells of natural parameters, and of statistics, that belong to one component alone."""
         return sum(part.cells_per_component for part in self.parts)
+
+    @property
+    def shared_cells(self) -> int:
+        """Cells that belong to all components, of all groups."""
+        return sum(part.shared_cells for part in self.parts)
 
 
 @dataclass(frozen=True, eq=False)

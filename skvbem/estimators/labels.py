@@ -21,7 +21,7 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.latent_states import states_of_components
-from skvbem.fitting.fit import OBJECTIVES, effort_of, limits_of, n_starts_of
+from skvbem.fitting.fit import OBJECTIVES, n_starts_of
 from skvbem.fitting.kind import Kind
 from skvbem.models.labels.model import of_rows_alone
 from skvbem.optima.component_moves import ComponentMoves
@@ -120,7 +120,7 @@ class LabelKind(Kind):
 
     def best_fit(self, estimator, model, data, reading: Any, run: Any) -> tuple[Any, FitPlan, Fit, dict]:
         """The best fit, also among models of other numbers of components or factors where these are to be chosen."""
-        is_auto = getattr(estimator, "n_components", 1) == "auto"
+        is_auto = vars(estimator).get("n_components", 1) == "auto"
         if not (is_auto or counts_factors(model.emission)):
             return super().best_fit(estimator, model, data, reading, run)
 
@@ -131,8 +131,7 @@ class LabelKind(Kind):
             print(f"[{type(estimator).__name__}] {move.kind}: {many}, lower_bound {move.lower_bound:.6f}")
 
         starts = LabelStarts(estimator.init, n_starts_of(estimator), run.seed, self.draw)
-        limits, effort = limits_of(estimator), effort_of(estimator)
-        of_any_size = FitPlan(self.method, run.seed, starts, limits, explore=True, effort=effort)
+        of_any_size = FitPlan(self.method, run.seed, starts, run.limits, explore=True, effort=run.effort)
         problem = Problem(
             model,
             data,
@@ -257,7 +256,7 @@ def check_size(
 
     A component has the cells of the emission and `more_cells`.
     """
-    cells = len(emission.component_of_cell(2)) - len(emission.component_of_cell(1)) + more_cells
+    cells = emission.cells_per_component + more_cells
     # the driver holds four points of each start; the least block of rows is 16
     n_bytes = 8.0 * n_components * n_starts * (4 * cells + 2 * 16)
     if n_bytes > max_memory:

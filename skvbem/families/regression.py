@@ -47,7 +47,7 @@ from skvbem.families.regression_rows import (
     RegressionRows,
     batch_first,
     batch_last,
-    joined_cells,
+    flat_cells,
     natural_cells,
     summed_over,
 )
@@ -131,15 +131,13 @@ class Regression(FlatFamily):
         total = (precision[..., precision_of, :, :] @ mean[..., None])[..., 0]
         if noise_of is None:
             empty = np.zeros((*mean.shape[:-2], 0))
-            return cls(
-                joined_cells(precision, total, empty, empty), mean.shape[-1], precision_of, None, n_components, floor
-            )
+            cells = flat_cells(pack_symmetric(precision), total, empty, empty)
+            return cls(cells, mean.shape[-1], precision_of, None, n_components, floor)
         noise_of = np.asarray(noise_of)
         a, b = (np.moveaxis(np.asarray(x, dtype=float), 0, -1) for x in (shape, rate))
         square = 2 * b + summed_over((total * mean).sum(axis=-1), noise_of, a.shape[-1])
-        return cls(
-            joined_cells(precision, total, 2 * a, square), mean.shape[-1], precision_of, noise_of, n_components, floor
-        )
+        cells = flat_cells(pack_symmetric(precision), total, 2 * a, square)
+        return cls(cells, mean.shape[-1], precision_of, noise_of, n_components, floor)
 
     @property
     def n_rows(self) -> int:

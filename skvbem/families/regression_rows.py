@@ -130,11 +130,6 @@ def _lanes(cells: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(cells.reshape(len(cells), -1).T)
 
 
-def joined_cells(precision: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """Coordinates of regressions as flat cells, batch axes last."""
-    return flat_cells(pack_symmetric(precision), total, count, square)
-
-
 def flat_cells(packed: np.ndarray, total: np.ndarray, count: np.ndarray, square: np.ndarray) -> np.ndarray:
     """Cells of packed matrices, sums, counts and squares as one array, batch axes last."""
     batch = packed.shape[:-2]

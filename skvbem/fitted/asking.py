@@ -16,7 +16,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.graphs.paths import is_identified
 from skvbem.models.network import queries
 from skvbem.models.network.model import DiscreteDAG
-from skvbem.reading.tables import is_missing_value, is_series, listed
+from skvbem.reading.tables import is_missing_value, library_of, listed
 from skvbem.tables import LabeledTable, state_code
 
 
@@ -183,7 +183,7 @@ def mapping_of(what: str, given: Any) -> Mapping:
     """States or likelihoods of nodes, from a mapping of nodes or a pandas Series."""
     if given is None:
         return {}
-    if is_series(given):  # a row of a frame, whose missing cells say nothing
+    if library_of(given, "Series") == "pandas":  # a row of a frame, whose missing cells say nothing
         given = {node: state for node, state in given.items() if not is_missing_value(state)}
     if not isinstance(given, Mapping):
         raise TypeError(f"The {what} of a query must be a mapping of nodes to states. Got {shown(given)} instead.")

@@ -158,20 +158,8 @@ def n_starts_of(estimator) -> int:
 
 def effort_of(estimator) -> str:
     """The name of the effort that an estimator asks for; one start is no search, unless a thorough one is asked for."""
-    name = getattr(estimator, "search_effort", "auto")
+    name = vars(estimator).get("search_effort", "auto")
     return "fast" if name == "auto" and estimator.n_init == 1 else name
-
-
-def limits_of(estimator) -> dict[str, Any]:
-    """Limits of a run, as `FitPlan` takes them."""
-    return {"tol": estimator.tol, "max_iter": estimator.max_iter, "accelerate": estimator.acceleration}
-
-
-def run_options(estimator, report: IterationReport) -> dict[str, Any]:
-    """Keywords of a run: what it calls after every cycle, and its number of threads."""
-    objective, stop = OBJECTIVES[estimator.method][:-1], lambda *cycle: report()
-    stop = CycleLine(type(estimator).__name__, objective, report) if estimator.verbose else stop
-    return {"stop": stop, "n_threads": effective_n_jobs(estimator.n_jobs)}
 
 
 class Run:
@@ -184,19 +172,32 @@ class Run:
     data : object
         Rows as the models take them.
     report : IterationReport
+
+    Attributes
+    ----------
+    form : Form
+        Of q(theta).
+    seed : tuple of int
+    effort : str
+    limits, options : dict
+        Limits of a run as `FitPlan` takes them, and keywords of it: what it calls after every cycle, and threads.
     """
 
     def __init__(self, estimator, reading: Reading, data: Any, report: IterationReport):
         self.estimator, self.reading, self.data, self.report = estimator, reading, data, report
         is_in_probabilities = estimator.method == "map" and getattr(estimator, "map_basis", "natural") == "probability"
         self.form = posteriors.MAP_IN_PROBABILITIES if is_in_probabilities else _FORMS[estimator.method]
-        self.seed = seed_of(estimator, estimator.random_state)
-        self.options = run_options(estimator, report)
+        self.seed, self.effort = seed_of(estimator, estimator.random_state), effort_of(estimator)
+        self.limits = {"tol": estimator.tol, "max_iter": estimator.max_iter, "accelerate": estimator.acceleration}
+        stop: Any = lambda *cycle: report()  # noqa: E731
+        if estimator.verbose:
+            stop = CycleLine(type(estimator).__name__, OBJECTIVES[estimator.method][:-1], report)
+        self.options = {"stop": stop, "n_threads": effective_n_jobs(estimator.n_jobs)}
 
     def plan(self, model) -> FitPlan:
         """Starts and limits of a model's fit; with `warm_start` from the last solution, if it is of such a model."""
         estimator, reading, data = self.estimator, self.reading, self.data
-        kind, limits = estimator._kind, limits_of(estimator)
+        kind = estimator._kind
         last = vars(estimator).get("_fitted_") if estimator.warm_start else None
         if last is not None and last.continues(reading.columns, model):
             start = kind.start_from(last, model.with_known_hyperparameters(), data, reading)
@@ -211,7 +212,7 @@ class Run:
         starts = kind.starts(estimator, of_starts, data, reading, self.seed)
         annealing = kind.inverse_temperatures(estimator)
         explore = is_option(estimator.init, "auto") and not annealing and not isinstance(starts, PriorStart)
-        return FitPlan(kind.method, self.seed, starts, limits, annealing, explore, effort_of(estimator))
+        return FitPlan(kind.method, self.seed, starts, self.limits, annealing, explore, self.effort)
 
     def plan_from(self, start: Any, last: Any, most: float) -> FitPlan:
         """A start from a solution, alone unless that leads nowhere, or rests on little beside these data.
@@ -226,7 +227,7 @@ class Run:
             Weight of data that a start alone is enough for, more or less.
         """
         kind = self.estimator._kind
-        plan = FitPlan(kind.method, self.seed, start, limits_of(self.estimator))
+        plan = FitPlan(kind.method, self.seed, start, self.limits)
         if self.data.total_weight < most and not kind.leads_nowhere(last):
             return plan
         others = kind.new_starts(replace(plan, starts=PriorStart()), self.seed)

@@ -152,13 +152,10 @@ class Stage:
         self.ascent, self.runs = ascent, runs
         #: Ends of the starts, in their order.
         self.starts = list(starts)
-        self.archive = Archive(int(runs.effort.rounds * self.most_rounds), runs.effort.hastens)
+        # rounds in a row that may find nothing better, where no starts agree
+        most_rounds = max(TUNING.patience, int(TUNING.patience_per_start * len(starts))) if self.is_first else 1
+        self.archive = Archive(int(runs.effort.rounds * most_rounds), runs.effort.hastens)
         self._n_steps_left = runs.method.n_steps_per_start(ascent) * len(self.starts) * max(runs.effort.rounds, 1.0)
-
-    @property
-    def most_rounds(self) -> int:
-        """Rounds in a row that may find nothing better, where no starts agree."""
-        return max(TUNING.patience, int(TUNING.patience_per_start * len(self.starts)))
 
     def advance(self, live: list[Candidate]) -> list[Candidate]:
         """Candidates some steps later."""
@@ -201,7 +198,7 @@ class Stage:
 class LaterStage(Stage):
     """The search on more of the rows: survivors go on there, and the best is divided while that gains."""
 
-    is_first, most_rounds = False, 1
+    is_first = False
 
     def __init__(self, ascent: Ascent, starts: list[Candidate], runs: Runs):
         super().__init__(ascent, starts, runs)

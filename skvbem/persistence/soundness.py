@@ -433,7 +433,7 @@ def _network(model: Any) -> None:
         blocks[1:], emissions, getattr(model, "n_states", ()), layout.cardinalities[layout.n_tables :]
     ):
         _belongs_to(block, emission, n)
-        check(size == emission.own_cells, "emissions of other sizes")
+        check(size == emission.cells_per_component, "emissions of other sizes")
     clusters = getattr(getattr(model, "partition", None), "clusters", ())
     members = [node for cluster in clusters for node in cluster]
     check(len({*members}) == len(members) and {*members} <= {*range(layout.n_tables)}, "clusters of no nodes")

@@ -12,7 +12,7 @@ from skvbem.data import mixed
 from skvbem.reading.names import compare_names
 from skvbem.reading.rows import SequenceReading
 from skvbem.reading.sequences import Sequences, read_sequences
-from skvbem.reading.tables import are_observed, is_frame
+from skvbem.reading.tables import are_observed, library_of
 
 #: Name of a table beside X -> names of its columns, None of one without names.
 InputNames = dict[str, list[str] | None]
@@ -93,8 +93,10 @@ def _in_one_order(tables: Any) -> list:
 
 def _names_of(table: Any) -> list[str] | None:
     """Names of the columns of a data frame, or that of a series; None unless all are texts."""
-    is_framed = is_frame(table, "pandas") or is_frame(table, "polars")
-    names: list = list(table.columns) if is_framed else [None if callable(table) else getattr(table, "name", None)]
+    if library_of(table):
+        names: list = list(table.columns)
+    else:
+        names = [None if callable(table) else getattr(table, "name", None)]
     return names if all(isinstance(name, str) for name in names) else None
 
 

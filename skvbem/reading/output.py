@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skvbem.reading.tables import is_frame, series_as_frame
+from skvbem.reading.tables import library_of, series_as_frame
 
 
 def as_array(columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -45,7 +45,8 @@ def filled(X, where: np.ndarray, columns: Sequence[np.ndarray]):
         The values to put there.
     """
     X = series_as_frame(X)
-    if is_frame(X, "pandas"):
+    library = library_of(X)
+    if library == "pandas":
         pieces = {}
         for j, values in enumerate(columns):
             column = X.iloc[:, j].copy()
@@ -60,7 +61,7 @@ def filled(X, where: np.ndarray, columns: Sequence[np.ndarray]):
         completed = type(X)(pieces, index=X.index)
         completed.columns = X.columns
         return completed
-    if is_frame(X, "polars"):
+    if library == "polars":
         polars = sys.modules["polars"]
         completed = []
         for j, (column, values) in enumerate(zip(X.iter_columns(), columns)):

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
 from skvbem._arguments import is_list
-from skvbem.reading.tables import Table, is_frame, is_missing_value, read_table, series_as_frame, show
+from skvbem.reading.tables import Table, is_missing_value, library_of, read_table, series_as_frame, show
 
 _REMEDY = "Give a list of sequences, or 'sequence_id' with an id for each row: these are split as rows are."
 
@@ -73,7 +73,7 @@ class Sequences:
     def split(self, rows) -> list:
         """Rows, one sequence after the other, as a list of sequences."""
         ends = np.concatenate([[0], np.cumsum(self.lengths)]).tolist()
-        take = rows.iloc if is_frame(rows, "pandas") else rows
+        take = rows.iloc if library_of(rows) == "pandas" else rows
         return [take[a:b] for a, b in pairwise(ends)]
 
 
@@ -197,21 +197,21 @@ def _refuse_flat_items(X) -> None:
 def _is_table(item) -> bool:
     if is_list(item):
         return bool(item) and isinstance(item[0], (list, tuple, np.ndarray))
-    return is_frame(item, "pandas") or is_frame(item, "polars") or getattr(item, "ndim", 1) >= 2
+    return bool(library_of(item)) or getattr(item, "ndim", 1) >= 2
 
 
 def _joined(X: Sequence, owner: str) -> tuple[Any, np.ndarray]:
     """The rows of all sequences of a list, in the container of one, and the length of each."""
-    for library in ("pandas", "polars"):
-        framed = [is_frame(item, library) for item in X]
-        if any(framed):
-            if not all(framed):
-                raise TypeError(
-                    f"Sequence {framed.index(False)} of X is no {library} DataFrame, though others are. Give all "
-                    "sequences in one kind of container."
-                )
-            lengths = _lengths_of(X)
-            return _joined_frames(X, library), lengths
+    libraries = list(map(library_of, X))
+    if library := next((each for each in ("pandas", "polars") if each in libraries), None):
+        if set(libraries) != {library}:
+            other = next(k for k, each in enumerate(libraries) if each != library)
+            raise TypeError(
+                f"Sequence {other} of X is no {library} DataFrame, though others are. Give all sequences in one kind "
+                "of container."
+            )
+        lengths = _lengths_of(X)
+        return _joined_frames(X, library), lengths
     if any(issparse(item) for item in X):
         raise TypeError("Sparse data was passed in X, but dense data is required. Use '.toarray()' of each sequence.")
     tables = [item if isinstance(item, np.ndarray) else _as_array(item, k) for k, item in enumerate(X)]

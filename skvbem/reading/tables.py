@@ -75,9 +75,8 @@ class Table:
         attributes: dict[str, Any] = {"n_features_in_": self.n_columns}
         if self.has_own_names:
             attributes["feature_names_in_"] = np.asarray(self.names, dtype=object)
-            for library in ("pandas", "polars"):
-                if is_frame(self.source, library):
-                    attributes["_frames_of_"] = library
+            if library := library_of(self.source):
+                attributes["_frames_of_"] = library
         return attributes
 
     def rows(self, keep: np.ndarray) -> Table:
@@ -112,9 +111,10 @@ def read_table(X, owner: str) -> Table:
             "[model.predict(block) for block in X]; other estimators learn from batches by partial_fit."
         )
     X = series_as_frame(X)
-    if is_frame(X, "pandas"):
+    library = library_of(X)
+    if library == "pandas":
         names, read = X.columns.tolist(), lambda j: _pandas_column(X.iloc[:, j])
-    elif is_frame(X, "polars"):
+    elif library == "polars":
         names, read = X.columns, lambda j: _polars_column(X.to_series(j))
     else:
         return _array_table(X, owner)
@@ -132,21 +132,18 @@ def read_table(X, owner: str) -> Table:
     return Table(names, X.shape[0], read, source=X)
 
 
-def is_frame(X, library: str) -> bool:
-    """Whether X is a data frame of a library, which need not be installed."""
-    frame = getattr(sys.modules.get(library), "DataFrame", None)
-    return frame is not None and isinstance(X, frame)
-
-
-def is_series(X, *libraries: str) -> bool:
-    """Whether X is a series of one of some libraries, which need not be installed; of pandas where none is named."""
-    series = [getattr(sys.modules.get(library), "Series", None) for library in libraries or ("pandas",)]
-    return any(each is not None and isinstance(X, each) for each in series)
+def library_of(X, container: str = "DataFrame") -> str:
+    """The library, pandas or polars, that X is a frame (or other container) of; "" of neither. None need be there."""
+    for library in ("pandas", "polars"):
+        kind = getattr(sys.modules.get(library), container, None)
+        if kind is not None and isinstance(X, kind):
+            return library
+    return ""
 
 
 def series_as_frame(X) -> Any:
     """A series of pandas or polars as a frame of one column; anything else as it is."""
-    return X.to_frame() if is_series(X, "pandas", "polars") else X
+    return X.to_frame() if library_of(X, "Series") else X
 
 
 def _array_table(X, owner: str) -> Table:

@@ -346,15 +346,6 @@ class FactorAnalyzer(Emission):
         width = 2 * n_regressors + bool(self.has_gaps.any()) * 2 * n_regressors * (n_regressors + 1)
         return 2 * super().block_rows(n_components * (1 + width), n_lanes)
 
-    def n_components(self, n_cells: int) -> int:
-        """Components of statistics of so many cells."""
-        one, two = self._n_cells_of_one_and_two
-        return 1 + (n_cells - one) // (two - one)
-
-    @cached_property
-    def _n_cells_of_one_and_two(self) -> tuple[int, int]:
-        return len(self.layout(1).coordinates), len(self.layout(2).coordinates)
-
     @cached_property
     def groups(self) -> np.ndarray:
         """Group of each column, (d,)."""
@@ -578,8 +569,13 @@ class FactorAnalyzer(Emission):
 
     @property
     def cells_per_component(self) -> int:
-        """Cells of natural parameters, and of statistics, of one component, those of all among them."""
-        return len(self.layout(1).coordinates)
+        """Cells of natural parameters, and of statistics, that belong to one component alone."""
+        return len(self.layout(1).coordinates) - self.shared_cells
+
+    @property
+    def shared_cells(self) -> int:
+        """Of the noises that all share: shapes and rates."""
+        return 2 * self.layout(1).n_noises if self.tied else 0
 
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""

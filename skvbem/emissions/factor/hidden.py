@@ -49,7 +49,9 @@ class HiddenFactors(Hidden):
         """All orders and signs of the factors that a component has."""
         emission = self.emission
         n_matrices, n_used = len(emission.matrices.groups), self._n_factors_of(component)
-        return orders_and_signs(n_used, emission.n_factors, emission.n_columns, n_matrices, emission.own_cells)
+        return orders_and_signs(
+            n_used, emission.n_factors, emission.n_columns, n_matrices, emission.cells_per_component
+        )
 
     def classes(self, n_components: int) -> np.ndarray:
         """Numbers of factors: components that have as many are exchangeable."""

@@ -95,30 +95,17 @@ class FactorStep(Step):
         lanes, n_components, d = natural.reshape(len(natural), -1), layout.n_components, len(unit)
         packed, total, count, square = layout.split(lanes)
         self.n_lanes, self.n_components, self.n_columns = lanes.shape[1], n_components, d
+        self._n_members = self.n_lanes * n_components
         n_regressors = layout.n_regressors
-        shape = (self.n_lanes, n_components)
+        self.n_factors, shape = n_regressors - 1, (self.n_lanes, n_components)
         self.packed = (packed / pairings(n_regressors)).reshape(*shape, -1, packed.shape[-1])
+        self.n_matrices = self.packed.shape[2]  # of a component
         self.sums = total.reshape(*shape, d, n_regressors)
         if in_use is not None:  # what is not in use is as its prior says, and changes no row
             self.packed = self.packed * pack_symmetric(in_use[:, :, None] & in_use[:, None])[:, None]
             self.sums = self.sums * in_use[:, None]
         self.at_origin = count[..., layout.noise_of_row].reshape(-1, d) - np.log(unit)
         self.square = np.ascontiguousarray(square[..., layout.noise_of_row].reshape(-1, d))
-
-    @property
-    def n_factors(self) -> int:
-        """Number of factors, q."""
-        return self.layout.n_regressors - 1
-
-    @property
-    def _n_members(self) -> int:
-        """Components of all lanes."""
-        return self.n_lanes * self.n_components
-
-    @property
-    def n_matrices(self) -> int:
-        """Matrices of a component."""
-        return self.packed.shape[2]
 
     @cached_property
     def _of_regressors(self) -> np.ndarray:

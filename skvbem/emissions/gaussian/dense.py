@@ -368,15 +368,14 @@ class DenseGaussian(NormalPriorEmission):
         """Multiplications that invert the precision matrices of all components."""
         return float(self.n_columns) ** 3 * (1 if self.tied else n_components)
 
-    def component_of_cell(self, n_components: int) -> np.ndarray:
-        """The component that each cell of statistics belongs to; -1 where it belongs to all."""
-        if not self.tied:
-            return super().component_of_cell(n_components)
-        d = self.n_columns
-        return np.concatenate([np.repeat(np.arange(n_components), 1 + d), np.full(1 + d * (d + 1) // 2, -1)])
-
     @property
     def cells_per_component(self) -> int:
-        """Cells of natural parameters, and of statistics, of one component."""
+        """Of a mean, and of a precision matrix that is not shared."""
         d = self.n_columns
-        return 2 + d + d * (d + 1) // 2
+        return 1 + d + (0 if self.tied else 1 + d * (d + 1) // 2)
+
+    @property
+    def shared_cells(self) -> int:
+        """Of the precision matrix that all share."""
+        d = self.n_columns
+        return 1 + d * (d + 1) // 2 if self.tied else 0

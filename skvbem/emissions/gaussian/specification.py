@@ -127,13 +127,12 @@ class Gaussian(NormalSpecification):
                 f"where 'covariance_prior' is {HIERARCHICAL!r}: with more, all components have one covariance. Got "
                 f"{dof!r} instead. Take covariance_type='tied', or give 'covariance_prior'."
             )
-        options = {
-            "mean_precision_prior": rows,
-            "mean_prior": self._mean(emission),
-            "degrees_of_freedom_prior": dof,
-            "covariance_prior": self._covariance(emission),
-        }
-        return {name: value for name, value in options.items() if value is not None}
+        options: dict[str, Any] = {"mean_precision_prior": rows, "degrees_of_freedom_prior": dof}
+        if self.mean_prior is not None:
+            options["mean_prior"] = self._mean(emission)
+        is_given = not (self.covariance_prior is None or is_hierarchical(self.covariance_prior))
+        options["covariance_prior"] = self._covariance(emission) if is_given else self.covariance_prior
+        return options
 
     def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
         """Means and covariances; beside these, precisions that are their inverses."""
@@ -205,10 +204,9 @@ class Gaussian(NormalSpecification):
 
     # Parameters of the prior ------------------------------------------------------------------------------------------
 
-    def _mean(self, emission: Any) -> np.ndarray | None:
+    def _mean(self, emission: Any) -> np.ndarray:
+        """The mean that is given, checked."""
         owner = type(self).__name__
-        if self.mean_prior is None:
-            return None
         mean = finite(owner, "mean_prior", self.mean_prior, (emission.n_columns,))
         with np.errstate(over="ignore"):
             away = float(np.abs(emission.seeding_coordinates(emission.prepare(mean[None]))).max())
@@ -221,10 +219,9 @@ class Gaussian(NormalSpecification):
             )
         return mean
 
-    def _covariance(self, emission: Any) -> np.ndarray | str | None:
+    def _covariance(self, emission: Any) -> np.ndarray:
+        """The covariance that is given, checked."""
         owner, value, d = type(self).__name__, self.covariance_prior, emission.n_columns
-        if value is None or is_hierarchical(value):
-            return value
         shape = {"full": (d, d), "tied": (d, d), "diag": (d,), "spherical": ()}[self.covariance_type]
         covariance = finite(owner, "covariance_prior", value, shape)
         if covariance.ndim == 2:

@@ -12,7 +12,7 @@ from skvbem._compat import HasMethods, StrOptions, check_feature_names_in, fit_c
 from skvbem._docstrings import share_texts
 from skvbem.estimators.mixture.vb_mixture import VBMixture
 from skvbem.fitted.fills import FILLS
-from skvbem.reading.tables import is_frame
+from skvbem.reading.tables import library_of
 
 
 @share_texts
@@ -112,7 +112,7 @@ class VBImputer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         way = {} if self.fill == "auto" else {"fill": self.fill}
         completed, wanted = self.estimator_.impute(X, **way), output_of("transform", self)
-        stays = wanted != "default" and is_frame(completed, wanted)  # with the types of its columns
+        stays = library_of(completed) == wanted  # with the types of its columns
         return completed if stays or not hasattr(completed, "to_numpy") else completed.to_numpy()
 
     def get_feature_names_out(self, input_features=None):

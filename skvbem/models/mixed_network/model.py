@@ -87,7 +87,7 @@ class MixedNetwork(LatentModel):
         self.position = {node: k for k, node in enumerate(nodes)}
         self.layout = Layout(
             tuple(nodes),
-            tuple(emissions[node].own_cells if node in emissions else cardinalities[node] for node in nodes),
+            tuple(emissions[node].cells_per_component if node in emissions else cardinalities[node] for node in nodes),
             tuple(tuple(self.position[p] for p in dag.parents(node) if p not in emissions) for node in nodes),
             len(emissions),
         )
@@ -131,7 +131,7 @@ class MixedNetwork(LatentModel):
     def has_own_cells(self) -> bool:
         """True if all cells of every emission belong to a component, and what else rows hide has no symmetries."""
         return all(
-            np.array_equal(of := emission.component_of_cell(n), np.repeat(np.arange(n), emission.own_cells))
+            np.array_equal(of := emission.component_of_cell(n), np.repeat(np.arange(n), emission.cells_per_component))
             or (bool((of >= 0).all()) and n_symmetries(emission) == 1)
             for emission, n in zip(self.emissions, self.n_states)
         )
