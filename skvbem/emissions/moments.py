@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skvbem._numerics import extremes
 from skvbem.blocks import Blocks, map_reduce
 
 #: Rows that are converted or summed together, and cells, so that they stay in a cache of 1 MB as doubles.
@@ -60,9 +61,10 @@ class _Extent:
         d = part[0].shape[1]
         lowest, highest, has_gaps = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d, dtype=bool)
         for cells, _ in blocks_of_floats(part[0], None):
-            lowest = np.fmin(lowest, np.fmin.reduce(cells, axis=0, initial=np.inf))
-            highest = np.fmax(highest, np.fmax.reduce(cells, axis=0, initial=-np.inf))
-            has_gaps |= np.isnan(cells).any(axis=0)
+            low, high = extremes(cells)
+            lowest, highest = np.fmin(lowest, low), np.fmax(highest, high)
+            if (missing := np.isnan(cells)).any():
+                has_gaps |= missing.any(axis=0)
         return cls(lowest, highest, has_gaps)
 
     def __add__(self, other: _Extent) -> _Extent:

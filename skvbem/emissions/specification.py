@@ -349,6 +349,8 @@ class CountCells:
 
 #: Value of a parameter of a prior that is hidden itself, and learned from all components.
 HIERARCHICAL = "hierarchical"
+#: Value of a parameter of a prior that is hidden itself, and learned for each column from all components.
+BY_COLUMN = "by_column"
 
 
 def is_hierarchical(value: Any) -> bool:

@@ -279,10 +279,13 @@ class HiddenMeanPrecision(NamedTuple):
     Parameters
     ----------
     shape, rate : float
+    by_column : bool, default=False
+        Whether the means of each column have a weight of their own.
     """
 
     shape: float
     rate: float
+    by_column: bool = False
 
 
 def normal_wishart_prior(
@@ -325,7 +328,7 @@ def normal_wishart_prior(
         hyperpriors.append(WishartHyperprior(dof, dof * np.linalg.inv(scale.mean), power, squares, n_cells))
     if isinstance(mean_precision, HiddenMeanPrecision):
         loading = family(1.0, 0.0, np.zeros((len(mean),) * 2)).coordinates
-        hyperpriors.append(_gamma_hyperprior([(*mean_precision, n_components * len(mean) / 2, loading[None])]))
+        hyperpriors.append(_gamma_hyperprior([(*mean_precision[:2], n_components * len(mean) / 2, loading[None])]))
     return _hierarchical(family, mean_precision, degrees_of_freedom, scale, np.eye(len(mean)), hyperpriors)
 
 
@@ -367,8 +370,13 @@ def normal_gamma_prior(
         loadings = csr_array((np.ones(cells.size), places), (n_precisions, n_cells))
         groups.append((shape, shape / scale.mean, power, loadings))
     if isinstance(mean_precision, HiddenMeanPrecision):
-        loading = family(1.0, 0.0, np.zeros(n_precisions)).coordinates
-        groups.append((*mean_precision, n_components * len(mean) / 2, loading[None]))
+        d = len(mean)
+        weights = np.eye(d) if mean_precision.by_column else np.ones((d, 1))
+        n_weights, nothing = weights.shape[1], np.zeros((n_components, n_precisions, weights.shape[1]))
+        means, weights = (np.tile(x, (n_components, 1, 1)) for x in (mean[:, None], weights))
+        loadings = NormalGamma.from_parameters(means, weights, nothing, nothing).coordinates.T
+        hyper = (np.full(n_weights, x) for x in (*mean_precision[:2], n_components * d / 2 / n_weights))
+        groups.append((*hyper, loadings))
     hyperpriors: list[Hyperprior] = [_gamma_hyperprior(groups)] if groups else []
     return _hierarchical(family, mean_precision, degrees_of_freedom, scale, np.ones(n_precisions), hyperpriors)
 

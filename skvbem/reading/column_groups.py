@@ -33,6 +33,7 @@ from skvbem.reading.names import ColumnSelection
 from skvbem.reading.tables import (
     Column,
     Table,
+    blocks_of_rows,
     check_blocks,
     is_missing,
     is_missing_value,
@@ -170,7 +171,7 @@ class ColumnGroups:
         """Warn where columns may hold what their data types do not say."""
         of_groups = {group.name: (group.columns, of_group) for group, of_group in zip(self.groups, values)}
         columns = [cells for group, each in zip(self.groups, values) if group.encoder is None for cells in each.T]
-        if any(((cells == np.trunc(cells)) | np.isnan(cells)).all() for cells in columns):
+        if any(_are_whole(cells) for cells in columns):
             warn_of_numbers(self.names, of_groups, by_name, self.owner)
         for group, codes in zip(self.groups, values):
             if group.encoder is not None and group.encoder.n_categories_.max() > MIN_LEVELS:
@@ -396,6 +397,12 @@ class ColumnGroups:
             + ("" if group.encoder is None else str([levels.tolist() for levels in group.encoder.categories_]))
             for group in self.groups
         )
+
+
+def _are_whole(cells: np.ndarray) -> bool:
+    """True if no number has a fraction; the first rows that have one decide."""
+    blocks = (cells[rows] for rows in blocks_of_rows(len(cells)))
+    return all(((block == np.trunc(block)) | np.isnan(block)).all() for block in blocks)
 
 
 # Which column is what -------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from skvbem._lazy import cached_property
+from skvbem._numerics import extremes
 from skvbem.blocks import Blocks, map_reduce
 from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes, rows_that_count
 from skvbem.emissions import Emission
@@ -382,8 +383,8 @@ def ranges(rows: TableReading, k: int) -> tuple[np.ndarray, np.ndarray]:
     low, high = np.array(np.inf), np.array(-np.inf)
     for values, _ in rows.blocks:
         cells = rows.columns.groups[k].modeled(values[k])
-        low = np.fmin(low, np.fmin.reduce(cells, axis=0, initial=np.inf))
-        high = np.fmax(high, np.fmax.reduce(cells, axis=0, initial=-np.inf))
+        lowest, highest = extremes(cells)
+        low, high = np.fmin(low, lowest), np.fmax(high, highest)
     return low, high
 
 

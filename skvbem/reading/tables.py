@@ -19,6 +19,7 @@ from sklearn.utils import check_array
 from skvbem._arguments import is_list
 from skvbem._compat import check_sample_weight
 from skvbem._names import first_few
+from skvbem._numerics import extremes
 from skvbem.blocks import Blocks
 from skvbem.emissions import EmissionSpecification
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
@@ -49,7 +50,7 @@ class Table:
 
     names : the column names if all are strings, else x0, x1, ... as in scikit-learn.
     has_own_names : whether the names are those of a data frame; by default if all are strings.
-    array : the same cells as one array, where the columns are those of one; never to be written to.
+    array : the cells of the first columns as one array, where these are those of one; never to be written to.
     source : what the user has, of which these are rows, or columns.
     """
 
@@ -92,8 +93,9 @@ class Table:
 
     def columns(self, positions: Sequence[int]) -> Table:
         """The columns at these positions, in this order."""
-        all_of_them = list(positions) == list(range(self.n_columns))
-        array = self.array if self.array is None or all_of_them else self.array[:, list(positions)]
+        array, places = self.array, list(positions)
+        if array is not None and places != list(range(array.shape[1])):
+            array = array[:, places] if max(places, default=0) < array.shape[1] else None
         names, column = [self.names[j] for j in positions], lambda k: self.column(positions[k])
         return Table(names, self.n_samples, column, array, self.source, self.has_own_names)
 
@@ -321,7 +323,7 @@ def read_numbers(
     checked before.
     """
     array = table.array
-    if array is None or array.dtype.kind not in "biuf":
+    if array is None or array.shape[1] < table.n_columns or array.dtype.kind not in "biuf":
         values, is_own = np.empty((table.n_samples, table.n_columns)), True
         for j, name in enumerate(table.names):
             values[:, j] = _numbers(name, table.column(j))
@@ -428,7 +430,8 @@ def _check(names: Sequence[str], values: np.ndarray, specification: EmissionSpec
     reach, is_bad = np.full(len(names), -1.0), False
     for rows in blocks_of_rows(len(values)):
         block = values[rows]
-        reach = np.fmax(reach, np.fmax.reduce(np.abs(block), axis=0, initial=-1.0))
+        low, high = extremes(block)
+        reach = np.fmax(reach, np.fmax(-low, high))
         with np.errstate(invalid="ignore"):
             impossible = specification.impossible(block)
         if getattr(impossible, "shape", None) != block.shape or impossible.dtype != bool:

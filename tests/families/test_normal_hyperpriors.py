@@ -20,6 +20,7 @@ approx = pytest.approx
 MEAN = np.array([0.3, -0.2])
 SCALE = np.array([[2.0, 0.4], [0.4, 1.0]])
 WEIGHT = HiddenMeanPrecision(1.5, 0.8)
+BY_COLUMN = WEIGHT._replace(by_column=True)
 NO_FLOOR = np.zeros((2, 2))
 
 
@@ -40,7 +41,9 @@ PRIORS = {
     "diag": lambda: diagonal(WEIGHT, OF_COLUMNS),
     "diag, mean precision known": lambda: diagonal(0.7, OF_COLUMNS),
     "diag, scale known": lambda: diagonal(WEIGHT, np.array([2.0, 0.5])),
+    "diag, by column": lambda: diagonal(BY_COLUMN, OF_COLUMNS),
     "spherical": lambda: diagonal(WEIGHT, HiddenScale(1.2, np.array([2.0]), np.zeros(1))),
+    "spherical, by column": lambda: diagonal(BY_COLUMN, HiddenScale(1.2, np.array([2.0]), np.zeros(1))),
 }
 
 
@@ -65,6 +68,18 @@ def test_nothing_hidden_is_no_hierarchy():
     assert isinstance(full(0.7, SCALE), NormalWishart)
     assert isinstance(diagonal(0.7, np.array([2.0, 0.5])), NormalGamma)
     assert all(isinstance(make(), Hierarchical) for make in PRIORS.values())
+
+
+def test_weights_by_column_are_those_of_columns_each_alone(rng):
+    """The density of independent columns is the product of theirs."""
+    whole, parts = diagonal(BY_COLUMN, OF_COLUMNS), []
+    for j in range(2):
+        scale = HiddenScale(1.2, OF_COLUMNS.mean[j : j + 1], np.zeros(1))
+        parts.append(normal_gamma_prior(3, MEAN[j : j + 1], WEIGHT, 1.5, scale))
+    mean, precision = rng.normal(size=(3, 2)), rng.gamma(2.0, size=(3, 2))
+    of_columns = [NormalPoint(mean[:, [j]], precision[:, [j]]) for j in range(2)]
+    by_column = sum(float(part.log_density_as_prior(point)) for part, point in zip(parts, of_columns))
+    assert float(whole.log_density_as_prior(NormalPoint(mean, precision))) == approx(by_column, abs=1e-10)
 
 
 @pytest.mark.parametrize("name", ["full", "tied", "diag", "spherical"])

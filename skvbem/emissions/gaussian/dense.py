@@ -31,6 +31,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import stdtrit
 
+from skvbem._arguments import is_option
 from skvbem._kernels import _partitions
 from skvbem._lazy import cached_property
 from skvbem._memory import OF_BLOCKS
@@ -45,7 +46,7 @@ from skvbem.emissions.gaussian.dense_step import (
     missing_patterns,
 )
 from skvbem.emissions.moments import ROWS_AT_ONCE, weighted_moments
-from skvbem.emissions.specification import is_hierarchical
+from skvbem.emissions.specification import BY_COLUMN, is_hierarchical
 from skvbem.families import NormalPoint, NormalWishart
 from skvbem.families.hierarchical import HiddenMeanPrecision, HiddenScale, Hierarchical, normal_wishart_prior
 from skvbem.families.hyperpriors import floor_of_scales
@@ -82,7 +83,8 @@ class NormalPriorEmission(Emission):
         mean_prior : array_like of shape (d,), optional
             The mean of the data if None.
         mean_precision_prior : float or "hierarchical", default=1.0
-            Weight of `mean_prior`, in data; hidden, with a Gamma prior, if "hierarchical".
+            Weight of `mean_prior`, in data; hidden, with a Gamma prior, if "hierarchical", one for each column if
+            "by_column", where columns are independent.
         degrees_of_freedom_prior : float, optional
             More than d - 1 if the precision is a matrix. If None, d there (d + 2 under a hidden covariance), and 1 for
             each variance of components whose columns are independent (3 under a hidden one).
@@ -96,7 +98,11 @@ class NormalPriorEmission(Emission):
             mean = self._in_units(np.asarray(mean_prior, dtype=float) - self.origin)
         hidden = is_hierarchical(covariance_prior)
         dof = None if degrees_of_freedom_prior is None else float(degrees_of_freedom_prior)
-        weight = WEIGHT_OF_MEANS if is_hierarchical(mean_precision_prior) else float(mean_precision_prior)
+        weight: float | HiddenMeanPrecision = WEIGHT_OF_MEANS
+        if isinstance(mean_precision_prior, str):
+            weight = WEIGHT_OF_MEANS._replace(by_column=is_option(mean_precision_prior, BY_COLUMN))
+        else:
+            weight = float(mean_precision_prior)
         covariance = covariance_prior if hidden or covariance_prior is None else np.asarray(covariance_prior, float)
         return self._prior(n_components, mean, weight, dof, covariance)
 

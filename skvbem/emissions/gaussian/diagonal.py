@@ -154,22 +154,23 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
     def log_predictive(self, block: LinearTable, posterior: NormalGamma) -> np.ndarray:
         """Student t log densities, nats, (n_rows, n_components); jointly over columns that share a precision."""
         measured, observed = block.columns
-        kappa, dof, mean, scale = (
-            x.T[:, None]
-            for x in (posterior.mean_precision, posterior.degrees_of_freedom, posterior.mean, posterior.scale)
-        )
-        observed = np.broadcast_to(observed, measured.shape)[:, :, None]
-        share = kappa / (kappa + 1)
-        squares = observed * share * (measured[:, :, None] - mean) ** 2
-        n = observed
-        if self.spherical:
-            squares, n = squares.sum(axis=0, keepdims=True), observed.sum(axis=0, keepdims=True)
-            lifted = log_rising(dof / 2, n / 2)
-        else:
-            lifted = observed * log_rising(dof / 2, 0.5)
-        precision_logs = lifted - (dof + n) / 2 * np.log1p(squares / scale) - n / 2 * (np.log(np.pi) + np.log(scale))
-        column_logs = observed * (0.5 * np.log(share) - np.log(self.unit)[:, None, None])
-        return precision_logs.sum(axis=0) + column_logs.sum(axis=0)
+        dof, scale = posterior.degrees_of_freedom, posterior.scale
+        share = posterior.mean_precision / (posterior.mean_precision + 1)
+        of_columns = 0.5 * np.log(share) - np.log(self.unit)
+        of_precisions = -0.5 * (np.log(np.pi) + np.log(scale))
+        log_density = np.empty((posterior.n_components, len(block)))
+        for k in range(posterior.n_components):  # one by one, so that rows are the long axis
+            squares = share[k, :, None] * (measured - posterior.mean[k, :, None]) ** 2
+            if self.spherical:
+                n = np.broadcast_to(observed, measured.shape).sum(axis=0)
+                distance = np.log1p((observed * squares).sum(axis=0) / scale[k])
+                log_density[k] = of_columns[k] @ np.broadcast_to(observed, measured.shape) + n * of_precisions[k]
+                log_density[k] += log_rising(dof[k] / 2, n / 2) - (dof[k] + n) / 2 * distance
+                continue
+            distance = observed * np.log1p(squares / scale[k, :, None])
+            each = of_columns[k] + of_precisions[k] + log_rising(dof[k] / 2, 0.5)
+            log_density[k] = each @ np.broadcast_to(observed, measured.shape) - (dof[k] + 1) / 2 @ distance
+        return np.ascontiguousarray(log_density.T)
 
     def sample(self, point: NormalPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Measurements drawn."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skvbem._arguments import is_option
 from skvbem._compat import Interval, StrOptions
 from skvbem._names import shown
 from skvbem.blocks import Blocks
@@ -15,7 +16,14 @@ from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
 from skvbem.emissions.parameters import check_covariances, check_positive, check_shape, named_arrays
 from skvbem.emissions.regression import Regression
-from skvbem.emissions.specification import HIERARCHICAL, NormalSpecification, Parameters, finite, is_hierarchical
+from skvbem.emissions.specification import (
+    BY_COLUMN,
+    HIERARCHICAL,
+    NormalSpecification,
+    Parameters,
+    finite,
+    is_hierarchical,
+)
 
 #: Emission and options of each shape of a covariance, named as in scikit-learn: "full" has a matrix for each component,
 #: "tied" one for all, "diag" a variance for each component and column, "spherical" one for each component.
@@ -43,8 +51,9 @@ class Gaussian(NormalSpecification):
         component.
     mean_prior : array-like of shape (n_columns,), default=None
         Prior mean of the means; by default the mean of X.
-    mean_precision_prior : float or "hierarchical", default="hierarchical"
-        How many rows `mean_prior` weighs; "hierarchical" has it learned from how far apart the components are.
+    mean_precision_prior : float, "hierarchical" or "by_column", default="hierarchical"
+        How many rows `mean_prior` weighs; "hierarchical" has it learned from how far apart the components are,
+        "by_column" column by column, where these are independent ("diag", "spherical").
     degrees_of_freedom_prior : float, default=None
         For precisions; more than d - 1 where d columns share a matrix. By default d there, and 1 for each variance of
         "diag" and "spherical"; d + 2 and 3 under a hierarchical `covariance_prior`.
@@ -77,7 +86,7 @@ class Gaussian(NormalSpecification):
 
     _parameter_constraints: ClassVar[dict] = {
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
-        "mean_precision_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({HIERARCHICAL})],
+        "mean_precision_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({HIERARCHICAL, BY_COLUMN})],
         "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
     }
 
@@ -115,6 +124,11 @@ class Gaussian(NormalSpecification):
             raise ValueError(
                 f"The 'mean_precision_prior' parameter of {owner} must lie between 1e-100 and 1e12 rows. Got {rows!r} "
                 "instead."
+            )
+        if is_option(rows, BY_COLUMN) and least:
+            raise ValueError(
+                f"mean_precision_prior={BY_COLUMN!r} of {owner} needs columns that are independent in a component: "
+                f"covariance_type 'diag' or 'spherical'. Got {self.covariance_type!r}."
             )
         if dof is not None and dof <= least:
             raise ValueError(
@@ -170,9 +184,13 @@ class Gaussian(NormalSpecification):
         """Means, covariances and precisions, and the hyperparameters, under scikit-learn's names."""
         attributes: dict[str, Any] = {f"{name}_": value for name, value in parameters.items()}
         prior_parameters = emission.hyperparameters(prior)  # the same for all components
+        if is_option(self.mean_precision_prior, BY_COLUMN):
+            prior_parameters["mean_precision"] = prior.mean_precision
         attributes |= {f"{name}_prior_": values[0] for name, values in prior_parameters.items()}
         if posterior is not None:
             posterior_parameters = emission.hyperparameters(posterior)
+            if is_option(self.mean_precision_prior, BY_COLUMN):
+                posterior_parameters["mean_precision"] = posterior.mean_precision
             attributes |= {f"{name}_": posterior_parameters[name] for name in ("mean_precision", "degrees_of_freedom")}
         return attributes
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,7 +18,9 @@ from skvbem._compat import Interval, StrOptions, fit_context, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem._names import did_you_mean
 from skvbem._numerics import log_rising
-from skvbem.emissions import EmissionSpecification
+from skvbem.emissions import EmissionSpecification, Gaussian
+from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS
+from skvbem.emissions.specification import BY_COLUMN
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.fitting.fit import read
 from skvbem.reading.column_groups import ColumnGroups
@@ -44,7 +47,9 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
     class_node : str, default="class"
         The name of the class in a structure, which no column may have.
     emission : "auto", str, mapping of str to columns, emission or list of (name, emission, columns), default="auto"
-        What columns hold, as in `VBNetwork`: by default numbers are Gaussian, words and truth values categories.
+        What columns hold, as in `VBNetwork`: by default numbers are Gaussian, words and truth values categories. Under
+        "auto" all numbers below the class are one node, "measurements", independent given the class: the model of a
+        node for each column, which any other value makes.
     categories : "auto" or mapping of column to array-like, default="auto"
         Levels of columns of categories.
     prior : float, "bdeu" or "per_row", default=1.0
@@ -165,7 +170,7 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         names = ("latents", "categories", "prior", "equivalent_sample_size", "method", "n_init", "max_iter", "tol")
         names = (*names, "handle_unknown", "missing_values", "random_state", "n_jobs")
         network = VBNetwork(**{name: getattr(self, name) for name in names})
-        network.set_params(emission=_emission_with_class(self._emission_of_features(table), table, self.class_node))
+        network.set_params(emission=self._emission(table))
         reading = read(network, whole, sample_weight=sample_weight)
         network.set_params(structure=self._structure(reading)).fit(reading)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -175,15 +180,18 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         self.structure_, self.n_iter_ = network.structure_, network.n_iter_
         return self
 
-    def _emission_of_features(self, table: Table) -> Any:
-        """The `emission` parameter; "auto" is resolved, with warnings that know features alone."""
+    def _emission(self, table: Table) -> Any:
+        """The emissions of features and class; "auto" is resolved, with warnings that know features alone."""
         if not is_option(self.emission, "auto"):
-            return self.emission
+            return _emission_with_class(self.emission, table, self.class_node)
         options = {name: getattr(self, name) for name in ("categories", "handle_unknown", "missing_values")}
         if isinstance(self.categories, Mapping):
             options["categories"] = {k: v for k, v in self.categories.items() if k in table.names}
         groups, _ = ColumnGroups.learned(table, type(self).__name__, **options)
-        return {group.name: list(group.columns) for group in groups.groups}
+        columns = {group.name: list(group.columns) for group in groups.groups}
+        if is_option(self.structure, "naive", "tan") and len(columns.get(FOR_NUMBERS, ())) > 1:
+            return _with_one_node_of_numbers(columns, {*table.names, self.class_node}, table.n_columns)
+        return _emission_with_class(columns, table, self.class_node)
 
     def _structure(self, reading: Any):
         """The network as `VBNetwork` takes it."""
@@ -266,7 +274,20 @@ def _with_class(table: Table, name: str, codes: np.ndarray, n_classes: int) -> T
     """A table with a last column of categories, the codes of classes, -1 where it is not known."""
     of_class = Column(codes, None, list(range(n_classes)))
     n_features = table.n_columns
-    return Table([*table.names, name], table.n_samples, lambda j: table.column(j) if j < n_features else of_class)
+    columns: Callable[[int], Column] = lambda j: table.column(j) if j < n_features else of_class  # noqa: E731
+    return Table([*table.names, name], table.n_samples, columns, table.array)
+
+
+def _with_one_node_of_numbers(columns: Mapping, names: set, place_of_class: int) -> list:
+    """Emissions of features and class where all measurements are one node, independent given the class.
+
+    It is the model of a node for each column, at the price of one.
+    """
+    numbered = chain(["measurements"], map("measurements_{}".format, count(2)))
+    node = next(name for name in numbered if name not in names)
+    independent = Gaussian("diag", mean_precision_prior=BY_COLUMN)
+    categories = [*columns.get(FOR_CATEGORIES, []), place_of_class]
+    return [(node, independent, columns[FOR_NUMBERS]), (FOR_CATEGORIES, FOR_CATEGORIES, categories)]
 
 
 def _emission_with_class(emission: Any, table: Table, name: str) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from skvbem import DAG, VBClassifier, VBDiscreteDAG, VBNetwork
+from skvbem import DAG, VBClassifier, VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.datasets import load_zoo
 from skvbem.emissions import Gaussian
 from skvbem.errors import StructureError
@@ -61,6 +61,39 @@ def test_measurements_are_those_of_scikit_learn_by_maximum_likelihood(rng):
     model = VBClassifier(method="ml", n_init=1, random_state=0).fit(X, y)
     peer = GaussianNB(var_smoothing=0).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["vb", "map", "ml"])
+def test_measurements_as_one_node_are_the_model_of_a_node_each(method, rng):
+    y = rng.integers(0, 3, 90)
+    X = rng.normal(size=(90, 4)) + y[:, None] * [0.0, 1.0, -2.0, 0.3]
+    X[rng.random(X.shape) < 0.2] = np.nan
+    weight = rng.integers(1, 4, 90)
+    one, each = (
+        VBClassifier(emission=emission, method=method).fit(X, y, sample_weight=weight)
+        for emission in ("auto", "gaussian")
+    )
+    assert (len(one.network_.groups_), len(each.network_.groups_)) == (1, 4)
+    np.testing.assert_allclose(one.predict_proba(X), each.predict_proba(X), atol=1e-10)
+    whole = pd.DataFrame(np.column_stack([X, y]), columns=["x0", "x1", "x2", "x3", "class"])
+    assert one.network_.score(whole) == pytest.approx(each.network_.score(whole), rel=1e-10)
+    if method == "vb":
+        assert one.network_.lower_bound_ == pytest.approx(each.network_.lower_bound_, rel=1e-10)
+
+
+def test_the_node_of_measurements_has_a_name_of_its_own(rng):
+    X = pd.DataFrame(rng.normal(size=(30, 2)), columns=["measurements", "b"])
+    model = VBClassifier(class_node="measurements_2").fit(X, np.arange(30) % 2)
+    assert model.structure_.edges == (("measurements_2", "measurements_3"),)
+
+
+def test_weights_by_column_need_independent_columns(rng):
+    X = rng.normal(size=(40, 3))
+    fit = VBMixture(2, emission=Gaussian("diag", mean_precision_prior="by_column"), random_state=0).fit(X)
+    assert fit.mean_precision_.shape == (2, 3)
+    assert fit.mean_precision_prior_.shape == (3,)
+    with pytest.raises(ValueError, match="'by_column' of Gaussian needs columns that are independent"):
+        VBMixture(2, emission=Gaussian(mean_precision_prior="by_column")).fit(X)
 
 
 def test_mixed_frames_take_each_column_for_what_it_is(rng):
