@@ -85,6 +85,12 @@ def last_run(estimator) -> FittedRun | None:
     return vars(estimator).get("_run_")
 
 
+def is_data_of_fit(estimator, X, sample_weight=None, **where) -> bool:
+    """True if these are the rows of the fit at hand, in any order."""
+    reading = read(estimator, X, None, sample_weight, columns=estimator.fitted.columns, **where)
+    return reading.fingerprint == run_of(estimator).fingerprint
+
+
 def read_again(estimator, X, sample_weight=None, **where) -> Reading:
     """The data of the fit as they were read then; a ValueError if these are other data."""
     fitted, owner = estimator.fitted, type(estimator).__name__
@@ -97,7 +103,7 @@ def read_again(estimator, X, sample_weight=None, **where) -> Reading:
     raise ValueError(
         f"The evidence and the posterior of this {owner} belong to the data of its fit. X (or sample_weight) is other "
         "data, as the test folds of a cross-validation are: give a search by the evidence cv=AllRows(), of "
-        "skvbem.evidence. Fit X for its evidence or posterior, or use score_samples for the log predictive probability "
+        "skvbem.evidence, and its scorer held_out='predictive' if it is cross-validated itself. Fit X for its evidence or posterior, or use score_samples for the log predictive probability "
         f"of new rows.{hint}"
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from skvbem._arguments import is_collection
+from skvbem._arguments import is_collection, is_option
 from skvbem._progress import is_over, long_method, steps
 from skvbem._tabular import data_frame, html_table
 from skvbem.errors import EvidenceWarning
@@ -20,9 +20,11 @@ from skvbem.evidence.base import Evidence, Score, cut_short
 from skvbem.evidence.certify import Certificate
 from skvbem.evidence.certify import certify_evidence as certify
 from skvbem.evidence.registry import LIBRARY_SCORES, SCORES, get_score, register_score, score_of
-from skvbem.fitting.evaluation import evaluation_of, score_options, simulated
+from skvbem.fitting.evaluation import evaluation_of, is_data_of_fit, score_options, simulated
 from skvbem.fitting.kind import kind_of
 
+# What the scorer does with rows that are not those of the fit.
+_HELD_OUT = ("error", "predictive")
 #: Scores of a table that names none: every deterministic one, and annealed importance sampling.
 IN_TABLE = (
     "lower_bound",
@@ -248,11 +250,14 @@ class EvidenceScorer:
     options : mapping
     score : Score, optional
         The score; by default the score that `SCORES` has under this name.
+    held_out : {"error", "predictive"}, default="error"
+        What rows get that are not those of the fit; see `scorer`.
     """
 
     kind: str
     options: Mapping[str, Any]
     score: Score | None = None
+    held_out: str = "error"
 
     def __getstate__(self) -> dict[str, Any]:
         """A score from outside the library goes along, so that it is known in other processes, too."""
@@ -268,32 +273,46 @@ class EvidenceScorer:
     def __call__(self, estimator, X, y=None, **fit_params) -> float:
         """The score of a fitted estimator on the data of its fit, nats; `fit_params` may hold `sample_weight`.
 
-        Of a pipeline it is that of the last step, on the rows as the steps before it made them.
+        Of a pipeline it is that of the last step, on the rows as the steps before it made them, and of a search that of
+        its best estimator.
         """
-        estimator, X = _last_step(estimator, X, y)
-        _check_fit(estimator, f"The scorer {self.kind!r}", "log_evidence")
-        return estimator.log_evidence(X, kind=self.score or self.kind, **fit_params, **self.options).value
+        part, of_part = _scored_part(estimator, X, y)
+        _check_fit(part, f"The scorer {self.kind!r}", "log_evidence")
+        if self.held_out == "predictive" and not is_data_of_fit(part, of_part, **fit_params):
+            return _best(estimator).score(X, **fit_params)
+        return part.log_evidence(of_part, kind=self.score or self.kind, **fit_params, **self.options).value
 
 
-def scorer(kind: str | Score, **options) -> EvidenceScorer:
+def scorer(kind: str | Score, *, held_out: str = "error", **options) -> EvidenceScorer:
     """A score by name as a callable of (estimator, X, y=None), for scikit-learn's model selection.
 
     The evidence has its penalty for complexity built in and is that of the data of the fit: a splitter that holds rows
-    out makes it an error. Give searches ``cv=AllRows()``.
+    out makes it an error. Give searches ``cv=AllRows()``. A search within a cross-validation is asked for a score of
+    the rows held out, too: ``held_out="predictive"`` gives these rows their log predictive probability.
 
-    In a pipeline the last step is scored. Compare pipelines only if the steps before it are the same: on other columns,
-    or in other units, the evidence is that of other data.
+    In a pipeline the last step is scored, of a search its best estimator. Compare pipelines only if the steps before
+    the last are the same: on other columns, or in other units, the evidence is that of other data.
 
     Parameters
     ----------
     kind : str or Score
         A name in `SCORES`, or a score that needs no name there.
+    held_out : {"error", "predictive"}, default="error"
+        What rows get that are not those of the fit. "predictive" is the estimator's `score`, the mean log predictive
+        probability of a row, in nats.
     **options
         Options of the score.
 
     Returns
     -------
     EvidenceScorer
+
+    Raises
+    ------
+    TypeError
+        If the score does not have an option.
+    ValueError
+        If there is no such score, or `held_out` is neither of the two.
 
     Examples
     --------
@@ -306,10 +325,21 @@ def scorer(kind: str | Score, **options) -> EvidenceScorer:
     >>> search = GridSearchCV(model, grid, scoring=scorer("collapsed"), cv=AllRows())
     >>> search.fit(X).best_params_
     {'latents': 3}
+
+    The whole search is judged by rows held out:
+
+    >>> from sklearn.model_selection import cross_val_score
+    >>> search = GridSearchCV(model, grid, scoring=scorer("lower_bound", held_out="predictive"), cv=AllRows())
+    >>> cross_val_score(search, X, cv=2).round(1).tolist()
+    [-2.4, -2.7]
     """
     score = get_score(kind)
     score.check_options(options)
-    return EvidenceScorer(score.name, dict(options), None if isinstance(kind, str) else score)
+    if not is_option(held_out, *_HELD_OUT):
+        raise ValueError(
+            f"The 'held_out' parameter of scorer must be 'error' or 'predictive'. Got {held_out!r} instead."
+        )
+    return EvidenceScorer(score.name, dict(options), None if isinstance(kind, str) else score, held_out)
 
 
 def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weight=None, random_state=None, **options):
@@ -354,12 +384,21 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
     return certificate
 
 
-def _last_step(estimator, X, y) -> tuple[Any, Any]:
-    """The last step of a pipeline, if it is one, and the rows that it was fitted to."""
-    while len(getattr(estimator, "steps", ())) > 1 and not isinstance(estimator, type):
+def _scored_part(estimator, X, y) -> tuple[Any, Any]:
+    """The best estimator of a search, or the last step of a pipeline, if it is one, and the rows of its fit."""
+    if (best := _best(estimator)) is not estimator:
+        return _scored_part(best, X, y)
+    if isinstance(estimator, type) or not getattr(estimator, "steps", ()):
+        return estimator, X
+    if len(estimator.steps) > 1:
         # Fitted anew: of some steps, PCA for one, `transform` gives other last digits than what the fit has seen.
-        estimator, X = estimator[-1], deepcopy(estimator[:-1]).fit_transform(X, y)
-    return (estimator[-1] if hasattr(estimator, "steps") else estimator), X
+        X = deepcopy(estimator[:-1]).fit_transform(X, y)
+    return _scored_part(estimator[-1], X, y)
+
+
+def _best(estimator) -> Any:
+    """The best estimator of a fitted search, whose own scores may be of another kind; any other estimator itself."""
+    return getattr(estimator, "best_estimator_", estimator)
 
 
 def last_step(estimator) -> Any:
