@@ -65,10 +65,10 @@ def register_emission(name: str, specification: type[EmissionSpecification]) -> 
             f"register_emission takes a class that derives from EmissionSpecification. Got {specification!r}."
         )
     _check_made_by_its_name(specification)
-    if not (isinstance(name, str) and name.isidentifier() and "__" not in name) or name == "auto":
+    if not (isinstance(name, str) and name.isidentifier() and "__" not in name) or name in ("auto", "remainder"):
         raise ValueError(
-            "The name of an emission must be an identifier without two underscores in a row, other than 'auto'. Got "
-            f"{name!r}."
+            "The name of an emission must be an identifier without two underscores in a row, other than 'auto' and "
+            f"'remainder'. Got {name!r}."
         )
     if specification.impossible is not EmissionSpecification.impossible and not specification.wanted:
         raise TypeError(

@@ -21,7 +21,7 @@ _PREFIX = "emission__"
 def nested_parameters(emission) -> dict[str, Any]:
     """The emissions of a list and their parameters, by the names under which `set_params` takes them."""
     nested: dict[str, Any] = {}
-    for name, of_group, _ in emission if is_list_of_emissions(emission) else ():
+    for name, of_group, *_ in emission if is_list_of_emissions(emission) else ():
         nested[f"{_PREFIX}{name}"] = of_group
         if isinstance(of_group, EmissionSpecification):
             parameters = of_group.get_params()
@@ -44,7 +44,7 @@ def set_nested(emission, params: Mapping[str, Any], owner: str):
             f"Invalid parameter {next(iter(params))!r} for {owner}: emission={emission!r} has no parameters. "
             f"{_object_of(emission, 'emission=')}"
         )
-    items = {name: (of_group, columns) for name, of_group, columns in emission}
+    items = {name: (of_group, *columns) for name, of_group, *columns in emission}
     for whole in sorted(params, key=lambda each: each.count("__")):  # an emission before parameters of it
         name, _, parameter = whole.removeprefix(_PREFIX).partition("__")
         if name not in items:
@@ -52,9 +52,9 @@ def set_nested(emission, params: Mapping[str, Any], owner: str):
                 f"Invalid parameter {whole!r} for {owner}: 'emission' has no group {name!r}."
                 f"{did_you_mean(name, items)} Groups are {', '.join(map(repr, items))}."
             )
-        of_group, columns = items[name]
+        of_group, *columns = items[name]
         if not parameter:
-            items[name] = params[whole], columns
+            items[name] = (params[whole], *columns)
         elif isinstance(of_group, EmissionSpecification):
             of_group.set_params(**{parameter: params[whole]})
         else:
@@ -62,7 +62,7 @@ def set_nested(emission, params: Mapping[str, Any], owner: str):
                 f"Invalid parameter {whole!r} for {owner}: the emission {name!r} is {of_group!r} and has no "
                 f"parameters. {_object_of(of_group)}"
             )
-    return type(emission)((name, *items[name]) for name, _, _ in emission)
+    return type(emission)((name, *items[name]) for name, *_ in emission)
 
 
 def _object_of(family, parameter: str = "") -> str:
@@ -74,7 +74,7 @@ def _object_of(family, parameter: str = "") -> str:
 
 def refuse_lags(owner: str, emission) -> None:
     """Refuse earlier values as regressors where rows have no order."""
-    given = [of_group for _, of_group, _ in emission] if is_list_of_emissions(emission) else [emission]
+    given = [of_group for _, of_group, *_ in emission] if is_list_of_emissions(emission) else [emission]
     if any(getattr(each, "lags", 0) for each in given):
         raise ValueError(
             f"The 'emission' of {owner} explains columns by earlier values (lags), and its rows have no order. VBHMM "

@@ -95,7 +95,7 @@ class LabelKind(Kind):
         """Refuse factors too many for memory, and numbers of them to be chosen without a bound, or rows in memory."""
         emission, owner = self.column_options(estimator)["emission"], type(estimator).__name__
         groups = emission if is_list(emission) else [("", emission, None)]
-        specifications = [group[1] for group in groups if len(group) == 3]
+        specifications = [group[1] for group in groups if len(group) in (2, 3)]
         numbers = [getattr(each, "n_factors", None) for each in specifications]
         most = max((int(n) for n in numbers if n is not None and is_whole(n)), default=0)
         check_memory(f"{most:.3g} factors", 4.0 * most**2, "fewer factors", estimator.max_memory, owner)

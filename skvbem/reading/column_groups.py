@@ -4,13 +4,13 @@ Which column is what is said by the `emission` parameter: "auto", a name, an obj
 list of (name, emission, columns), whose columns are said as scikit-learn's ColumnTransformer has them. "auto" reads it
 from data types: numbers are measurements, which form one Gaussian group, everything else is a category. That whole
 numbers are counts nobody can tell from a table: counts are named, and where numbers look like them, or like categories,
-a warning says so.
+a warning says so. Columns that no emission names are the *remainder*, which is refused, read by "auto", or dropped.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Number
@@ -49,17 +49,20 @@ DEFAULT_COVARIANCE_TYPE = "full"
 _FROM_OUTSIDE = (
     " One from outside is given as an object, which needs no name, or registered in this process by register_emission."
 )
+# What an `emission` parameter calls the columns that it does not name.
+_REMAINDER = "remainder"
 # Where posterior draws and `credible_intervals` have what belongs to no group: of hidden Markov models and of mixtures.
 _OF_NO_GROUP = ("chain", "mixture")
 
 
 class EmissionGroup(NamedTuple):
-    """A group of columns: its name, a specification of its own, and positions of its columns and of those given."""
+    """A group of columns: its name, its specification, positions of its columns, of those given, of those guessed."""
 
     name: str
     specification: EmissionSpecification
     columns: list[int]
     given: list[int]
+    guessed: Sequence[int] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +155,9 @@ class ColumnGroups:
         ValueError, TypeError
             If the parameter, or a cell, is not what it should be.
         """
-        is_auto = is_option(emission, "auto")
-        hold_numbers = [_holds_numbers(table.column(j)) for j in range(table.n_columns)] if is_auto else []
         reader = EmissionReader(owner, table.names, table.source, covariance_type)
+        guesses = reader.guesses(emission)
+        hold_numbers = [_holds_numbers(table.column(j)) for j in range(table.n_columns)] if guesses else []
         emission_groups = reader.groups(emission, hold_numbers)
         groups = cls._unread(table, emission_groups, owner, categories, missing_values, handle_unknown)
         values = []
@@ -163,19 +166,32 @@ class ColumnGroups:
                 values.append(groups._numbers(table, group, is_fit=True))
             else:
                 values.append(group.encoder.fit_encode(table.columns(group.columns)))
-        if is_auto:
-            groups._warn_of_guesses(values, table.has_own_names, categories)
+        if guesses:
+            guessed = [[group.columns.index(at) for at in group.guessed] for group in emission_groups]
+            groups._warn_of_guesses(values, guessed, guesses, table.has_own_names, categories)
         return groups, values
 
-    def _warn_of_guesses(self, values: Sequence[np.ndarray], by_name: bool, categories) -> None:
-        """Warn where columns may hold what their data types do not say."""
-        of_groups = {group.name: (group.columns, of_group) for group, of_group in zip(self.groups, values)}
-        columns = [cells for group, each in zip(self.groups, values) if group.encoder is None for cells in each.T]
-        if any(_are_whole(cells) for cells in columns):
-            warn_of_numbers(self.names, of_groups, by_name, self.owner)
-        for group, codes in zip(self.groups, values):
+    def _warn_of_guesses(
+        self, values: Sequence[np.ndarray], guessed: Sequence[list[int]], guesses: str, by_name: bool, categories
+    ) -> None:
+        """Warn where columns that nobody named, some of each group, may hold what their data types do not say."""
+        each_of = zip(self.groups, values, guessed)
+        parts = [(group, cells if len(at) == cells.shape[1] else cells[:, at], at) for group, cells, at in each_of if at]
+        numbers = [cells for group, each, _ in parts if group.encoder is None for cells in each.T]
+        if any(_are_whole(cells) for cells in numbers):
+            families = {
+                FOR_NUMBERS if group.encoder is None else FOR_CATEGORIES: ([group.columns[k] for k in at], each)
+                for group, each, at in parts
+            }
+            named: dict[str, list[int]] = {}
+            for group, at in zip(self.groups, guessed):
+                columns = [column for k, column in enumerate(group.columns) if k not in at]
+                named.setdefault(family_of(group.specification), []).extend(columns)
+            warn_of_numbers(self.names, families, by_name, f"{guesses} of {self.owner}", named)
+        for group, codes, at in parts:
             if group.encoder is not None and group.encoder.n_categories_.max() > MIN_LEVELS:
-                warn_of_names_of_rows(group.names, codes, group.encoder.n_categories_, categories)
+                names, sizes = [group.names[k] for k in at], group.encoder.n_categories_[at]
+                warn_of_names_of_rows(names, codes, sizes, categories)
 
     @classmethod
     def of_groups(
@@ -216,7 +232,7 @@ class ColumnGroups:
         """
         first = next(iter(tables))
         reader = EmissionReader(owner, first.names, first.source, covariance_type)
-        hold_numbers = _hold_numbers(first.names, tables) if is_option(emission, "auto") else []
+        hold_numbers = _hold_numbers(first.names, tables) if reader.guesses(emission) else []
         emission_groups = reader.groups(emission, hold_numbers)
         groups = cls._unread(first, emission_groups, owner, categories, missing_values, handle_unknown)
         for group in groups.groups:
@@ -241,7 +257,7 @@ class ColumnGroups:
     ) -> ColumnGroups:
         """Groups whose categories are still to be learned."""
         names, groups = tuple(table.names), []
-        for name, specification, columns, given in emission_groups:
+        for name, specification, columns, given, _ in emission_groups:
             part, encoder = table.columns(columns).names, None
             if specification.holds_categories:
                 levels: Any = "auto"
@@ -346,7 +362,8 @@ class ColumnGroups:
         for group, of_group in zip(self.groups, values):
             for k, at in enumerate(group.given, start=len(group.columns)):
                 columns[at] = of_group[:, k] if columns[at] is None else columns[at]
-        return columns
+        n_rows = len(values[0])  # cells of columns that are left out are missing
+        return [np.full(n_rows, np.nan) if column is None else column for column in columns]
 
     def missing(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """Which cells are missing, (n_rows, n_columns) in the order of the table."""
@@ -361,6 +378,11 @@ class ColumnGroups:
             np.where(is_missing(of_group), of_group, as_drawn).astype(of_group.dtype)
             for of_group, as_drawn in zip(values, self.as_list(drawn))
         ]
+
+    @property
+    def n_read(self) -> int:
+        """The number of columns that are modeled, or given for others."""
+        return len({at for group in self.groups for at in (*group.columns, *group.given)})
 
     @property
     def covariates(self) -> list[str]:
@@ -483,6 +505,12 @@ class EmissionReader:
     def _whose(self) -> str:
         return f"The 'emission' parameter of {self.owner}"
 
+    def guesses(self, emission) -> str:
+        """The words by which emissions of columns are read from data types, as messages show them; "" if none are."""
+        if is_option(emission, "auto"):
+            return "emission='auto'"
+        return "'remainder': 'auto' in 'emission'" if is_option(without_remainder(emission)[1], "auto") else ""
+
     def groups(self, emission, hold_numbers: Sequence[bool] = ()) -> list[EmissionGroup]:
         """The groups, which share out all columns that are not given; "auto" asks which columns hold numbers.
 
@@ -492,23 +520,40 @@ class EmissionReader:
             If the parameter is none of the forms it may have, names no emission or column that there is, or leaves
             columns out.
         """
+        named, remainder = without_remainder(emission)
         groups = [
             self._with_covariates(group) if len(group.specification.covariates) else group
-            for group in self.as_given(emission, hold_numbers)
+            for group in self.as_given(named, hold_numbers)
         ]
-        if isinstance(emission, Mapping) or is_list_of_emissions(emission):
-            of_groups, given = [group.columns for group in groups], {at for group in groups for at in group.given}
-            among = [at for at in range(len(self.names)) if at not in given or any(at in each for each in of_groups)]
-            self._selection.check_partition(of_groups, among)
+        if isinstance(named, Mapping) or is_list_of_emissions(named):
+            taken = {at for group in groups for at in (*group.columns, *group.given)}
+            left = [at for at in range(len(self.names)) if at not in taken]
+            if is_option(remainder, "auto"):
+                groups = self._with_guessed(groups, left, hold_numbers, is_joined=isinstance(named, Mapping))
+            elif remainder is not None and not is_option(remainder, "drop"):
+                of_left = EmissionGroup(_REMAINDER, self._specification(remainder), left, [])
+                groups += [of_left] if left else []
+            left = [] if is_option(remainder, "drop") else left
+            among = {at for group in groups for at in group.columns}.union(left)
+            self._selection.check_partition([group.columns for group in groups], sorted(among))
         return [group if group.specification.groups is None else self._with_places(group) for group in groups]
+
+    def _with_guessed(
+        self, groups: list[EmissionGroup], left: list[int], hold_numbers: Sequence[bool], *, is_joined: bool
+    ) -> list[EmissionGroup]:
+        """The groups, and those of columns that no emission names; a group of their family takes them, if so asked."""
+        by_name = {group.name: group for group in groups}
+        for family, columns in _families(left, hold_numbers).items():
+            name = family if is_joined or family not in by_name else f"{_REMAINDER}_{family}"
+            group = by_name.get(name, EmissionGroup(name, self._specification(family), [], []))
+            by_name[name] = group._replace(columns=sorted([*group.columns, *columns]), guessed=columns)
+        return list(by_name.values())
 
     def as_given(self, emission, hold_numbers: Sequence[bool] = ()) -> list[EmissionGroup]:
         """The groups as they are said, before columns that explain others are told apart, and all are shared out."""
         if is_option(emission, "auto"):
-            kinds: dict[str, list[int]] = {}
-            for j, is_number in enumerate(hold_numbers):
-                kinds.setdefault(FOR_NUMBERS if is_number else FOR_CATEGORIES, []).append(j)
-            return [EmissionGroup(name, self._specification(name), columns, []) for name, columns in kinds.items()]
+            kinds = _families(range(len(hold_numbers)), hold_numbers)
+            return [EmissionGroup(name, self._specification(name), at, [], at) for name, at in kinds.items()]
         is_name = is_option(emission, *EMISSIONS)
         if is_name or isinstance(emission, EmissionSpecification):
             name, everything = emission if is_name else family_of(emission), list(range(len(self.names)))
@@ -586,7 +631,11 @@ class EmissionReader:
 
     @cached_property
     def _selection(self) -> ColumnSelection:
-        return ColumnSelection(self._whose, "family", self.names, self.source)
+        remedy = (
+            " Or say it of all others: 'remainder': 'auto' in a mapping, ('remainder', 'auto') in a list; 'drop' leaves "
+            "them out of the model."
+        )
+        return ColumnSelection(self._whose, "family", self.names, self.source, remedy)
 
     def _with_covariates(self, group: EmissionGroup) -> EmissionGroup:
         """A group without the columns that its specification takes as given, which it has by their names."""
@@ -614,6 +663,29 @@ class EmissionReader:
         return group._replace(specification=clone(specification).set_params(groups=places))
 
 
+def _families(columns: Iterable[int], hold_numbers: Sequence[bool]) -> dict[str, list[int]]:
+    """Positions of columns by the family that their data types stand for."""
+    families: dict[str, list[int]] = {}
+    for j in columns:
+        families.setdefault(FOR_NUMBERS if hold_numbers[j] else FOR_CATEGORIES, []).append(j)
+    return families
+
+
 def is_list_of_emissions(emission) -> bool:
     """Whether an `emission` parameter has the form of a list of (name, emission, columns)."""
-    return is_list(emission) and len(emission) > 0 and all(is_list(item) and len(item) == 3 for item in emission)
+    items = [item for item in emission if not _is_of_remainder(item)] if is_list(emission) else []
+    return len(items) > 0 and all(is_list(item) and len(item) == 3 for item in items)
+
+
+def without_remainder(emission) -> tuple[Any, Any]:
+    """An `emission` parameter without what it says of columns that it does not name, and that; None if it is silent."""
+    if isinstance(emission, Mapping):
+        return {name: at for name, at in emission.items() if name != _REMAINDER}, emission.get(_REMAINDER)
+    if not is_list_of_emissions(emission):
+        return emission, None
+    said = [item[1] for item in emission if _is_of_remainder(item)]
+    return [item for item in emission if not _is_of_remainder(item)], said[-1] if said else None
+
+
+def _is_of_remainder(item) -> bool:
+    return is_list(item) and len(item) == 2 and is_option(item[0], _REMAINDER)

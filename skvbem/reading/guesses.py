@@ -161,7 +161,11 @@ def doubt_in_words(doubt: str, values: dict[str, Any], if_measured: str) -> str:
 
 
 def warn_of_numbers(
-    names: Sequence[str], groups: Mapping[str, tuple[Sequence[int], np.ndarray]], by_name: bool, owner: str
+    names: Sequence[str],
+    groups: Mapping[str, tuple[Sequence[int], np.ndarray]],
+    by_name: bool,
+    parameter: str,
+    named: Mapping[str, Sequence[int]],
 ) -> None:
     """Warn of numbers that nobody said to be measurements, and that look like categories or counts.
 
@@ -173,8 +177,10 @@ def warn_of_numbers(
         Positions and values of the columns that each family was given.
     by_name : bool
         Whether the columns of X have names of their own.
-    owner : str
-        Name of the estimator's class.
+    parameter : str
+        By which families were guessed, and of which estimator: "emission='auto' of VBMixture".
+    named : mapping of str to sequence of int
+        Positions of the columns whose families were not guessed.
     """
     columns, values = groups.get(FOR_NUMBERS, ((), np.empty((0, 0))))
     looks = {at: _looks_like(cells) for at, cells in zip(columns, values.T)}
@@ -188,14 +194,15 @@ def warn_of_numbers(
     ):
         if of_family := [names[at] for at in doubtful[family]]:
             what.append(f"{named_columns(of_family)} of X hold{'s' * (len(of_family) == 1)} {words}.")
-    families: dict[str, list] = {
+    families: dict[str, Sequence[int]] = {
         FOR_CATEGORIES: sorted([*groups.get(FOR_CATEGORIES, ((), None))[0], *doubtful[FOR_CATEGORIES]]),
         _COUNTS: doubtful[_COUNTS],
         FOR_NUMBERS: [at for at in columns if looks[at] is None],
     }
+    families |= {family: sorted([*at, *families.get(family, ())]) for family, at in named.items()}
     said = _as_parameter({family: at for family, at in families.items() if at}, names, by_name)
     warn(
-        f"{' '.join(what)} emission='auto' of {owner} takes numbers for measurements, {FOR_NUMBERS!r}. Say what they "
+        f"{' '.join(what)} {parameter} takes numbers for measurements, {FOR_NUMBERS!r}. Say what they "
         f"are, as by emission={said}; columns under {FOR_NUMBERS!r} there are measurements, without this warning.",
         DataWarning,
     )

@@ -25,11 +25,10 @@ def columns_of_nodes(groups: ColumnGroups, values: list[np.ndarray], emission) -
 
     Categories stay in groups, each column of which is a node with a table.
     """
-    if is_list_of_emissions(emission):
-        return groups, values
+    together = {item[0] for item in emission if len(item) == 3} if is_list_of_emissions(emission) else ()
     of_nodes: list[tuple[Group, np.ndarray]] = []
     for group, of_group in zip(groups.groups, values):
-        if group.encoder is not None:
+        if group.encoder is not None or group.name in together:
             of_nodes.append((group, of_group))
             continue
         for k, (column, name) in enumerate(zip(group.columns, group.names)):

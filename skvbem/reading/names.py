@@ -83,12 +83,15 @@ class ColumnSelection:
         Of all columns.
     source : array-like or DataFrame
         X as the user has it, which functions that select columns are given.
+    remedy : str, default=""
+        What else may be done about columns without one, as a sentence behind a blank.
     """
 
     whose: str
     kind: str
     names: Sequence[str]
     source: Any
+    remedy: str = ""
 
     def positions(self, name: str, columns) -> list[int]:
         """Positions of the columns that are given something of this name."""
@@ -147,7 +150,7 @@ class ColumnSelection:
             of = "of X" if len(among) == len(self.names) else "of its own"
             raise ValueError(
                 f"{self.whose} gives no {self.kind} to {listed(map(repr, left))}. Name every column {of}, or leave "
-                "such columns out."
+                f"such columns out.{self.remedy}"
             )
 
     def partition(self, groups, among: Sequence[int]) -> list[list[int]]:

@@ -67,7 +67,7 @@ class TableReading(Reading):
     @property
     def extent(self) -> Extent:
         """How much data these are; counted where they are in memory."""
-        n_columns = len(self.columns.names)
+        n_columns = self.columns.n_read
         if self.are_in_blocks:
             return Extent(n_columns)
         return Extent(n_columns, len(self.values[0]), count_missing(self.columns.without_given(self.values)))

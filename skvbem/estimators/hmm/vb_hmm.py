@@ -60,7 +60,8 @@ class VBHMM(SequenceEstimator):
         What the columns hold, and priors of it, as in `VBMixture`. "auto" makes one Gaussian group of all columns of
         numbers, and categories of strings, booleans and pandas categories. An object of `skvbem.emissions`, such as
         ``Poisson(shape_prior=2.0)``, takes all columns, and so does the name of one, with default priors. A mapping
-        gives each name its columns, a list of (name, emission, columns) names groups.
+        gives each name its columns, a list of (name, emission, columns) names groups; both may say what to do with the
+        remainder.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         For a Gaussian group given by name, or "auto": a covariance matrix for each state, one for all, a variance for
         each column, one variance for each state. An object has its own, ``Gaussian("diag")``; any other value here than

@@ -45,7 +45,8 @@ class VBNetwork(LatentNodesEstimator):
         The hidden nodes and their numbers of states, as of `VBDiscreteDAG`.
     emission : "auto", str, emission, mapping of str to columns or list of (name, emission, columns), default="auto"
         What columns hold, as of `VBMixture`; "auto" takes numbers for measurements. Each column is a node of its own,
-        but for columns of numbers that a list names together: these are one node of that name.
+        but for columns of numbers that a list names together: these are one node of that name. The remainder may be
+        "auto", or left out by "drop".
     categories : "auto" or mapping of column to array-like, default="auto"
         Levels of columns of categories.
     prior : "auto", float, "bdeu", "bdla", "per_row" or mapping of node to these or to arrays, default="auto"

@@ -42,6 +42,9 @@ class VBMixture(VBEstimator):
         name its columns, by name or position: ``{"gaussian": ["height", "weight"], "poisson": "visits"}``. A list of
         (name, emission, columns), as in scikit-learn's ColumnTransformer, names groups, of which several may have the
         same emission: ``[("seen", Poisson(), "visits"), ("sick", Poisson(shape_prior=2.0), ["days", "weeks"])]``.
+        Columns that are not named are an error, unless the remainder is said: ``{"poisson": "visits", "remainder":
+        "auto"}``, or ``("remainder", "auto")`` in a list. "auto" reads data types, "drop" leaves these columns out of
+        the model, and an emission takes them all.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         For a Gaussian group given by name, or "auto": a covariance matrix for each component, one for all, a variance
         for each column, one variance for each component. An object has its own, ``Gaussian("diag")``; any other value
