@@ -103,7 +103,8 @@ def read_again(estimator, X, sample_weight=None, **where) -> Reading:
     raise ValueError(
         f"The evidence and the posterior of this {owner} belong to the data of its fit. X (or sample_weight) is other "
         "data, as the test folds of a cross-validation are: give a search by the evidence cv=AllRows(), of "
-        "skvbem.evidence, and its scorer held_out='predictive' if it is cross-validated itself. Fit X for its evidence or posterior, or use score_samples for the log predictive probability "
+        "skvbem.evidence, and its scorer held_out='predictive' where the search is cross-validated itself. Fit X for "
+        "its evidence or posterior, or use score_samples for the log predictive probability "
         f"of new rows.{hint}"
     )
 

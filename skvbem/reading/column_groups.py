@@ -632,8 +632,8 @@ class EmissionReader:
     @cached_property
     def _selection(self) -> ColumnSelection:
         remedy = (
-            " Or say it of all others: 'remainder': 'auto' in a mapping, ('remainder', 'auto') in a list; 'drop' leaves "
-            "them out of the model."
+            " Or say it of all others: 'remainder': 'auto' in a mapping, ('remainder', 'auto') in a list; 'drop' "
+            "leaves them out of the model."
         )
         return ColumnSelection(self._whose, "family", self.names, self.source, remedy)
 

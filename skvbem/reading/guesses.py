@@ -194,7 +194,7 @@ def warn_of_numbers(
     ):
         if of_family := [names[at] for at in doubtful[family]]:
             what.append(f"{named_columns(of_family)} of X hold{'s' * (len(of_family) == 1)} {words}.")
-    families: dict[str, Sequence[int]] = {
+    families: dict[str, list] = {
         FOR_CATEGORIES: sorted([*groups.get(FOR_CATEGORIES, ((), None))[0], *doubtful[FOR_CATEGORIES]]),
         _COUNTS: doubtful[_COUNTS],
         FOR_NUMBERS: [at for at in columns if looks[at] is None],

@@ -78,7 +78,7 @@ def test_groups_of_the_remainder():
     assert nodes.fit(KNOWN).groups_ == {"pair": ["x", "y"], "z": ["z"]}
     with pytest.raises(ValueError, match="names the family 'dorp'"):
         VBMixture(emission=everything | {"remainder": "dorp"}).fit(KNOWN)
-    with pytest.raises(ValueError, match="gives no family to 'z'.* Or say it of all others: 'remainder': 'auto'"):
+    with pytest.raises(ValueError, match=r"gives no family to 'z'.* Or say it of all others: 'remainder': 'auto'"):
         VBMixture(emission={"gaussian": ["x", "y"], "categorical": ["c"]}).fit(KNOWN)
 
 
