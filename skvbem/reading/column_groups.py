@@ -175,8 +175,11 @@ class ColumnGroups:
         self, values: Sequence[np.ndarray], guessed: Sequence[list[int]], guesses: str, by_name: bool, categories
     ) -> None:
         """Warn where columns that nobody named, some of each group, may hold what their data types do not say."""
-        each_of = zip(self.groups, values, guessed)
-        parts = [(group, cells if len(at) == cells.shape[1] else cells[:, at], at) for group, cells, at in each_of if at]
+        parts = [
+            (group, of_group if len(at) == of_group.shape[1] else of_group[:, at], at)
+            for group, of_group, at in zip(self.groups, values, guessed)
+            if at
+        ]
         numbers = [cells for group, each, _ in parts if group.encoder is None for cells in each.T]
         if any(_are_whole(cells) for cells in numbers):
             families = {
