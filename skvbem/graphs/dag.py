@@ -19,6 +19,7 @@ from skvbem._arguments import is_whole
 from skvbem._names import did_you_mean, first_few, shown
 from skvbem.errors import StructureError
 from skvbem.graphs import conversions
+from skvbem.graphs.adjustment import adjustment_sets, check_cost, first_of, front_door_sets
 from skvbem.graphs.canonical import canonical_renaming
 from skvbem.graphs.essential import EssentialGraph, immoralities
 from skvbem.graphs.paths import are_separated, describe_cycle, find_cycle, markov_blanket
@@ -373,13 +374,105 @@ class DAG:
         >>> dag.d_separated("rain", "sprinkler"), dag.d_separated("rain", "sprinkler", given="slippery")
         (True, False)
         """
-        sets = [{self._known(node) for node in _node_names(nodes, "nodes")} for nodes in (one, other, given)]
-        for first, second in combinations(sets, 2):
-            if first & second:
-                raise StructureError(
-                    f"d_separated needs sets of nodes that share none. {shown(next(iter(first & second)))} is in two."
-                )
-        return are_separated(self._parents, *sets)
+        return are_separated(self._parents, *self._disjoint("d_separated", one, other, given))
+
+    def adjustment_sets(
+        self,
+        targets: Hashable | Iterable[Hashable],
+        do: Hashable | Iterable[Hashable],
+        *,
+        hidden: Hashable | Iterable[Hashable] = (),
+        costs: Mapping[Hashable, float] | None = None,
+    ) -> list[tuple]:
+        """The smallest sets of nodes to adjust for, by which observations tell what setting nodes does (back door).
+
+        p(targets | do) is then the average of p(targets | do seen, set) over p(set), whatever the tables.
+
+        Parameters
+        ----------
+        targets, do : node or iterable of nodes
+            The effect, and the nodes that are set.
+        hidden : node or iterable of nodes, default=()
+            Nodes that are not observed, such as latents: in none of the sets.
+        costs : mapping of node to number, optional
+            Costs of observing nodes, >= 0; 1 for those without. Sets are listed by their total, the cheapest first.
+
+        Returns
+        -------
+        list of tuple
+            Sets of which no part would do [SVR10]. ``[()]`` if nothing is to be adjusted for; empty if no set does.
+
+        Raises
+        ------
+        StructureError
+            If a node is unknown, or in two of the sets.
+        ValueError
+            If a cost is no number >= 0.
+        TooLargeError
+            If there are more than 10 000 sets.
+
+        See Also
+        --------
+        front_door_sets : Where none of these is observed.
+        Network.query : The effect itself.
+
+        Examples
+        --------
+        >>> dag = DAG("[age][gene][smokes|age:gene][tar|smokes][cancer|age:gene:tar]")
+        >>> dag.adjustment_sets("cancer", do="smokes")
+        [('age', 'gene')]
+        >>> dag.adjustment_sets("cancer", do="smokes", hidden="gene")
+        []
+        """
+        sets = self._disjoint("adjustment_sets", targets, do, hidden)
+        return self._listed(adjustment_sets(self._parents, *sets), costs)
+
+    def front_door_sets(
+        self,
+        targets: Hashable | Iterable[Hashable],
+        do: Hashable | Iterable[Hashable],
+        *,
+        hidden: Hashable | Iterable[Hashable] = (),
+        costs: Mapping[Hashable, float] | None = None,
+    ) -> list[tuple]:
+        """The smallest sets of nodes between, by which observations tell what setting nodes does (front door).
+
+        Parameters
+        ----------
+        targets, do : node or iterable of nodes
+            The effect, and the nodes that are set.
+        hidden : node or iterable of nodes, default=()
+            Nodes that are not observed: in none of the sets.
+        costs : mapping of node to number, optional
+            As in `adjustment_sets`.
+
+        Returns
+        -------
+        list of tuple
+            Sets of which no part would do [Pearl09 definition 3.3.3, JTB22]. All directed paths go through a set. Nodes
+            that are set share no open cause with it. Given these, neither do the targets.
+
+        Raises
+        ------
+        StructureError
+            If a node is unknown, or in two of the sets.
+        ValueError
+            If a cost is no number >= 0.
+        TooLargeError
+            If there are more than 10 000 sets.
+
+        See Also
+        --------
+        adjustment_sets : Sets of nodes before those that are set.
+
+        Examples
+        --------
+        >>> dag = DAG("[gene][smokes|gene][tar|smokes][cancer|gene:tar]")
+        >>> dag.front_door_sets("cancer", do="smokes", hidden="gene")
+        [('tar',)]
+        """
+        sets = self._disjoint("front_door_sets", targets, do, hidden)
+        return self._listed(front_door_sets(self._parents, *sets), costs)
 
     def relabel(self, mapping: Mapping[Hashable, Hashable]) -> DAG:
         """The graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
@@ -538,6 +631,21 @@ class DAG:
         if node not in self._parents:
             raise StructureError(f"{shown(node)} is not a node of the graph.{did_you_mean(node, self._nodes)}")
         return node
+
+    def _disjoint(self, method, *sets):
+        sets = [{self._known(node) for node in _node_names(nodes, "nodes")} for nodes in sets]
+        for first, second in combinations(sets, 2):
+            if first & second:
+                raise StructureError(
+                    f"{method} needs sets of nodes that share none. {shown(next(iter(first & second)))} is in two."
+                )
+        return sets
+
+    def _listed(self, sets, costs):
+        costs = {self._known(node): check_cost(cost) for node, cost in (costs or {}).items()}
+        place = {node: position for position, node in enumerate(self._nodes)}
+        listed = [tuple(sorted(nodes, key=place.__getitem__)) for nodes in first_of(sets)]
+        return sorted(listed, key=lambda nodes: (sum(costs.get(node, 1) for node in nodes), [place[n] for n in nodes]))
 
     def _reached(self, nodes, neighbors):
         reached, waiting = set(), [self._known(node) for node in _node_names(nodes, "nodes")]

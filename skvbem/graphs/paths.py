@@ -68,7 +68,7 @@ def are_separated(parents: Mapping, one: Set, other: Set, given: Set) -> bool:
     one, other, given : set
         Disjoint.
     """
-    neighbors = _moral_graph(parents, _with_ancestors(parents, one | other | given))
+    neighbors = moral_graph(parents, with_ancestors(parents, one | other | given))
     reached, waiting = set(one), list(one)
     while waiting:
         for node in neighbors[waiting.pop()] - given - reached:
@@ -77,7 +77,8 @@ def are_separated(parents: Mapping, one: Set, other: Set, given: Set) -> bool:
     return not reached & other
 
 
-def _with_ancestors(parents: Mapping, nodes: Set) -> set:
+def with_ancestors(parents: Mapping, nodes: Set) -> set:
+    """The nodes and their ancestors."""
     closure, waiting = set(nodes), list(nodes)
     while waiting:
         for parent in parents[waiting.pop()]:
@@ -87,7 +88,8 @@ def _with_ancestors(parents: Mapping, nodes: Set) -> set:
     return closure
 
 
-def _moral_graph(parents: Mapping, nodes: Set) -> dict[Hashable, set]:
+def moral_graph(parents: Mapping, nodes: Set) -> dict[Hashable, set]:
+    """Node -> its neighbors once parents of a common child are joined, of a set of nodes with all their ancestors."""
     neighbors: dict[Hashable, set] = {node: set() for node in nodes}
     for child in nodes:
         family = {child, *parents[child]}
