@@ -245,6 +245,6 @@ def check_whole_weights(evaluation: Evaluation, kind: str) -> None:
     """Scores that complete rows draw or enumerate hidden states row by row: a row counts a whole number of times."""
     if not evaluation.data.has_whole_weights:
         raise ValueError(
-            f"The score {kind!r} completes rows and needs whole-number sample weights. Use 'importance' or "
-            "'ais_metropolis', which sum hidden variables out, or a deterministic score such as 'lower_bound'."
+            f"The score {kind!r} completes rows and needs whole-number sample weights. Use 'auto' or "
+            "'importance', which sum hidden variables out, or a deterministic score such as 'lower_bound'."
         )

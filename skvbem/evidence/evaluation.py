@@ -179,11 +179,12 @@ class Evaluation:
             if reason is not None:
                 raise TypeError(f"{what} has no meaning for a {type(self.model).__name__}. {reason}")
             if self.model.prior.hyperprior is not None and name in OF_KNOWN_HYPERPARAMETERS:
+                sampled = "importance_gibbs" if self.data.has_whole_weights else "importance"
                 raise TypeError(
                     f"{what} needs the evidence of rows whose hidden variables are known. It has no closed form here: "
                     f"the prior of {type(self.model).__name__} has hyperparameters that are hidden themselves, as the "
                     "default prior of measurements has. Take 'laplace', or a sampled evidence such as "
-                    "'importance_gibbs', or fit with a prior without hidden hyperparameters: for measurements "
+                    f"{sampled!r}, or fit with a prior without hidden hyperparameters: for measurements "
                     "Gaussian(covariance_prior=None, mean_precision_prior=1.0)."
                 )
             model = type(self.model).__name__

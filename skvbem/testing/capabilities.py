@@ -169,6 +169,22 @@ def weights_are_repeats_for_chains(case: ModelCase, rng: np.random.Generator) ->
     refuses(ValueError, words, "A weight of 0.5", lambda: get_score("ais")(evaluation))
 
 
+@needs("points", "metropolis")
+def fractions_count_for_chains_without_labels(case: ModelCase, rng: np.random.Generator) -> None:
+    """The log likelihoods that Metropolis chains hold are those of their points, where weights are no whole numbers."""
+    instance = case.tiny(rng, 0)
+    evaluation, capabilities = (
+        instance.evaluation(rng, weight=rng.uniform(0.3, 1.7, instance.n_units)),
+        instance.capabilities,
+    )
+    points, chains, data = capabilities.points, capabilities.metropolis, evaluation.data
+    streams = rng.integers(0, 2**64, size=(4, 3), dtype=np.uint64)
+    log_points = points.draw_points(np.repeat(evaluation.fit("vb").statistics[:, None], 3, axis=1), streams)
+    held = points.log_likelihoods(data, log_points)
+    chains.metropolis(chains.workspace(data, 3), np.ones(9), np.full(8, 1e4), streams, log_points, held)
+    agree("Log likelihoods of chains", held, points.log_likelihoods(data, log_points), rel=1e-9, abs=1e-9)
+
+
 @needs("points", "batches")
 def batches_grow_to_the_data(case: ModelCase, rng: np.random.Generator) -> None:
     """No unit: what is known alone. All units: the log likelihoods of the data. An order changes nothing of that."""
@@ -260,6 +276,7 @@ CAPABILITY_LAWS = {
         entropy_is_the_log_normalizer_less_expected_terms,
         chains_do_not_depend_on_others,
         weights_are_repeats_for_chains,
+        fractions_count_for_chains_without_labels,
         batches_grow_to_the_data,
         enumeration_is_the_definition,
         relabelings_leave_likelihood_and_prior,

@@ -45,6 +45,10 @@ def test_weights_are_repeats_for_chains(any_model, rng):
     hold("weights_are_repeats_for_chains", any_model, rng)
 
 
+def test_fractions_count_for_chains_without_labels(any_model, rng):
+    hold("fractions_count_for_chains_without_labels", any_model, rng)
+
+
 def test_batches_grow_to_the_data(any_model, rng):
     hold("batches_grow_to_the_data", any_model, rng)
 

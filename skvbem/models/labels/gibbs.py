@@ -190,8 +190,11 @@ class GibbsSampler:
         return log_ratios, accepted
 
     def workspace(self, data: Any, n_lanes: int) -> Any:
-        """The data as labels are drawn for them: chains need no memory of their own."""
-        return data.for_draws(self._emission)
+        """The data as labels are drawn for them: chains need no memory of their own.
+
+        Weights that are no whole numbers stay as they are: no label can be drawn, and likelihoods hold them.
+        """
+        return data.for_draws(self._emission) if data.has_whole_weights else data
 
     def sample_latent(self, natural: np.ndarray, data: Any, streams: np.ndarray) -> np.ndarray:
         """Complete-data statistics with labels drawn from q(x) at natural parameters (n_cells, n_lanes)."""

@@ -41,8 +41,8 @@ class MixedNetworkSampler(GibbsSampler):
         return min(max(_MAX_LOG_LIKELIHOODS_AT_ONCE // max(len(data) * most, 1), 1), _MAX_LANES)
 
     def workspace(self, data: MixedData, n_lanes: int) -> MixedData:
-        """The data as hidden nodes are drawn for them: chains need no memory of their own."""
-        return for_draws(self.model, data)
+        """The data as hidden nodes are drawn for them, where weights are whole: chains need no memory of their own."""
+        return for_draws(self.model, data) if data.has_whole_weights else data
 
     def sample_latent(self, natural: np.ndarray, data: MixedData, streams: np.ndarray) -> np.ndarray:
         """Complete-data statistics with hidden nodes drawn from q(x) at natural parameters (n_cells, n_lanes)."""
