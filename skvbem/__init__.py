@@ -35,7 +35,9 @@ if TYPE_CHECKING:
         bootstrap_lrt,
         compare,
         read_bif,
+        read_network,
         write_bif,
+        write_network,
     )
     from skvbem.graphs.dag import DAG
     from skvbem.graphs.dynamic import DynamicDAG
@@ -82,9 +84,11 @@ __all__ = [
     "compare",
     "load",
     "read_bif",
+    "read_network",
     "save",
     "show_versions",
     "write_bif",
+    "write_network",
 ]
 
 __getattr__, __dir__ = names_on_demand(
@@ -106,7 +110,9 @@ __getattr__, __dir__ = names_on_demand(
             "bootstrap_lrt",
             "compare",
             "read_bif",
+            "read_network",
             "write_bif",
+            "write_network",
         ),
         "skvbem.graphs.dag": ("DAG",),
         "skvbem.graphs.dynamic": ("DynamicDAG",),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skvbem.fitted.linear_dynamical_system import LDSForecast
     from skvbem.fitted.parameter_tables import ParameterTable
     from skvbem.fitting.restarts import Restarts
-    from skvbem.formats.bif import read_bif, write_bif
+    from skvbem.formats.networks import read_bif, read_network, write_bif, write_network
     from skvbem.reports.comparison import Comparison, compare
     from skvbem.reports.fit_indices import FitIndices, minka_evidence
     from skvbem.reports.goodness_of_fit import GoodnessOfFit
@@ -62,7 +62,9 @@ __all__ = [
     "compare",
     "minka_evidence",
     "read_bif",
+    "read_network",
     "write_bif",
+    "write_network",
 ]
 
 __getattr__, __dir__ = names_on_demand(
@@ -82,7 +84,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system": ("VBLinearDynamicalSystem",),
         "skvbem.estimators.mixed_network.vb_network": ("VBNetwork",),
         "skvbem.estimators.mixture.vb_mixture": ("VBMixture",),
-        "skvbem.formats.bif": ("read_bif", "write_bif"),
+        "skvbem.formats.networks": ("read_bif", "read_network", "write_bif", "write_network"),
         "skvbem.fitted.bayesian_network": ("Network",),
         "skvbem.estimators.network.vb_discrete_dag": ("VBDiscreteDAG",),
         "skvbem.uncertainty.posterior_draws": ("PosteriorDraws",),

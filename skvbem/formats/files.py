@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 import tempfile
@@ -10,30 +11,39 @@ from contextlib import suppress
 
 from skvbem._names import shown
 from skvbem.errors import TooLargeError
+from skvbem.formats.tokens import Text
 
 #: The end of the names of files that are not complete yet.
 PART = ".part"
 _GZIP = b"\x1f\x8b"
 
 
-def read_text(source, max_bytes: int) -> tuple[str, str]:
-    """The text of a source, its line breaks made uniform, and what to call it in errors."""
-    is_path = isinstance(source, str) and len(source) <= 4096 and source.strip() and not set(source) & set("{\r\n\0")
-    is_text = isinstance(source, str) and not is_path
+def path_of(source) -> str | None:
+    """The path of a source that is one, or of an open file; None of a text."""
+    if isinstance(source, str):
+        is_path = len(source) <= 4096 and source.strip() and not set(source) & set("{<\r\n\0")
+        return source if is_path else None
+    named = source if isinstance(source, os.PathLike) else getattr(source, "name", None)
+    return os.fspath(named) if isinstance(named, (str, os.PathLike)) else None
+
+
+def read_text(source, max_bytes: int, what: str) -> Text:
+    """The text of a source, its line breaks made uniform; `what` is the kind of text, as errors call it."""
+    is_text = isinstance(source, str) and path_of(source) is None
     if is_text or isinstance(source, (bytes, bytearray, memoryview)):
-        data, origin = source, "BIF text"
+        data, origin = source, f"{what} text"
     elif isinstance(source, (str, os.PathLike)):
         origin = os.fspath(source)
         data = read_bytes(source, max_bytes)
     elif hasattr(source, "read"):
-        origin = str(getattr(source, "name", "BIF text"))
+        origin = str(getattr(source, "name", f"{what} text"))
         pieces, size = [], 0
         while size <= max_bytes and (piece := source.read(max_bytes + 1 - size)):
             pieces.append(piece)
             size += len(piece)
         data = type(pieces[0])().join(pieces) if pieces else ""
     else:
-        raise TypeError(f"source must be a path, BIF text or a file object. Got {shown(source)} instead.")
+        raise TypeError(f"source must be a path, {what} text or a file object. Got {shown(source)} instead.")
     if not isinstance(data, str) and bytes(data[:2]) == _GZIP:
         data = _unpacked(bytes(data), max_bytes, origin)
     if len(data) > max_bytes:
@@ -47,7 +57,7 @@ def read_text(source, max_bytes: int) -> tuple[str, str]:
             raise ValueError(
                 f"{origin}, line {line}, column {column}: byte 0x{data[error.start]:02x} is not UTF-8; save it as such."
             ) from None
-    return data.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), origin
+    return Text(data.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), origin)
 
 
 def _unpacked(data: bytes, max_bytes: int, origin: str) -> bytes:
@@ -67,6 +77,13 @@ def read_bytes(path, max_bytes: int) -> bytes:
     _check_regular(path)
     with open(path, "rb") as file:
         return file.read(max_bytes + 1)
+
+
+def write_text(text: str, path) -> None:
+    """Write a text in UTF-8, compressed if the path ends with .gz; as `write_bytes` does."""
+    data = text.encode()
+    # Without the time of writing, so that equal networks are equal files.
+    write_bytes(gzip.compress(data, mtime=0) if os.fsdecode(path).endswith(".gz") else data, path)
 
 
 def write_bytes(data: bytes, path) -> None:
