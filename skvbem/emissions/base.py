@@ -417,6 +417,11 @@ def parts_of(emission: Any) -> Sequence[Emission]:
     return getattr(emission, "parts", (emission,))
 
 
+def blocks_of(emission: Any, family: Any) -> Sequence[Any]:
+    """The priors, or posteriors, of the groups of columns of an emission, from that of all."""
+    return family.blocks if len(parts_of(emission)) > 1 else (family,)
+
+
 def from_outside(emission: Emission) -> list[tuple[int, Emission]]:
     """The emissions of groups of columns whose classes are not the library's own, and the numbers of the groups."""
     parts = enumerate(parts_of(emission))
@@ -471,12 +476,10 @@ def rotation_tangents(emission: Emission, natural: np.ndarray) -> np.ndarray:
 
 def start_natural(emission: Emission, prior: Any) -> np.ndarray:
     """Natural parameters (n_cells,) under which rows of known components are completed for a start."""
-    parts = parts_of(emission)
-    blocks = prior.blocks if len(parts) > 1 else (prior,)
     return np.concatenate(
         [
             block.expected_natural() if part.hidden is None else part.hidden.start_natural(block)
-            for part, block in zip(parts, blocks)
+            for part, block in zip(parts_of(emission), blocks_of(emission, prior))
         ]
     )
 

@@ -13,10 +13,9 @@ from skvbem._arguments import is_list, is_option, is_whole
 from skvbem._compat import StrOptions
 from skvbem.blocks import is_dask
 from skvbem.emissions import COVARIANCE_TYPES, Emission, EmissionSpecification
-from skvbem.emissions.base import counts_factors, from_outside, parts_of
+from skvbem.emissions.base import blocks_of, counts_factors, from_outside, parts_of
 from skvbem.emissions.outside import check_cells, check_shapes
 from skvbem.errors import DataWarning, TooLargeError, check_memory, warn
-from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
 from skvbem.fitted.labels import FittedEmissions
@@ -295,8 +294,7 @@ def resolve_emission_prior(groups: ColumnGroups, emission: Emission, n_component
         prior = emission.default_prior(n_components, **options[0])
     else:
         prior = emission.default_prior(n_components, options=options)  # type: ignore[call-arg]
-    of_groups = prior.blocks if isinstance(prior, Product) and len(options) > 1 else (prior,)
-    for group, part, of_group in zip(groups.groups, parts, of_groups):
+    for group, part, of_group in zip(groups.groups, parts, blocks_of(emission, prior)):
         if from_outside(part):
             check_cells(part, of_group, n_components)
         if not np.all(of_group.is_valid):

@@ -12,12 +12,10 @@ from skvbem._lazy import cached_property
 from skvbem.emissions import NumericSpecification
 from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
-from skvbem.fitted.base import Intervals, Parameters
-from skvbem.fitted.forecasts import ForecastTable
+from skvbem.fitted.base import FittedSequences, Intervals, Parameters
+from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
 from skvbem.fitted.labels import FittedEmissions
-from skvbem.fitted.mixture_quantiles import mixture_quantile
 from skvbem.fitted.parameter_tables import ParameterTable
-from skvbem.fitted.sequences import FittedSequences
 from skvbem.fitted.under_fit import UnderFit, cells_of_sequences
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences import HMMData

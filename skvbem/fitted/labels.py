@@ -11,12 +11,11 @@ import numpy as np
 
 from skvbem._lazy import cached_property
 from skvbem.emissions import Emission
-from skvbem.emissions.base import parts_of
+from skvbem.emissions.base import blocks_of, parts_of
 from skvbem.emissions.known_labels import without_labels
 from skvbem.families import NormalPoint, Product
 from skvbem.fitted.base import Fitted, Intervals, Parameters
-from skvbem.fitted.parameter_tables import ParameterTable
-from skvbem.fitted.profile_rows import rows_of_profiles
+from skvbem.fitted.parameter_tables import ParameterTable, rows_of_profiles
 from skvbem.reading.column_groups import ColumnGroups, Group
 
 
@@ -109,12 +108,13 @@ class FittedEmissions(Fitted):
 
     def hyperparameters(self) -> dict[str, Any]:
         """Attributes of the emissions besides `parameters_`; by group too where several have an attribute."""
-        prior, posterior = self.prior_as_found.blocks[-1], self.posterior.blocks[-1] if self.form.density else None
-        attributes: dict[str, dict[str, Any]] = {}
-        each = zip(self.groups.groups, parts_of(self.emission), self.parameters())
-        for k, (group, part, parameters) in enumerate(each):
-            of_part = (family.blocks[k] if isinstance(family, Product) else family for family in (prior, posterior))
-            for name, value in group.specification.attributes(part, parameters, *of_part).items():
+        parts, attributes = parts_of(self.emission), dict[str, dict[str, Any]]()
+        priors = blocks_of(self.emission, self.prior_as_found.blocks[-1])
+        posteriors: Any = [None] * len(parts)
+        if self.form.density:
+            posteriors = blocks_of(self.emission, self.posterior.blocks[-1])
+        for group, *of_group in zip(self.groups.groups, parts, self.parameters(), priors, posteriors):
+            for name, value in group.specification.attributes(*of_group).items():
                 attributes.setdefault(name, {})[group.name] = value
         return {
             name: by_group if len(by_group) > 1 else next(iter(by_group.values()))
@@ -176,7 +176,7 @@ class FittedEmissions(Fitted):
 
     def at_floor(self) -> list[int]:
         """Components whose covariance the floor of maximum likelihood has stopped in some direction."""
-        points = self.point[-1] if isinstance(self.model.prior.blocks[-1], Product) else (self.point[-1],)
+        points = self.groups.as_list(self.point[-1])
         stopped = [point.at_floor() for point in points if isinstance(point, NormalPoint)]
         n = self.model.n_components
         return np.flatnonzero(np.any([np.broadcast_to(each, n) for each in stopped] or [np.zeros(n)], axis=0)).tolist()

@@ -12,11 +12,9 @@ from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 from skvbem._numerics import unpack_symmetric
 from skvbem.families import NormalWishart
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
-from skvbem.fitted.base import Intervals, Parameters
-from skvbem.fitted.forecasts import ForecastTable
-from skvbem.fitted.mixture_quantiles import mixture_quantile
+from skvbem.fitted.base import FittedSequences, Intervals, Parameters
+from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
 from skvbem.fitted.parameter_tables import ParameterTable
-from skvbem.fitted.sequences import FittedSequences
 from skvbem.fitted.under_fit import UnderFit
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.first_states import FirstStates

@@ -19,8 +19,7 @@ from skvbem.fitted.base import Fitted, Intervals, Parameters
 from skvbem.fitted.fills import filled_together
 from skvbem.fitted.labeled_tables import LabeledTables
 from skvbem.fitted.latent_states import LatentStates
-from skvbem.fitted.parameter_tables import ParameterTable, joint_states
-from skvbem.fitted.profile_rows import rows_of_profiles
+from skvbem.fitted.parameter_tables import ParameterTable, joint_states, rows_of_profiles
 from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork

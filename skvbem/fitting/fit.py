@@ -148,9 +148,14 @@ def question(estimator, X, **where) -> tuple[Any, Any]:
     return fitted, reading
 
 
+def names_starts(estimator) -> bool:
+    """True if the `init` parameter is a name, rather than the start itself."""
+    return isinstance(estimator.init, str)
+
+
 def n_starts_of(estimator) -> int:
     """Number of starts of a fit."""
-    if not isinstance(estimator.init, str):
+    if not names_starts(estimator):
         return 1
     most = EFFORTS[effort_of(estimator)].most_starts if estimator.init == "auto" else None
     return estimator.n_init if most is None else min(estimator.n_init, most)

@@ -65,13 +65,13 @@ class NetworkMethod(FitMethod):
 
     def ascent(self, model, data, form: Form, n_threads: int) -> DirichletAscent | MixtureAscent | StructuredAscent:
         """Full steps of a network on its data."""
-        if isinstance(model.prior, DirichletMixture):
+        has_mixture = isinstance(model.prior, DirichletMixture)
+        if has_mixture:
             check_has_one_concentration(form)
             if not form.density:  # maximum likelihood asks no prior
                 model = model.with_prior(model.prior.with_known_hyperparameters())
         if not data.is_exact:
             return StructuredAscent(model, data, form, n_threads)
-        has_mixture = isinstance(model.prior, DirichletMixture)
         return (MixtureAscent if has_mixture else DirichletAscent)(model, data, form, n_threads)
 
     def moves(

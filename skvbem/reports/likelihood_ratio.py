@@ -20,8 +20,7 @@ from skvbem.fitting.fit import seed_of
 from skvbem.fitting.kind import kind_of
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.base import Reading
-from skvbem.uncertainty.bootstrap import starts_of
-from skvbem.uncertainty.replications import replicated
+from skvbem.uncertainty.bootstrap import replicated, starts_of
 
 # Of the random numbers of an estimator, those of this test.
 _STREAM = 2**35 + 1

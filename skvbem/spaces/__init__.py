@@ -10,10 +10,9 @@ from skvbem.spaces.base import Space
 from skvbem.spaces.bipartite import BipartiteSpace
 from skvbem.spaces.cardinalities import CardinalityGrid, LatentClassSpace
 from skvbem.spaces.chordal import ChordalSpace
-from skvbem.spaces.combinations import ProductSpace, UnionSpace
+from skvbem.spaces.combinations import ListSpace, ProductSpace, UnionSpace
 from skvbem.spaces.dags import DAGSpace
 from skvbem.spaces.grids import GridSpace, coerce_space
-from skvbem.spaces.lists import ListSpace
 from skvbem.spaces.settings import canonical
 
 __all__ = [

@@ -13,8 +13,7 @@ from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem.graphs.dag import DAG
 from skvbem.spaces.base import DelegatingSpace, Space
-from skvbem.spaces.combinations import make_product, make_union
-from skvbem.spaces.lists import ListSpace
+from skvbem.spaces.combinations import ListSpace, make_product, make_union
 from skvbem.spaces.settings import canonical
 
 __all__ = ["GridSpace", "is_list_of_values"]

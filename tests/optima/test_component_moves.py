@@ -13,10 +13,9 @@ from skvbem import VBMixture, datasets
 from skvbem.emissions import Gaussian
 from skvbem.fitting.fit import read
 from skvbem.fitting.kind import kind_of
-from skvbem.models.mixture.components import Components
 from skvbem.models.mixture.starts import _joined, starts_of
 from skvbem.optima.candidates import Candidate
-from skvbem.optima.component_moves import ComponentMoves
+from skvbem.optima.component_moves import ComponentMoves, Components
 from skvbem.optima.labels import LabelStarts, MixtureMethod
 from skvbem.optima.plan import FitPlan, Problem, best_fit
 from skvbem.vbem.posteriors import VB

@@ -17,7 +17,7 @@ from skvbem.errors import check_memory
 from skvbem.estimators.labels import LabelKind, check_size, resolve_emission_prior, responsibilities_of
 from skvbem.estimators.sequences import read_steps
 from skvbem.fitted.hmm import FittedHMM
-from skvbem.fitting.fit import n_starts_of
+from skvbem.fitting.fit import n_starts_of, names_starts
 from skvbem.fitting.kind import Kind
 from skvbem.models.hmm.enumeration import first_impossible
 from skvbem.models.hmm.forward_backward import MAX_KEPT_DOUBLES
@@ -105,7 +105,7 @@ class HMMKind(LabelKind):
 
     def starts(self, estimator, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]) -> Any:
         """Starts by the name of `init`, or statistics (n_cells, 1) of responsibilities given."""
-        if isinstance(estimator.init, str):
+        if names_starts(estimator):
             return LabelStarts(estimator.init, n_starts_of(estimator), seed, self.draw)
         given, sequences = estimator.init, reading.sequences
         if sequences.are_listed and is_list(given) and given and np.ndim(given[0]) == 2:

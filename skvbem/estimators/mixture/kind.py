@@ -16,7 +16,7 @@ from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import LabelKind, check_size, come_in_blocks, resolve_emission_prior, responsibilities_of
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixture import FittedMixture
-from skvbem.fitting.fit import generator_of, n_starts_of, question
+from skvbem.fitting.fit import generator_of, n_starts_of, names_starts, question
 from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.mixture.model import FiniteWeights, Mixture, StickBreaking, Weights
 from skvbem.models.mixture.starts import starts_of
@@ -84,7 +84,7 @@ class MixtureKind(LabelKind):
         if not isinstance(estimator.emission, str):  # a name stands for its defaults, which have no lags
             refuse_lags(type(estimator).__name__, estimator.emission)
         owner, method, concentration = type(estimator).__name__, estimator.method, estimator.weight_concentration_prior
-        is_auto, has_named_init = estimator.n_components == "auto", isinstance(estimator.init, str)
+        is_auto, has_named_init = estimator.n_components == "auto", names_starts(estimator)
         if method != "vb" and (is_auto or self.learns_prior(estimator)):
             choice = "n_components='auto'" if is_auto else f"weight_concentration_prior={OPTIMIZED!r}"
             raise ValueError(f"{choice} of {owner} needs method='vb', whose bound decides. Got method={method!r}.")
@@ -151,7 +151,7 @@ class MixtureKind(LabelKind):
 
     def starts(self, estimator, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> Any:
         """Starts by the name of `init`, or statistics (n_cells, 1) of responsibilities given."""
-        if isinstance(estimator.init, str):
+        if names_starts(estimator):
             n_starts = n_starts_of(estimator) if model.n_components > 1 else 1  # with one component all are the same
             return LabelStarts(estimator.init, n_starts, seed, self.draw)
         n_rows = len(data) if reading.is_weighted is None else len(reading.is_weighted)

@@ -29,7 +29,7 @@ from skvbem.estimators.network.parameters import (
 )
 from skvbem.estimators.network.points import given_point, point_of
 from skvbem.fitted.network import FittedNetwork
-from skvbem.fitting.fit import Run, n_starts_of
+from skvbem.fitting.fit import Run, n_starts_of, names_starts
 from skvbem.fitting.kind import Kind
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
@@ -166,7 +166,7 @@ class NetworkKind(Kind):
 
     def starts(self, estimator, model: DiscreteDAG, data, reading: NetworkReading, seed: tuple) -> TableStarts:
         """Starts at random, or at tables given."""
-        if isinstance(estimator.init, str):
+        if names_starts(estimator):
             return TableStarts(seed, n_starts_of(estimator))
         return TableStarts(seed, 1, given_point(model, estimator.init, reading.columns, type(estimator).__name__))
 

@@ -5,8 +5,8 @@ import pytest
 from emissions.members import PROBLEMS
 from laws.mixtures import mixture
 
-from skvbem.models.mixture.components import Components
 from skvbem.models.mixture.model import FiniteWeights, Mixture, StickBreaking
+from skvbem.optima.component_moves import Components
 
 approx = pytest.approx
 
