@@ -203,6 +203,29 @@ forecast.n_steps : int, default=1
 self : estimator
     Fitted.
 
+return_cov : bool, default=False
+    Whether to return the covariances of the states, too.
+
+states : ndarray of shape (n_rows, n_components), or list of these
+covariances : ndarray of shape (n_rows, n_components, n_components), or list of these
+    If asked for.
+
+return_error : bool, default=False
+    Whether to return standard errors, too: 0 but for ``predictive="average"``.
+
+scores : ndarray of shape (n_sequences,)
+errors : ndarray of shape (n_sequences,)
+    If asked for.
+
+memory.X : array-like of shape (n_samples, n_features)
+    The data of the fit, rows in any order, in memory.
+
+Evidence
+    With `value` and, where it is random, `standard_error`, in nats.
+
+data.ValueError
+    If X is not the data of the fit, or the estimator was updated by `partial_fit`.
+
 fit.ValueError
     If X or a parameter is not what it should be; the message names which and what would be right.
 """

@@ -279,13 +279,11 @@ class VBEstimator(
 
         Returns
         -------
-        Evidence
-            With `value` and, where it is random, `standard_error`, in nats.
+        %(Evidence)s
 
         Raises
         ------
-        ValueError
-            If X is not the data of the fit, or the estimator was updated by `partial_fit`.
+        %(data.ValueError)s
 
         Notes
         -----

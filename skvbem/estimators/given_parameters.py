@@ -82,14 +82,7 @@ def given_emission(estimator, parameters, columns, n_components: int) -> GivenEm
     rows = [group.specification.typical_rows(of_group) for group, of_group in zip(groups, checked)]
     cells = _cells_of_categories(groups, rows, table.names, estimator.categories)
     read = Table(names, max(map(len, cells.values()), default=1), lambda j: Column(cells[j]))
-    column_groups = ColumnGroups.of_groups(
-        read,
-        groups,
-        owner,
-        categories=estimator.categories,
-        missing_values=estimator.missing_values,
-        handle_unknown=estimator.handle_unknown,
-    )
+    column_groups = ColumnGroups.of_groups(read, groups, kind_of(estimator).column_options(estimator))
     for of_columns, of_group in zip(column_groups.groups, checked):
         _check_levels(of_columns, of_group, owner)
     made = column_groups.emission(rows, None)

@@ -28,7 +28,7 @@ from skvbem.optima.factor_moves import FactorMoves
 from skvbem.optima.labels import LabelStarts
 from skvbem.optima.plan import FitPlan, Problem, best_fit
 from skvbem.reading.base import warn_of_one_row
-from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.rows import warn_of_oddities
 from skvbem.reading.tables import Table, are_observed, listed, show
 from skvbem.vbem.fit import Fit, Move
@@ -73,26 +73,28 @@ class LabelKind(Kind):
                 return True
         return False
 
-    def column_options(self, estimator) -> dict[str, Any]:
+    def column_options(self, estimator) -> ColumnOptions:
         """The emission of the columns as a user gives it, and options under which they are read."""
-        return {
-            "emission": estimator.emission,
-            "covariance_type": estimator.covariance_type,
-            "categories": estimator.categories,
-            "missing_values": estimator.missing_values,
-            "handle_unknown": estimator.handle_unknown,
-        }
+        return ColumnOptions(
+            type(estimator).__name__,
+            estimator.emission,
+            estimator.covariance_type,
+            estimator.categories,
+            estimator.missing_values,
+            estimator.handle_unknown,
+        )
 
     def learned_columns(self, estimator, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
-        columns, values = ColumnGroups.learned(table, type(estimator).__name__, **self.column_options(estimator))
+        columns, values = ColumnGroups.learned(table, self.column_options(estimator))
         if not are_observed(columns.modeled(values)).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         return columns, values
 
     def check_numbers_of_factors(self, estimator, X) -> None:
         """Refuse factors too many for memory, and numbers of them to be chosen without a bound, or rows in memory."""
-        emission, owner = self.column_options(estimator)["emission"], type(estimator).__name__
+        options = self.column_options(estimator)
+        emission, owner = options.emission, options.owner
         groups = emission if is_list(emission) else [("", emission, None)]
         specifications = [group[1] for group in groups if len(group) in (2, 3)]
         numbers = [getattr(each, "n_factors", None) for each in specifications]

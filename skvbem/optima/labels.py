@@ -303,9 +303,6 @@ class MixtureMethod(LabelMethod):
         return Mixture(model.emission, stronger, model.prior.blocks[1])
 
 
-# Hidden Markov models -------------------------------------------------------------------------------------------------
-
-
 # Factor analyzers -----------------------------------------------------------------------------------------------------
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skvbem.reading.tables import Column, as_plain, first_unhashable, is_missing_value, kind_of, show
+from skvbem.reading.tables import Column, as_plain, blocks_of_rows, first_unhashable, is_missing_value, kind_of, show
 
 _SPAN = 1 << 16  # whole numbers within a range this wide are looked up, others are sorted
 
@@ -53,7 +52,7 @@ class Coding:
         """Fill `codes`, (n_samples,), with the code of each row's value; -1 if it is missing or has none."""
         lookup = np.full(self.size + 1, -1, dtype=codes.dtype)  # the last entry is for raw code -1
         lookup[self.positions] = [codes_of.get(value, -1) for value in self.values]
-        for rows in _blocks(len(codes)):
+        for rows in blocks_of_rows(len(codes), _BLOCK):
             codes[rows] = lookup[self.raw[rows]]
         if self.missing is not None:
             codes[self.missing] = -1
@@ -115,7 +114,7 @@ def _code_numbers(column: Column) -> Coding:
 
 
 def _all_whole(cells: np.ndarray) -> bool:
-    return all(np.array_equal(np.trunc(cells[rows]), cells[rows]) for rows in _blocks(len(cells)))
+    return all(np.array_equal(np.trunc(cells[rows]), cells[rows]) for rows in blocks_of_rows(len(cells), _BLOCK))
 
 
 class _Appearance(dict):
@@ -138,7 +137,7 @@ def _code_objects(name: str, column: Column) -> Coding:
         cells[column.missing] = None
     appearance = _Appearance()
     raw = np.empty(len(cells), dtype=np.int32)
-    for rows in _blocks(len(cells)):
+    for rows in blocks_of_rows(len(cells), _BLOCK):
         block = cells[rows].tolist()
         try:
             numbers = map(appearance.__getitem__, zip(map(type, block), block))
@@ -156,10 +155,6 @@ def _code_objects(name: str, column: Column) -> Coding:
 
 def _occurring(raw: np.ndarray, size: int) -> np.ndarray:
     seen = np.zeros(size + 1, dtype=bool)
-    for rows in _blocks(len(raw)):
+    for rows in blocks_of_rows(len(raw), _BLOCK):
         seen[raw[rows]] = True
     return np.flatnonzero(seen[:size])
-
-
-def _blocks(n_samples: int) -> Iterator[slice]:
-    return (slice(start, start + _BLOCK) for start in range(0, n_samples, _BLOCK))

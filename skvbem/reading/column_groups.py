@@ -55,6 +55,17 @@ _REMAINDER = "remainder"
 _OF_NO_GROUP = ("chain", "mixture")
 
 
+class ColumnOptions(NamedTuple):
+    """Parameters of an estimator by which columns are read, and the name of its class for messages."""
+
+    owner: str
+    emission: Any = "auto"
+    covariance_type: str = DEFAULT_COVARIANCE_TYPE
+    categories: Any = "auto"
+    missing_values: Any = np.nan
+    handle_unknown: str = "warn"
+
+
 class EmissionGroup(NamedTuple):
     """A group of columns: its name, its specification, positions of its columns, of those given, of those guessed."""
 
@@ -137,17 +148,7 @@ class ColumnGroups:
     owner: str
 
     @classmethod
-    def learned(
-        cls,
-        table: Table,
-        owner: str,
-        *,
-        emission="auto",
-        covariance_type=DEFAULT_COVARIANCE_TYPE,
-        categories="auto",
-        missing_values=np.nan,
-        handle_unknown="warn",
-    ) -> tuple[ColumnGroups, list[np.ndarray]]:
+    def learned(cls, table: Table, options: ColumnOptions) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups that an `emission` parameter makes of a table, and the values of each group.
 
         Raises
@@ -155,12 +156,11 @@ class ColumnGroups:
         ValueError, TypeError
             If the parameter, or a cell, is not what it should be.
         """
-        reader = EmissionReader(owner, table.names, table.source, covariance_type)
-        guesses = reader.guesses(emission)
+        reader = EmissionReader(options.owner, table.names, table.source, options.covariance_type)
+        guesses = reader.guesses(options.emission)
         hold_numbers = [_holds_numbers(table.column(j)) for j in range(table.n_columns)] if guesses else []
-        emission_groups = reader.groups(emission, hold_numbers)
-        groups = cls._unread(table, emission_groups, owner, categories, missing_values, handle_unknown)
-        values = []
+        emission_groups = reader.groups(options.emission, hold_numbers)
+        groups, values = cls._unread(table, emission_groups, options), []
         for group in groups.groups:
             if group.encoder is None:
                 values.append(groups._numbers(table, group, is_fit=True))
@@ -168,7 +168,7 @@ class ColumnGroups:
                 values.append(group.encoder.fit_encode(table.columns(group.columns)))
         if guesses:
             guessed = [[group.columns.index(at) for at in group.guessed] for group in emission_groups]
-            groups._warn_of_guesses(values, guessed, guesses, table.has_own_names, categories)
+            groups._warn_of_guesses(values, guessed, guesses, table.has_own_names, options.categories)
         return groups, values
 
     def _warn_of_guesses(
@@ -197,35 +197,16 @@ class ColumnGroups:
                 warn_of_names_of_rows(names, codes, sizes, categories)
 
     @classmethod
-    def of_groups(
-        cls,
-        table: Table,
-        emission_groups: Sequence[EmissionGroup],
-        owner: str,
-        *,
-        categories="auto",
-        missing_values=np.nan,
-        handle_unknown="warn",
-    ) -> ColumnGroups:
+    def of_groups(cls, table: Table, emission_groups: Sequence[EmissionGroup], options: ColumnOptions) -> ColumnGroups:
         """Groups that are known, whose categories alone are learned of a table."""
-        groups = cls._unread(table, emission_groups, owner, categories, missing_values, handle_unknown)
+        groups = cls._unread(table, emission_groups, options)
         for group in groups.groups:
             if group.encoder is not None:
                 group.encoder.fit_encode(table.columns(group.columns))
         return groups
 
     @classmethod
-    def learned_from_blocks(
-        cls,
-        tables: Blocks,
-        owner: str,
-        *,
-        emission="auto",
-        covariance_type=DEFAULT_COVARIANCE_TYPE,
-        categories="auto",
-        missing_values=np.nan,
-        handle_unknown="warn",
-    ) -> ColumnGroups:
+    def learned_from_blocks(cls, tables: Blocks, options: ColumnOptions) -> ColumnGroups:
         """The groups that an `emission` parameter makes of a table whose rows come in blocks: those of all together.
 
         Raises
@@ -234,14 +215,13 @@ class ColumnGroups:
             If the parameter, or a cell, is not what it should be.
         """
         first = next(iter(tables))
-        reader = EmissionReader(owner, first.names, first.source, covariance_type)
-        hold_numbers = _hold_numbers(first.names, tables) if reader.guesses(emission) else []
-        emission_groups = reader.groups(emission, hold_numbers)
-        groups = cls._unread(first, emission_groups, owner, categories, missing_values, handle_unknown)
+        reader = EmissionReader(options.owner, first.names, first.source, options.covariance_type)
+        hold_numbers = _hold_numbers(first.names, tables) if reader.guesses(options.emission) else []
+        groups = cls._unread(first, reader.groups(options.emission, hold_numbers), options)
         for group in groups.groups:
             of_group = tables.map(partial(Table.columns, positions=[*group.columns, *group.given]))
             if group.encoder is None:
-                check_blocks(of_group, group.specification, missing_markers(missing_values, owner))
+                check_blocks(of_group, group.specification, missing_markers(groups.missing_values, groups.owner))
                 for table in tables if group.given else ():
                     groups._numbers(table, group)
             else:
@@ -249,17 +229,9 @@ class ColumnGroups:
         return groups
 
     @classmethod
-    def _unread(
-        cls,
-        table: Table,
-        emission_groups: Sequence[EmissionGroup],
-        owner: str,
-        categories,
-        missing_values,
-        handle_unknown,
-    ) -> ColumnGroups:
+    def _unread(cls, table: Table, emission_groups: Sequence[EmissionGroup], options: ColumnOptions) -> ColumnGroups:
         """Groups whose categories are still to be learned."""
-        names, groups = tuple(table.names), []
+        names, groups, owner, categories = tuple(table.names), [], options.owner, options.categories
         for name, specification, columns, given, _ in emission_groups:
             part, encoder = table.columns(columns).names, None
             if specification.holds_categories:
@@ -269,8 +241,8 @@ class ColumnGroups:
                 encoder = CategoryEncoder(
                     owner,
                     categories=levels,
-                    missing_values=missing_values,
-                    handle_unknown=handle_unknown,
+                    missing_values=options.missing_values,
+                    handle_unknown=options.handle_unknown,
                     if_measured=f"give it to {FOR_NUMBERS!r} in the 'emission' parameter of {owner}",
                 )
             groups.append(Group(name, specification, tuple(columns), tuple(part), encoder, tuple(given)))
@@ -281,7 +253,7 @@ class ColumnGroups:
                 f"The 'categories' parameter of {owner} must be 'auto' or a mapping of column names to levels. Got "
                 f"{show(categories)} instead."
             )
-        return cls(names, tuple(groups), missing_values, owner)
+        return cls(names, tuple(groups), options.missing_values, owner)
 
     def values(self, table: Table, *, is_known: bool = False) -> list[np.ndarray]:
         """The values of each group of another table, in the categories of the first; known ones are not checked."""

@@ -377,9 +377,9 @@ def are_observed(values: Sequence[np.ndarray]) -> np.ndarray:
     return are_seen
 
 
-def blocks_of_rows(n_rows: int) -> Iterator[slice]:
+def blocks_of_rows(n_rows: int, size: int = _BLOCK) -> Iterator[slice]:
     """Slices of few rows, for what would otherwise take as much memory as the table."""
-    return (slice(at, at + _BLOCK) for at in range(0, n_rows, _BLOCK))
+    return (slice(at, at + size) for at in range(0, n_rows, size))
 
 
 def _numbers(name: str, column: Column) -> np.ndarray:

@@ -16,6 +16,7 @@ from skvbem.fitted.rotations import explained_variance
 from skvbem.models.mixture.model import FiniteWeights, Mixture
 from skvbem.optima.labels import FactorStarts, statistics_at
 from skvbem.optima.plan import FitPlan
+from skvbem.reading.column_groups import ColumnOptions
 from skvbem.reading.rows import TableReading
 from skvbem.reading.tables import listed
 
@@ -36,10 +37,10 @@ class FactorKind(MixtureKind):
     # Linear response takes rotations of the factors, which no row tells apart, for small steps.
     intervals_without_draws = "vb"
 
-    def column_options(self, estimator) -> dict[str, Any]:
+    def column_options(self, estimator) -> ColumnOptions:
         """The emission of all columns, and what is missing."""
         emission = FactorGaussian(**{name: getattr(estimator, name) for name in EMISSION_PARAMETERS})
-        return {"emission": emission, "missing_values": estimator.missing_values}
+        return ColumnOptions(type(estimator).__name__, emission, missing_values=estimator.missing_values)
 
     def check(self, estimator, X) -> None:
         """Refuse a number of factors to be chosen without a bound; warn of moments in the place of rows."""

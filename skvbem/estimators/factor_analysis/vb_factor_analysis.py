@@ -419,9 +419,7 @@ class VBFactorAnalysis(VBEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit, rows in any order, in memory.
-        %(sample_weight)s
+        %(memory.X, sample_weight)s
 
         Returns
         -------
@@ -463,9 +461,7 @@ class VBFactorAnalysis(VBEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit, rows in any order, in memory.
-        %(sample_weight)s
+        %(memory.X, sample_weight)s
 
         Returns
         -------

@@ -348,15 +348,11 @@ class VBHMM(SequenceEstimator):
 
         Parameters
         ----------
-        %(sequences.X, sequence_id)s
-        return_error : bool, default=False
-            Whether to return standard errors, too: 0 but for ``predictive="average"``.
+        %(sequences.X, sequence_id, return_error)s
 
         Returns
         -------
-        scores : ndarray of shape (n_sequences,)
-        errors : ndarray of shape (n_sequences,)
-            If asked for.
+        %(scores)s
         """
         check_flag("return_error", "score_samples", return_error)
         fitted, _, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)

@@ -19,7 +19,7 @@ from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.starts import LDSStarts
 from skvbem.optima.linear_dynamical_system import LDSMethod, LearnedPrecisions
 from skvbem.optima.plan import FitPlan
-from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.inputs import InputReading, SequencesWithInputs, check_input_names, read_with_inputs
 from skvbem.reading.rows import ranges, warn_of_marks
 from skvbem.reading.sequences import refuse_lengths_as_y
@@ -56,8 +56,10 @@ class LDSKind(Kind):
         """The reading of sequences and their inputs."""
 
         def learned(table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
-            owner, options = type(estimator).__name__, {"missing_values": estimator.missing_values}
-            return ColumnGroups.learned(table, owner, emission="gaussian", covariance_type="diag", **options)
+            options = ColumnOptions(
+                type(estimator).__name__, "gaussian", "diag", missing_values=estimator.missing_values
+            )
+            return ColumnGroups.learned(table, options)
 
         sequences = self.located(estimator, X, **where)
         if columns is not None:

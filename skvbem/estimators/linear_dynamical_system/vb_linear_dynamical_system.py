@@ -257,15 +257,11 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        %(sequences.X, inputs.sequence_id)s
-        return_cov : bool, default=False
-            Whether to return the covariances of the states, too.
+        %(sequences.X, inputs.sequence_id, return_cov)s
 
         Returns
         -------
-        states : ndarray of shape (n_rows, n_components), or list of these
-        covariances : ndarray of shape (n_rows, n_components, n_components), or list of these
-            If asked for.
+        %(states)s
         """
         check_flag("return_cov", "transform", return_cov)
         sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
@@ -306,15 +302,11 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        %(sequences.X, inputs.sequence_id)s
-        return_cov : bool, default=False
-            Whether to return the covariances of the states, too.
+        %(sequences.X, inputs.sequence_id, return_cov)s
 
         Returns
         -------
-        states : ndarray of shape (n_rows, n_components), or list of these
-        covariances : ndarray of shape (n_rows, n_components, n_components), or list of these
-            If asked for.
+        %(states)s
         """
         check_flag("return_cov", "filter", return_cov)
         fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
@@ -327,15 +319,11 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
         Parameters
         ----------
-        %(sequences.X, inputs.sequence_id)s
-        return_error : bool, default=False
-            Whether to return standard errors, too: 0 but for ``predictive="average"``.
+        %(sequences.X, inputs.sequence_id, return_error)s
 
         Returns
         -------
-        scores : ndarray of shape (n_sequences,)
-        errors : ndarray of shape (n_sequences,)
-            If asked for.
+        %(scores)s
         """
         check_flag("return_error", "score_samples", return_error)
         fitted, _, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))

@@ -27,7 +27,7 @@ from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.optima.network import MixedNetworkMethod, MixedStarts
 from skvbem.optima.plan import FitPlan, PriorStart
 from skvbem.reading.base import warn_of_one_row
-from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of
 from skvbem.reading.names import check_names
 from skvbem.reading.rows import ranges, warn_of_marks
@@ -53,11 +53,10 @@ class MixedNetworkKind(Kind):
         table, weight, is_weighted = weighted_rows(table, sample_weight)
         if columns is not None:
             return MixedReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
-        options = {name: getattr(estimator, name) for name in ("categories", "missing_values", "handle_unknown")}
+        parameters = ("categories", "missing_values", "handle_unknown")
+        options = ColumnOptions(owner, estimator.emission, **{name: getattr(estimator, name) for name in parameters})
         refuse_lags(owner, estimator.emission)
-        groups, values = columns_of_nodes(
-            *ColumnGroups.learned(table, owner, emission=estimator.emission, **options), estimator.emission
-        )
+        groups, values = columns_of_nodes(*ColumnGroups.learned(table, options), estimator.emission)
         if not are_observed(values).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         if groups.covariates:

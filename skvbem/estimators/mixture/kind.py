@@ -73,7 +73,7 @@ class MixtureKind(LabelKind):
         owner = type(estimator).__name__
         tables, names = WeightedTables(X, sample_weight, owner), {}
         if columns is None:
-            columns = ColumnGroups.learned_from_blocks(tables.tables, owner, **self.column_options(estimator))
+            columns = ColumnGroups.learned_from_blocks(tables.tables, self.column_options(estimator))
             names = next(iter(tables.tables)).names_of_fit()
         blocks = tables.blocks.map(lambda block: (columns.values(block[0], is_known=True), block[1]))
         return TableReading(columns, blocks, are_in_blocks=True, names=names, given=given)

@@ -23,7 +23,7 @@ from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS
 from skvbem.emissions.specification import BY_COLUMN
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.fitting.fit import read
-from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.mixed_network import nodes_of
 from skvbem.reading.names import check_names
 from skvbem.reading.tables import Column, Table, read_table
@@ -184,10 +184,11 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         """The emissions of features and class; "auto" is resolved, with warnings that know features alone."""
         if not is_option(self.emission, "auto"):
             return _emission_with_class(self.emission, table, self.class_node)
-        options = {name: getattr(self, name) for name in ("categories", "handle_unknown", "missing_values")}
-        if isinstance(self.categories, Mapping):
-            options["categories"] = {k: v for k, v in self.categories.items() if k in table.names}
-        groups, _ = ColumnGroups.learned(table, type(self).__name__, **options)
+        categories = self.categories
+        if isinstance(categories, Mapping):
+            categories = {k: v for k, v in categories.items() if k in table.names}
+        how = {"missing_values": self.missing_values, "handle_unknown": self.handle_unknown}
+        groups, _ = ColumnGroups.learned(table, ColumnOptions(type(self).__name__, categories=categories, **how))
         columns = {group.name: list(group.columns) for group in groups.groups}
         if is_option(self.structure, "naive", "tan") and len(columns.get(FOR_NUMBERS, ())) > 1:
             return _with_one_node_of_numbers(columns, {*table.names, self.class_node}, table.n_columns)

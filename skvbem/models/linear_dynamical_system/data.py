@@ -244,17 +244,15 @@ class LDSData:
         lengths = ends - self.starts[:-1][chosen]
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][chosen] - starts[:-1], lengths)
-        return LDSData(
-            self.measured[rows],
-            self.patterns,
-            self.pattern[rows],
-            self.inputs[rows],
-            self.output_inputs[rows],
-            starts,
-            np.ones(len(chosen)),
-            self.rows[rows],
-            self.lengths_given[chosen],
-        )
+        return self._taken(chosen, rows, starts, np.ones(len(chosen)))
+
+    def _taken(
+        self, chosen: slice | np.ndarray, rows: slice | np.ndarray, starts: np.ndarray, weight: np.ndarray
+    ) -> LDSData:
+        """Some sequences with these rows, first rows and weights."""
+        measured, pattern, where = self.measured[rows], self.pattern[rows], self.rows[rows]
+        inputs = self.inputs[rows], self.output_inputs[rows]
+        return LDSData(measured, self.patterns, pattern, *inputs, starts, weight, where, self.lengths_given[chosen])
 
     def for_draws(self, emission: None) -> LDSData:
         """Sequences `one_by_one`: what is drawn for them does not hang on the order in which they were given."""
@@ -264,14 +262,4 @@ class LDSData:
         """Some neighboring sequences."""
         starts = self.starts[chosen.start : chosen.stop + 1]
         rows = slice(int(starts[0]), int(starts[-1]))
-        return LDSData(
-            self.measured[rows],
-            self.patterns,
-            self.pattern[rows],
-            self.inputs[rows],
-            self.output_inputs[rows],
-            starts - starts[0],
-            self.weight[chosen],
-            self.rows[rows],
-            self.lengths_given[chosen],
-        )
+        return self._taken(chosen, rows, starts - starts[0], self.weight[chosen])
