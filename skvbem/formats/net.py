@@ -8,7 +8,7 @@ from skvbem._names import shown
 from skvbem.fitted.bayesian_network import Network
 from skvbem.formats.settings import Settings
 from skvbem.formats.states import STATES_PROPERTY, words_of_states
-from skvbem.formats.tables import Declarations, Row
+from skvbem.formats.tables import Declarations, Row, is_weight
 from skvbem.formats.tokens import Text
 
 __all__ = ["IDENTIFIER", "read", "write"]
@@ -71,8 +71,12 @@ class _Reader(Settings):
         else:
             self.take(")", "'|' or ')'")
         rows = []
-        self.body({"data": lambda: rows.append(Row(self.token.start, "rows", (), self.numbers()))})
+        self.body({"data": lambda: rows.append(Row(self.token.start, "weights", (), self.weights()))})
         self.declared.add_block(name, parents, rows)
+
+    def weights(self):
+        """The numbers of a table, which need not sum to one."""
+        return self.numbers("a number of a potential is not negative, and not above 1e100", is_weight)
 
 
 def write(network: Network) -> str:

@@ -96,7 +96,8 @@ def read_network(
     -----
     Decisions, utilities, equations, noisy gates and classes of nodes are refused: a `Network` has nodes of chance with
     tables alone. Entities of XML are refused, and files that a text refers to are not read. Rows are divided by their
-    sum as `read_bif` says, and rows of NaN alone are refused where there is no default.
+    sum as `read_bif` says, and rows of NaN alone are refused where there is no default. Numbers of NET files may be
+    weights, such as ``(10 90)``: they are divided by their sum, with a warning.
 
     Examples
     --------

@@ -66,15 +66,15 @@ class Settings(Tokens):
         self.take("(")
         return [token._replace(text=_ESCAPED.sub(r"\1", token.text)) for token in self.names(")", what)]
 
-    def numbers(self) -> list[str]:
-        """The probabilities in nested parentheses up to a semicolon, as printed."""
+    def numbers(self, what: str = "a probability is a number from 0 to 1", is_one=is_probability) -> list[str]:
+        """The numbers in nested parentheses up to a semicolon, as printed; `what` says of which `is_one` is true."""
         start = self.token.start
         # Nearly all of a large file: read at once where it is regular, else token by token to say what is wrong where.
         if match := _NUMBERS.match(self.text, start):
             plain = _COMMENT.sub(" ", match[1]).strip()
             numbers = re.split(r"[\s,()|]+", plain)[1:-1]
             is_closed = plain[:1] == "(" and plain[-1:] == ")" and plain.count("(") == plain.count(")")
-            if is_closed and all(map(is_probability, numbers)):
+            if is_closed and all(map(is_one, numbers)):
                 self.token = self.next(match.end() - 1)
                 return numbers
         self.take("(", "'(' before the probabilities")
@@ -83,10 +83,10 @@ class Settings(Tokens):
             token = self.token
             if token.kind == "name" and token.text in NAN:
                 numbers.append("nan")
-            elif token.kind == "name" and is_probability(token.text):
+            elif token.kind == "name" and is_one(token.text):
                 numbers.append(token.text)
             elif token.kind == "name":
-                raise self.fault(token.start, f"a probability is a number from 0 to 1. Found {shown(token.text)}.")
+                raise self.fault(token.start, f"{what}. Found {shown(token.text)}.")
             elif token.kind not in ("(", ")", ",", "|"):
                 raise self.unexpected("a number or ')'")
             depth += (token.kind == "(") - (token.kind == ")")

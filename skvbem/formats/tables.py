@@ -21,7 +21,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.graphs.paths import describe_cycle, find_cycle
 from skvbem.tables import SLACK
 
-__all__ = ["MAX_PARENTS", "MAX_ROUNDING", "NAN", "Declarations", "Row", "Tables", "is_probability"]
+__all__ = ["MAX_PARENTS", "MAX_ROUNDING", "NAN", "Declarations", "Row", "Tables", "is_probability", "is_weight"]
 
 #: By how much a printed probability may be above one, and a printed row miss it.
 MAX_ROUNDING = 1e-2
@@ -36,12 +36,18 @@ def is_probability(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None and 0 <= float(text) <= 1 + MAX_ROUNDING
 
 
+def is_weight(text: str) -> bool:
+    """True if a printed number is one that is not negative, and far from the largest there are."""
+    return _NUMBER.fullmatch(text) is not None and 0 <= float(text) <= 1e100
+
+
 class Row(NamedTuple):
     """Probabilities as printed, and the states of parents that they are given.
 
     Its kind is "(", a distribution for parents in the states of `key`; "default", one for all parents without a row, or
     a whole table for them; "table", a whole one in which the states of the node run slowest; "rows", in which they run
-    fastest. The last parent runs faster than the first.
+    fastest; "weights", as "rows" but of numbers in proportion to probabilities. The last parent runs faster than the
+    first.
     """
 
     start: int
@@ -167,7 +173,7 @@ class Tables:
     Attributes
     ----------
     rounded : list of (position, sum)
-        Where in the text a row misses one, by its printed rounding or within the tolerance.
+        Where in the text a row misses one, by its printed rounding, within the tolerance, or as weights.
     """
 
     def __init__(self, declared: Declarations, tolerance: float = 0.0):
@@ -204,7 +210,7 @@ class Tables:
         places = [{state: place for place, state in enumerate(names)} for names in given.values()]
         default = None
         for row in rows:
-            if row.kind in ("table", "rows"):
+            if row.kind in ("table", "rows", "weights"):
                 if len(rows) > 1:
                     raise self.fault(
                         rows[1].start, "a 'table' is the whole of a block; here something stands beside it."
@@ -235,7 +241,7 @@ class Tables:
         shape = tuple(map(len, given.values()))
         size = math.prod(shape)
         self.check_count(row, size * n_states, f"{n_states} states x {size} configurations of parents")
-        if row.kind == "rows":
+        if row.kind in ("rows", "weights"):
             parts = (row.numbers[start : start + n_states] for start in range(0, size * n_states, n_states))
         else:
             parts = (row.numbers[start::size] for start in range(size))
@@ -274,7 +280,8 @@ class Tables:
             return values
         if math.isnan(total):
             raise self.fault(row.start, "a probability is a number from 0 to 1. Found 'NaN' beside numbers.")
-        if not miss <= max(_printed_rounding(numbers, values), self.tolerance):
+        are_weights = row.kind == "weights" and total > 0
+        if not are_weights and not miss <= max(_printed_rounding(numbers, values), self.tolerance):
             fault = f"probabilities must sum to one. These sum to {total:.10g}."
             if miss <= MAX_ROUNDING:
                 way = f"tolerance={_rounded_up(miss)}"

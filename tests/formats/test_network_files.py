@@ -341,18 +341,23 @@ FAULTS = [
     ),
     ("net", "( wet | rain )", "( wet rain )", "line 12, column 17: expected '|' or ')', found 'rain'."),
     ("net", "( 0.75 0.25 )", "( 0.75 0.25 0 )", "line 13, column 31: expected 2 numbers, 2 states x 1 configurations"),
-    ("net", "( 0.75 0.25 )", "( 0.75 abc )", "line 13, column 38: a probability is a number from 0 to 1. Found 'abc'."),
+    (
+        "net",
+        "( 0.75 0.25 )",
+        "( 0.75 abc )",
+        "line 13, column 38: a number of a potential is not negative, and not above 1e100. Found 'abc'.",
+    ),
     (
         "net",
         "( 0.75 0.25 )",
         "( 0.75 -0.25 )",
-        "line 13, column 38: a probability is a number from 0 to 1. Found '-0.25'.",
+        "line 13, column 38: a number of a potential is not negative, and not above 1e100. Found '-0.25'.",
     ),
     (
         "net",
         "( 0.75 0.25 )",
         "( normal ( 0, 1 ) )",
-        "line 13, column 33: a probability is a number from 0 to 1. Found 'normal'.",
+        "line 13, column 33: a number of a potential is not negative, and not above 1e100. Found 'normal'.",
     ),
     ("net", "( 0.75 0.25 )", "0.75 0.25", "line 13, column 31: expected '(' before the probabilities, found '0.75'."),
     ("net", "( 0.75 0.25 )", "(( 0.75 0.25 )", "line 13, column 45: expected a number or ')', found ';'."),
@@ -360,8 +365,8 @@ FAULTS = [
     (
         "net",
         ".125 .375 .5)",
-        ".125 .375 .4)",
-        "line 12, column 35: probabilities must sum to one. These sum to 0.9. They are the row for (yes).",
+        "0 0 0)",
+        "line 12, column 35: probabilities must sum to one. These sum to 0. They are the row for (yes).",
     ),
     (
         "net",
@@ -430,10 +435,11 @@ class TestCommonToAllFormats:
         text = write_network(RAIN, format=format)
         text, n = re.subn(r"\b0\.75(, | )0\.25\b", r"0.333333\g<1>0.666669", text, count=1)
         assert n == 1
-        with pytest.raises(
-            ValueError, match=r"sum to 1\.000002\. If that is near enough, tolerance=2e-6 divides such rows"
-        ):
-            read_network(text, format)
+        if format != "net":  # in which numbers are weights
+            with pytest.raises(
+                ValueError, match=r"sum to 1\.000002\. If that is near enough, tolerance=2e-6 divides such rows"
+            ):
+                read_network(text, format)
         with pytest.warns(
             DataWarning, match=r"line \d+, column \d+: probabilities as printed sum to 1\.000002"
         ) as told:
@@ -471,6 +477,14 @@ class TestCommonToAllFormats:
         with pytest.raises(TooLargeError, match=r"1099511627776 of them here; .* would take 8\.8e\+03 GB"):
             read_network(text, format)
         assert time.process_time() - start < 0.5
+
+    def test_numbers_of_net_are_weights(self):
+        text = with_change("net", "( 0.75 0.25 )", "( 30 10 )").replace(".5 .25 .25 .125 .375 .5", "4 2 2 1 3 4")
+        with pytest.warns(DataWarning, match=r"line 12, .* sum to 8, not to one\. .* as in 3 rows in all"):
+            assert read_network(text, "net") == RAIN
+        for number in ("1e101", "-1", "inf"):
+            with pytest.raises(ValueError, match="a number of a potential is not negative, and not above 1e100"):
+                read_network(with_change("net", "( 0.75 0.25 )", f"( 1 {number} )"), "net")
 
     def test_a_default_of_bif_is_a_row_or_a_whole_table(self):
         head = "".join(f"variable {v} {{ type discrete [ 2 ] {{ f, t }}; }}\n" for v in "ab")
