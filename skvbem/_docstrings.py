@@ -87,10 +87,14 @@ n_iter_ : int
 
 converged_ : bool
 
-impute.fill : {"auto", "cells", "joint"}, default="auto"
+impute.fill : {"auto", "cells", "joint", "draw"}, default="auto"
     "cells": the most probable category of each cell. "joint": the most probable combination of a row's cells, so that
     they occur together. "auto": as "cells", but as "joint" in rows where that is ten thousand times as probable; a
-    warning names them.
+    warning names them. "draw": cells drawn together from their distribution given the observed ones, under parameters
+    that are drawn once for all rows. Several seeds make several completed tables (multiple imputation).
+
+impute.random_state : int, RandomState instance or None, default=None
+    Seed of draws. None takes that of the estimator.
 
 n_samples_ : float
     Sum of the weights of the rows with an observed cell: the n of BIC.

@@ -93,6 +93,10 @@ class Fitted:
             return self.given
         return self._found_point() if self.drawn is None else self.model.prior.from_natural(self.drawn)
 
+    def drawn_point(self, rng: np.random.Generator) -> Any:
+        """A point drawn from q(theta); the point found, or given, where there is no density."""
+        return self.posterior.sample(rng) if self.form.density else self.point
+
     def check_was_found(self, what: str, owner: str) -> None:
         """Refuse what needs data where parameters were given in their place."""
         if self.given is not None:

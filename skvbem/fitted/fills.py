@@ -1,4 +1,4 @@
-"""Missing cells filled together, where categories that are most probable one by one hardly occur together."""
+"""Missing cells filled together where categories most probable one by one hardly occur together, and by draws."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 from skvbem._arguments import is_option
 from skvbem._names import did_you_mean
 from skvbem.errors import DataWarning, warn
+from skvbem.reading.tables import is_missing
 
-#: The most probable category of each cell ("cells"); the most probable combination; the first unless it hardly occurs.
-FILLS = ("auto", "cells", "joint")
+#: The most probable category of each cell ("cells"); the most probable combination; the first unless it hardly occurs;
+#: draws of all cells, numbers too, from their distribution given what is observed.
+FILLS = ("auto", "cells", "joint", "draw")
 # A combination that is less probable than another by more hardly occurs, nats: ln of 10 000, by hand.
 _HARDLY = 9.2
 
@@ -68,3 +70,41 @@ def filled_together(
             DataWarning,
         )
     return rows[better], together[better]
+
+
+def drawn_codes(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """One of the states of each row, drawn by probabilities (n_rows, n_states) that need not sum to one, (n_rows,)."""
+    below = np.cumsum(probabilities, axis=1)
+    return (rng.random((len(probabilities), 1)) * below[:, -1:] >= below[:, :-1]).sum(axis=1)
+
+
+def drawn_cells(
+    emission: Any, values: np.ndarray, point: Any, components: np.ndarray, n_components: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Rows with missing cells drawn from their distribution given the observed ones, at a point.
+
+    A row is drawn, and with it what its observed columns foretell of the others. Its missing cells differ from that as
+    those of the row at hand do: exact for columns that are jointly normal, or independent (Matheron's rule).
+
+    Parameters
+    ----------
+    emission : Emission
+        Of the columns, without known labels.
+    values : ndarray of shape (n_rows, n_columns)
+        As `prepare` takes them, with those of columns that are given.
+    point : object
+        Of the emission.
+    components : ndarray of int, shape (n_rows,)
+    n_components : int
+    rng : numpy.random.Generator
+    """
+    is_in = np.eye(n_components)[components]
+
+    def foretold(rows: np.ndarray) -> np.ndarray:
+        table = emission.prepare(rows)
+        return emission.impute(table[0 : len(table)], point, is_in)
+
+    missing, means = is_missing(values), foretold(values)
+    drawn = emission.sample_given(means, None, point, components, rng)
+    like = np.where(missing, values, drawn).astype(values.dtype)
+    return np.where(missing, means - foretold(like) + drawn, values)

@@ -10,9 +10,11 @@ import numpy as np
 
 from skvbem._lazy import cached_property
 from skvbem.emissions import NumericSpecification
+from skvbem.emissions.base import parts_of
 from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
 from skvbem.fitted.base import FittedSequences, Intervals, Parameters
+from skvbem.fitted.fills import drawn_codes
 from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -99,6 +101,21 @@ class FittedHMM(FittedSequences, FittedEmissions):
         beside = self.imputed(known.table[0 : len(known)], self.possible(self.model.smoothed(natural, known)))
         rows = together[sequence]
         return [np.where(rows[:, None], new, old) for new, old in zip(beside, imputed)]
+
+    def drawn_steps(self, reading: SequenceReading, data: HMMData, rng: np.random.Generator) -> list[np.ndarray]:
+        """Rows of each group with missing cells drawn: parameters, the same for all rows, then paths, then cells."""
+        if any(getattr(part, "n_lags", 0) for part in parts_of(self.emission)):
+            raise ValueError(
+                "fill='draw' does not draw cells of emissions with 'lags', on which later steps depend. Take "
+                "fill='auto', or an emission without lags."
+            )
+        point = self.drawn_point(rng)
+        natural = self.model.prior.natural(point)
+        smoothed = self.model.smoothed(natural, data)
+        are_possible = smoothed.any(axis=1)
+        states = drawn_codes(self.possible(smoothed, warns=True), rng)
+        states[are_possible] = self.model.drawn_path(natural, data, rng)[are_possible]
+        return self.drawn_cells(reading.values, point[-1], states, rng)
 
     @property
     def counts(self) -> np.ndarray:

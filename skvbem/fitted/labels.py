@@ -15,6 +15,7 @@ from skvbem.emissions.base import blocks_of, parts_of
 from skvbem.emissions.known_labels import without_labels
 from skvbem.families import NormalPoint, Product
 from skvbem.fitted.base import Fitted, Intervals, Parameters
+from skvbem.fitted.fills import drawn_cells
 from skvbem.fitted.parameter_tables import ParameterTable, rows_of_profiles
 from skvbem.reading.column_groups import ColumnGroups, Group
 
@@ -101,6 +102,14 @@ class FittedEmissions(Fitted):
         """Rows of each group with missing cells filled: under VB by predictive means, else by means at the point."""
         point = self.emission.predictive_point(self.posterior.blocks[-1]) if self.form.density else self.point[-1]
         return self.groups.as_list(self.emission.impute(block, point, responsibilities))
+
+    def drawn_cells(
+        self, values: list[np.ndarray], of_emission: Any, components: np.ndarray, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Rows of each group with missing cells drawn at a point of the emission, their components known."""
+        parts = zip(parts_of(self.emission), values, self.groups.as_list(of_emission))
+        n = self.model.n_components
+        return [drawn_cells(part, of_group, point, components, n, rng) for part, of_group, point in parts]
 
     def parameters(self) -> list[dict[str, np.ndarray]]:
         """The parameters of each group's components, by name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -368,6 +368,23 @@ class FittedLDS(FittedSequences):
             means.append(matrices.output(states.mean, output_inputs))
             variances.append(matrices.output_variance(states.covariance))
         return np.mean(means, axis=0), np.mean(variances, axis=0) + np.var(means, axis=0)
+
+    def drawn_cells(self, reading: Any, rng: np.random.Generator) -> np.ndarray:
+        """Rows with missing cells drawn given their sequences: parameters first, the same for all sequences.
+
+        Sequences are drawn, and smoothed with the same cells missing: the missing ones differ from what is expected
+        then as those at hand do (Matheron's rule).
+        """
+        point, values = self.drawn_point(rng), reading.values[0]
+        natural = [self.model.prior.natural(point)]
+
+        def expected(rows: np.ndarray) -> np.ndarray:
+            data = replace(reading, values=[rows]).compiled(self.model)
+            return self.imputed(data, reading.output_inputs, natural)[0]
+
+        drawn = self.drawn_like(point, reading, rng)
+        like = np.where(np.isnan(values), np.nan, drawn)
+        return np.where(np.isnan(values), expected(values) - expected(like) + drawn, values)
 
     def sample(
         self, lengths: np.ndarray, inputs: np.ndarray, output_inputs: np.ndarray, rng: np.random.Generator

@@ -16,14 +16,14 @@ from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
 from skvbem.fitted.asking import code_of
 from skvbem.fitted.base import Fitted, Intervals, Parameters
-from skvbem.fitted.fills import filled_together
+from skvbem.fitted.fills import drawn_cells, drawn_codes, filled_together
 from skvbem.fitted.labeled_tables import LabeledTables
 from skvbem.fitted.latent_states import LatentStates
 from skvbem.fitted.parameter_tables import ParameterTable, joint_states, rows_of_profiles
 from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.models.mixed_network.queries import Predictive, drawn_at
+from skvbem.models.mixed_network.queries import MAX_DRAWS_OF_PARAMETERS, Predictive, drawn_at
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.mixed_network import MixedReading, emission_groups, explained, rows_of, values_of
 from skvbem.reading.tables import Table, read_table
@@ -119,8 +119,60 @@ class FittedMixedNetwork(Fitted):
                 column[which] = numbers
         return codes, columns, proba
 
-    def evidence(self, given: Mapping) -> MixedRows:
-        """States of some nodes and numbers of some columns as one row."""
+    def drawn_codes(self, predictive: Predictive, rows: MixedRows, rng: np.random.Generator, **limits: Any) -> dict:
+        """Codes (n_rows,) of all nodes with a table, those not known drawn given their row, node after node."""
+        known = {name: codes.astype(np.int64) for name, codes in zip(rows.names, rows.codes.T)}
+        for node in filter(self.with_tables.__contains__, self.model.dag.topological_order()):
+            hidden = np.flatnonzero(known.setdefault(node, np.full(len(rows), -1)) < 0)
+            if len(hidden):
+                codes = np.stack([each[hidden] for each in known.values()], axis=1)
+                here = replace(
+                    rows.taken(hidden, np.ones(len(hidden))), names=tuple(known), codes=codes, row_hashes=None
+                )
+                known[node][hidden] = drawn_codes(predictive.posteriors(here, [node], **limits), rng)
+        return known
+
+    def drawn_columns(
+        self, point: tuple, values: list[np.ndarray], codes: dict, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Columns of all emissions at a point, what is missing drawn given the parents and the rest of its node."""
+        layout, model, groups = self.model.layout, self.model, emission_groups(self.groups)
+        columns: dict[int, np.ndarray] = {}
+        for k in model.in_order:
+            parents = layout.parents[layout.n_tables + k]
+            sizes = [layout.cardinalities[p] for p in parents]
+            digits = [codes[layout.names[p]] for p in parents]
+            states = np.ravel_multi_index(digits, sizes) if parents else np.zeros(len(values[0]), dtype=np.int64)
+            beside = [columns[parent] for parent in model.given[k]]
+            rows = np.concatenate([values[groups[k]], *beside], axis=1)
+            drawn = drawn_cells(model.emissions[k], rows, point[1 + k], states, model.n_states[k], rng)
+            columns[k] = drawn[:, : values[groups[k]].shape[1]]
+        return [columns[k] for k in range(len(columns))]
+
+    def drawn_rows(self, values: list[np.ndarray], rng: np.random.Generator, **limits: Any) -> list[np.ndarray]:
+        """Values of each group with missing cells drawn: parameters first, the same for all rows."""
+        point = self.drawn_point(rng)
+        codes = self.drawn_codes(Predictive(self.model, None, point), self.rows(values), rng, **limits)
+        return values_of(self.groups, codes, self.drawn_columns(point, values, codes, rng))
+
+    def sample_given(
+        self, given: Mapping, n: int, rng: np.random.Generator, **limits: Any
+    ) -> tuple[list[np.ndarray], dict]:
+        """Rows drawn that have some states and numbers: values of each group, and states of all nodes with a table.
+
+        States are those of the predictive distribution. Numbers have parameters of their own, as those of `sample`.
+        """
+        values, row = self.values_of_evidence(given), self.evidence(given)
+        codes = self.drawn_codes(self.predictive, row.taken(np.zeros(n, dtype=np.int64), np.ones(n)), rng, **limits)
+        columns = []
+        for part in np.array_split(np.arange(n), min(n, MAX_DRAWS_OF_PARAMETERS)):
+            here = [np.repeat(each, len(part), axis=0) for each in values]
+            of_part = {node: of_node[part] for node, of_node in codes.items()}
+            columns.append(self.drawn_columns(self.drawn_point(rng), here, of_part, rng))
+        return values_of(self.groups, codes, [np.concatenate(each) for each in zip(*columns)]), codes
+
+    def values_of_evidence(self, given: Mapping) -> list[np.ndarray]:
+        """Numbers of some columns as the values of each group, (1, n_columns), all else missing."""
         numbers = {name for name in self.groups.names if name in self.numbers}
         cells = [given.get(name) if name in numbers else None for name in self.groups.names]
         for name in numbers & given.keys():
@@ -129,7 +181,12 @@ class FittedMixedNetwork(Fitted):
                     f"Column {name!r} holds numbers: as evidence it takes a finite one. Got {given[name]!r} instead."
                 )
         unnamed = read_table(np.array([cells], dtype=object), self.groups.owner)
-        row = self.rows(self.groups.values(Table(self.groups.names, 1, unnamed.column)))
+        return self.groups.values(Table(self.groups.names, 1, unnamed.column))
+
+    def evidence(self, given: Mapping) -> MixedRows:
+        """States of some nodes and numbers of some columns as one row."""
+        row = self.rows(self.values_of_evidence(given))
+        numbers = self.numbers.intersection(self.groups.names)
         codes = {node: code_of(node, state, self.levels) for node, state in given.items() if node not in numbers}
         return replace(row, names=tuple(codes), codes=np.array([[*codes.values()]], dtype=np.int32).reshape(1, -1))
 

@@ -12,7 +12,7 @@ from scipy.special import logsumexp, softmax
 from skvbem._lazy import cached_property
 from skvbem.errors import warn_of_impossible
 from skvbem.fitted.base import Intervals, Parameters
-from skvbem.fitted.fills import filled_together
+from skvbem.fitted.fills import drawn_codes, filled_together
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import Cells, UnderFit
@@ -189,8 +189,12 @@ class FittedMixture(FittedEmissions):
             responsibilities[rows] = of_block
         return responsibilities
 
-    def imputed_rows(self, values: list[np.ndarray], fill: str) -> list[np.ndarray]:
-        """Rows of each group with missing cells filled, those of categories in one of the ways of `FILLS`."""
+    def imputed_rows(
+        self, values: list[np.ndarray], fill: str, rng: np.random.Generator | None = None
+    ) -> list[np.ndarray]:
+        """Rows of each group with missing cells filled, in one of the ways of `FILLS`."""
+        if fill == "draw":
+            return self._drawn_rows(values, rng or np.random.default_rng())
         imputed = self._imputed_by(values, self.responsibilities(values))
         categories = [k for k, each in enumerate(values) if each.dtype.kind != "f"]
         if not categories:
@@ -221,6 +225,16 @@ class FittedMixture(FittedEmissions):
             for of_group, here in zip(imputed, self._imputed_by(together, self.responsibilities(together))):
                 of_group[which] = here
         return imputed
+
+    def _drawn_rows(self, values: list[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
+        """Rows of each group with missing cells drawn: parameters first, the same for all rows, then components."""
+        point, impossible = self.drawn_point(rng), list[int]()
+        components = np.empty(len(values[0]), dtype=np.intp)
+        responsibilities = self._normalized(self._log_joint_at(self.model.prior.natural(point), values), impossible)
+        for rows, of_block in responsibilities:
+            components[rows] = drawn_codes(of_block, rng)
+        warn_of_impossible(impossible, len(components), "the weights of components")
+        return self.drawn_cells(values, point[-1], components, rng)
 
     def _imputed_by(self, values: list[np.ndarray], responsibilities: np.ndarray) -> list[np.ndarray]:
         """Rows of each group with missing cells filled under given shares of the components."""

@@ -172,10 +172,16 @@ class FittedNetwork(Fitted):
         """Use of the states of a latent."""
         return find_states(self.model, self.point, self.statistics, latent)
 
-    def imputed(self, rows: Rows, fill: str, **limits: Any) -> tuple[np.ndarray, dict]:
+    def imputed(
+        self, rows: Rows, fill: str, rng: np.random.Generator | None = None, **limits: Any
+    ) -> tuple[np.ndarray, dict]:
         """Codes without gaps, (n_rows, n_columns), and probabilities of each column's cells, one by one."""
         names, point, missing = rows.names, self.point, rows.codes < 0
         probabilities = queries.marginals(self.model, point, rows, names, **limits)
+        if fill == "draw":
+            rng = rng or np.random.default_rng()
+            drawn = queries.drawn(self.model, self.drawn_point(rng), rows, names, rng, **limits)
+            return np.stack([drawn[name] for name in names], axis=1), probabilities
         codes = np.stack([probabilities[name].argmax(axis=1) for name in names], axis=1)
 
         def log_of(table: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

@@ -237,11 +237,16 @@ class CategoryEncoder:
         elif seen.levels is not None:
             levels = [v for v in map(as_plain, seen.levels) if (kind_of(v), v) not in markers]
             _check_values(f"Column {name!r} of X", levels)
+            self._note(name, levels, doubts, among=("mark", "empty"))  # levels of a data type may not be meant, too
         else:
             levels, dtype = _in_order(name, values), seen.dtype
-            for doubt, value in doubts_about(levels):
-                doubts.setdefault(doubt, {})[name] = value
+            self._note(name, levels, doubts)
         return _category_array(levels, dtype, values) if levels else np.empty(0)
+
+    def _note(self, name: str, levels: list, doubts: dict, among: tuple = ()) -> None:
+        for doubt, value in doubts_about(_in_order(name, levels)):
+            if not among or doubt in among:
+                doubts.setdefault(doubt, {})[name] = value
 
     def _settle(self, names: list[str], categories: list[np.ndarray], observed: bool, size: str, doubts: dict) -> None:
         """Keep what was learned, unless columns hold nothing."""

@@ -30,30 +30,62 @@ _SHARE_OF_ROWS = 0.5
 _MAX_COLUMNS = 40
 _COUNTS = "poisson"
 # Texts that usually mark missing cells, in any case of letters; words among them are none beside words of their kind.
-_MARKS = frozenset({"", "?", ".", "-", "--", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "missing"})
-_WORDS = frozenset({"na", "null", "none", "nan", "missing"})
+_MARKS = frozenset(
+    {
+        "",
+        "?",
+        ".",
+        "..",
+        "-",
+        "--",
+        "na",
+        "n/a",
+        "#n/a",
+        "<na>",
+        "nan",
+        "-nan",
+        "nat",
+        "null",
+        "#null!",
+        "(null)",
+        "\\n",
+    }
+    | {"none", "missing"}
+)
+_WORDS = frozenset({"na", "none", "missing"})
 # A number of nines is a mark where all other values are at most this share of it; in measurements, where it lies off
 # their range by more than its width, and more than once.
 _SHARE_OF_NINES = 1 / 3
 _NINES = tuple(float("9" * k) for k in range(2, 7))
 #: Codes of missing cells among measurements.
 MARKS_OF_NUMBERS = np.array([-9.0, *(-nines for nines in _NINES), *_NINES])
+_CODES = frozenset(MARKS_OF_NUMBERS.tolist())
 
 
 def marks_among(levels: Sequence) -> list:
     """Levels of a column of categories, in increasing order, that usually mark missing cells.
 
     '-' is none beside '+', a character is none among the letters of a text, and a word is none beside words that are
-    written alike, such as 'None' beside 'Attached' or 'NA' beside 'EU'.
+    written alike, such as 'None' beside 'Attached' or 'NA' beside 'EU'. A code such as '-999' is one beside words.
     """
     if not levels or not isinstance(levels[0], str):
         return _nines_among(levels)
-    marks = [level for level in levels if level.strip().lower() in _MARKS]
+    codes = [level for level in levels if _number(level) in _CODES]
+    are_words = not any(_number(level) is not None for level in levels if level not in codes)
+    marks = [level for level in levels if level.strip().lower() in _MARKS or (level in codes and are_words)]
     others = [level for level in levels if level not in marks]
     is_text = sum(len(level) == 1 for level in others) >= MIN_LEVELS
     if not marks or not others or "+" in others or is_text:
         return []
     return [mark for mark in marks if mark.strip().lower() not in _WORDS or not all(map(_as(mark), others))]
+
+
+def _number(text: str) -> float | None:
+    """The number that a text is, if it is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _as(word: str) -> Callable[[str], bool]:
@@ -77,9 +109,8 @@ def number_as_text(levels: Sequence) -> str | None:
     if not levels or not isinstance(levels[0], str):
         return None
     texts = [level for level in levels if level.strip().lower() not in _MARKS]
-    try:
-        numbers = [float(text) for text in texts]
-    except ValueError:
+    numbers = [number for number in map(_number, texts) if number is not None]
+    if len(numbers) < len(texts):
         return None
     is_measured = len(texts) > MIN_LEVELS or sum(not number.is_integer() for number in numbers) > 1
     return texts[0] if texts and is_measured else None
@@ -88,7 +119,7 @@ def number_as_text(levels: Sequence) -> str | None:
 def marks_in_measurements(cells: np.ndarray) -> list[int]:
     """Codes of missing cells in a column of measurements, (n_rows,).
 
-    A code is there twice or more, and off the range of the others by more than its width.
+    A code is there twice or more, and off the range of the others by more than its width, or the only number below 0.
     """
     codes = MARKS_OF_NUMBERS[np.isin(MARKS_OF_NUMBERS, (np.nanmin(cells), np.nanmax(cells)))]
     others = cells[~np.isin(cells, codes) & ~np.isnan(cells)]
@@ -98,7 +129,9 @@ def marks_in_measurements(cells: np.ndarray) -> list[int]:
     return [
         int(code)
         for code in codes
-        if np.count_nonzero(cells == code) > 1 and max(low - code, code - high) > high - low > 0
+        if np.count_nonzero(cells == code) > 1
+        and high > low
+        and (max(low - code, code - high) > high - low or code < 0 <= low)
     ]
 
 

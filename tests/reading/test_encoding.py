@@ -605,7 +605,27 @@ def test_the_empty_string_is_a_category_with_a_warning():
     assert doubts(X, categories={"city": ["", "Oslo", "Bergen"]}) == []
 
 
-@pytest.mark.parametrize("mark", ["?", " ", "NA", "N/A", "nan", "NaN", "None", "null", "-", ".", "<NA>", "#N/A"])
+TEXT_MARKS = [
+    "?",
+    " ",
+    "NA",
+    "N/A",
+    "nan",
+    "NaN",
+    "None",
+    "null",
+    "-",
+    ".",
+    "..",
+    "<NA>",
+    "#N/A",
+    "#NULL!",
+    "\\N",
+    "(null)",
+]
+
+
+@pytest.mark.parametrize("mark", [*TEXT_MARKS, "-999", "99", "9999.0"])
 def test_texts_that_mark_missing_cells_are_categories_with_a_warning(mark):
     X = pd.DataFrame({"a": ["x", "y", mark], "b": ["x", "y", "?"], "c": ["x", "y", "z"]})
     every = ["?"] if mark == "?" else [mark, "?"]
@@ -630,6 +650,8 @@ def test_texts_that_mark_missing_cells_are_categories_with_a_warning(mark):
         [1, 2, 98],
         ["1", "2", "3"],
         ["0.5", "1"],
+        ["1", "2", "99", "many"],
+        ["route 9", "99 Luftballons"],
     ],
     ids=str,
 )
@@ -669,6 +691,35 @@ def test_codes_among_measurements_are_named():
         model.set_params(missing_values=[-99, 999]).fit(X)
         ages = np.random.default_rng(0).integers(20, 99, 100)
         model.fit(pd.DataFrame({"age": np.append(ages, [99.5, 99, 99])}))  # near the others
+
+
+def test_marks_among_the_levels_of_a_data_type_are_named():
+    """As of read_csv(dtype="category"), which takes them all."""
+    X = pd.DataFrame(
+        {"a": pd.Categorical(["x", "?", "y"], categories=["y", "?", "x"]), "b": pd.Categorical([5, 99, 1])}
+    )
+    [message] = doubts(X)
+    assert message.startswith("Columns 'a', 'b' of X hold '?', 99, taken as categories.")
+    assert doubts(X, missing_values=["?", 99]) == []
+    assert (
+        doubts(pd.DataFrame({"a": pd.Categorical(["none", "severe"], ["none", "mild", "severe"], ordered=True)})) == []
+    )
+
+
+@pytest.mark.parametrize("word", ["nan", "null"])
+def test_marks_among_small_words_are_named(word):
+    """As astype(str) writes a missing cell; 'none' beside small words is an answer."""
+    assert doubts([["red"], ["green"], [word]])
+    assert doubts([["mild"], ["severe"], ["none"]]) == []
+
+
+@pytest.mark.parametrize("code", [-9, -99, -999])
+def test_a_code_below_0_among_numbers_above_is_named(code):
+    """Though it is not as far off as their range is wide."""
+    column = np.random.default_rng(0).lognormal(3, 2, 100)
+    assert marks_in_measurements(np.append(column, [code] * 3)) == [code]
+    assert marks_in_measurements(np.append(column, code)) == []
+    assert marks_in_measurements(np.append(column, [code, code, -1.5])) == []
 
 
 def test_no_bundled_table_has_a_mark():

@@ -317,14 +317,18 @@ class VBFactorAnalysis(VBEstimator):
             )
         return self.mean_ + scores @ self.loadings_.T
 
-    def impute(self, X, return_variances=False):
-        """X with missing cells filled by their means given the observed cells of the row.
+    def impute(self, X, return_variances=False, *, fill="auto", random_state=None):
+        """X with missing cells filled by their means given the observed cells of the row, or by draws.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
         return_variances : bool, default=False
             Whether to return the variances of the cells that were filled, too.
+        fill : {"auto", "cells", "joint", "draw"}, default="auto"
+            "draw": cells are drawn together given the observed ones, under parameters that are drawn once for all rows.
+            Several seeds make several completed tables (multiple imputation). All others: means.
+        %(impute.random_state)s
 
         Returns
         -------
@@ -334,10 +338,10 @@ class VBFactorAnalysis(VBEstimator):
             Only if asked for: of the predictive distribution of each missing cell, 0 where observed.
         """
         check_flag("return_variances", "impute", return_variances)
-        fitted, reading = question(self, X)
-        completed = impute_rows(X, fitted, reading.values)
+        completed = impute_rows(self, X, fill, random_state)
         if not return_variances:
             return completed
+        fitted, reading = question(self, X)
         return completed, np.where(fitted.groups.missing(reading.values), fitted.variances(reading.values), 0.0)
 
     def get_covariance(self):

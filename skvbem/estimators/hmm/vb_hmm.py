@@ -490,16 +490,19 @@ class VBHMM(SequenceEstimator):
             return np.empty((fitted.model.n_cells, 0))
         return fitted.draws(self.n_draws, fitted.rng_of_draws)
 
-    def impute(self, X, sequence_id=None, lengths=None, *, fill="auto"):
+    def impute(self, X, sequence_id=None, lengths=None, *, fill="auto", random_state=None):
         """X with missing cells filled, given whole sequences: numbers by means, categories by the most probable ones.
 
         Parameters
         ----------
         %(sequences.X, sequence_id)s
-        fill : {"auto", "cells", "joint"}, default="auto"
+        fill : {"auto", "cells", "joint", "draw"}, default="auto"
             "cells": the most probable category of each cell. "joint": the most probable one of each step's state on the
             most probable path, so that they occur together. "auto": as "cells", but as "joint" in sequences that would
-            have probability 0; a warning names them.
+            have probability 0; a warning names them. "draw": cells drawn together given the whole sequence, under
+            parameters that are drawn once for all sequences. Several seeds make several completed tables (multiple
+            imputation).
+        %(impute.random_state)s
 
         Returns
         -------
@@ -519,8 +522,11 @@ class VBHMM(SequenceEstimator):
         fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
         check_fill(fill)
         sequences, groups = reading.sequences, fitted.groups
-        states = self._smoothed(fitted, data)
-        imputed = fitted.imputed_steps(reading, data, states, fitted.natural(self.predictive), fill)
+        if fill == "draw":
+            imputed = fitted.drawn_steps(reading, data, generator_of(self, random_state))
+        else:
+            states = self._smoothed(fitted, data)
+            imputed = fitted.imputed_steps(reading, data, states, fitted.natural(self.predictive), fill)
         missing = groups.missing(reading.values)
         if not sequences.are_listed:
             imputed, missing = [sequences.as_given(of_group) for of_group in imputed], sequences.as_given(missing)

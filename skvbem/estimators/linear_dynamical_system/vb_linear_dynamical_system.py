@@ -22,6 +22,7 @@ from skvbem.estimators.sequences import (
     drawn_sequences,
     steps_of_question,
 )
+from skvbem.fitted.fills import check_fill
 from skvbem.fitted.linear_dynamical_system import LDSForecast
 from skvbem.fitting.fit import generator_of
 from skvbem.reading.inputs import InputReading, inputs_of_steps
@@ -374,14 +375,29 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         naturals = list(fitted.draws_to_average(self.predictive, n_draws))
         return fitted.forecast(data, int(n_steps), future, float(level), naturals)
 
-    def impute(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *, return_variance=False):
-        """X with missing cells filled by their means given the whole sequence, averaged as forecasts are.
+    def impute(
+        self,
+        X,
+        sequence_id=None,
+        lengths=None,
+        inputs=None,
+        output_inputs=None,
+        *,
+        return_variance=False,
+        fill="auto",
+        random_state=None,
+    ):
+        """X with missing cells filled by their means given the whole sequence, averaged as forecasts are, or by draws.
 
         Parameters
         ----------
         %(sequences.X, inputs.sequence_id)s
         return_variance : bool, default=False
             Whether to return the variances of the imputed cells, too.
+        fill : {"auto", "cells", "joint", "draw"}, default="auto"
+            "draw": cells are drawn together given the whole sequence, under parameters that are drawn once for all
+            sequences. Several seeds make several completed tables (multiple imputation). All others: means.
+        %(impute.random_state)s
 
         Returns
         -------
@@ -391,11 +407,14 @@ class VBLinearDynamicalSystem(SequenceEstimator):
             If asked for; 0 where a cell is observed.
         """
         check_flag("return_variance", "impute", return_variance)
+        check_fill(fill)
         fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
         sequences, missing = reading.sequences, np.isnan(reading.values[0])
         naturals = list(fitted.draws_to_average(self.predictive, self.n_draws))
         means, variance = fitted.imputed(data, reading.output_inputs, naturals)
         variance = np.where(missing, variance, 0.0)
+        if fill == "draw":
+            means = fitted.drawn_cells(reading, generator_of(self, random_state))
         of_rows = [sequences.as_given(x) if not sequences.are_listed else x for x in (means, missing)]
         completed = filled(sequences.rows, of_rows[1], list(of_rows[0].T))
         completed = sequences.split(completed) if sequences.are_listed else completed

@@ -208,13 +208,16 @@ class VBNetwork(LatentNodesEstimator):
         if not targets or len(set(targets)) < len(targets) or set(targets) & set(given):
             raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
         row, limits = fitted.evidence(given), self._kind.limits(self)
-        if not np.isfinite(fitted.predictive.log_densities(row, **limits)[0]):
-            raise ValueError(f"The evidence {evidence!r} has probability 0 under this fit: nothing follows from it.")
+        self._check_possible(given, row)
         joint = fitted.predictive.posteriors(row, targets, **limits)[0]
         levels = tuple(fitted.levels[node] for node in targets)
         return LabeledTable(joint.reshape([len(states) for states in levels]), targets, levels)
 
-    def impute(self, X, *, fill="auto", return_proba=False):
+    def _check_possible(self, given: Mapping, row: MixedRows) -> None:
+        if not np.isfinite(self._fitted_.predictive.log_densities(row, **self._kind.limits(self))[0]):
+            raise ValueError(f"The evidence {given!r} has probability 0 under this fit: nothing follows from it.")
+
+    def impute(self, X, *, fill="auto", return_proba=False, random_state=None):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable ones.
 
         Parameters
@@ -223,6 +226,7 @@ class VBNetwork(LatentNodesEstimator):
         %(impute.fill)s
         return_proba : bool, default=False
             Whether to return the posterior of cells of categories, one by one, as well.
+        %(impute.random_state)s
 
         Returns
         -------
@@ -234,26 +238,47 @@ class VBNetwork(LatentNodesEstimator):
         check_flag("return_proba", "impute", return_proba)
         check_fill(fill)
         fitted, reading = question(self, X)
-        rows = fitted.rows(reading.values)
+        rows, limits = fitted.rows(reading.values), self._kind.limits(self)
         asked = [name for name, codes in zip(rows.names, rows.codes.T) if return_proba or (codes < 0).any()]
-        codes, columns, proba = fitted.imputed(rows, asked, fill, **self._kind.limits(self))
+        codes, columns, proba = fitted.imputed(rows, asked, "cells" if fill == "draw" else fill, **limits)
         of_groups = values_of(fitted.groups, dict(zip(rows.names, codes.T)), columns)
+        if fill == "draw":
+            of_groups = fitted.drawn_rows(reading.values, generator_of(self, random_state), **limits)
         completed = filled(X, fitted.groups.missing(reading.values), fitted.groups.columns_of(of_groups))
         return (completed, proba) if return_proba else completed
 
-    def sample(self, n_samples=1, random_state=None):
+    def sample(self, n_samples=1, random_state=None, *, given=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
 
-        %(sample.n_samples, sample.random_state -> X : ndarray or DataFrame of shape (n_samples, n_features))s
+        Parameters
+        ----------
+        %(sample.n_samples, sample.random_state)s
+        given : mapping of node to state or number, or pandas Series, default=None
+            Categories and numbers of columns, and states of latents, that all rows have. The others are drawn given
+            these.
+
+        Returns
+        -------
+        X : ndarray or DataFrame of shape (n_samples, n_features)
             In the container of the X that was fitted, with its names.
         states : ndarray of int, shape (n_samples,) or (n_samples, n_latents)
+
+        Raises
+        ------
+        ValueError
+            If a node or a state is unknown, or what is given is impossible.
         """
         check_is_fitted(self)
         check_count("n_samples", "sample", n_samples)
         fitted = self._fitted_
         self._check_memory(f"{n_samples:.3g} rows drawn", int(n_samples) * 4 * len(fitted.model.dag.nodes), "fewer")
         rng = generator_of(self, random_state)
-        of_groups, codes = fitted.sample(int(n_samples), rng)
+        if given := mapping_of("given", given):
+            limits = self._kind.limits(self)
+            self._check_possible(given, fitted.evidence(given))
+            of_groups, codes = fitted.sample_given(given, int(n_samples), rng, **limits)
+        else:
+            of_groups, codes = fitted.sample(int(n_samples), rng)
         states = [codes[name] for name in fitted.latents]
         of_latents = as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
         return as_fit_saw(self, fitted.groups.columns_of(of_groups)), of_latents

@@ -182,11 +182,12 @@ class MixtureKind(LabelKind):
         return self.fitted.drawn_at(model, point, len(like.values[0]), rng, given)[0]
 
 
-def impute_rows(X, fitted: Any, values: list[np.ndarray], fill: str = "auto") -> Any:
-    """X with missing cells filled by predictive means, or most probable categories, given their rows."""
+def impute_rows(estimator, X, fill: str, random_state) -> Any:
+    """X with missing cells filled by predictive means, or most probable categories, given their rows; or by draws."""
     check_fill(fill)
-    groups = fitted.groups
-    imputed = fitted.imputed_rows(values, fill)
+    fitted, reading = question(estimator, X)
+    groups, values = fitted.groups, reading.values
+    imputed = fitted.imputed_rows(values, fill, generator_of(estimator, random_state))
     return filled(X, groups.missing(values), groups.columns_of(imputed))
 
 

@@ -291,15 +291,14 @@ class VBMixture(VBEstimator):
         fitted, reading = question(self, X)
         return fitted.log_predictive(reading.values)
 
-    def impute(self, X, *, fill="auto"):
+    def impute(self, X, *, fill="auto", random_state=None):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable ones.
 
-        %(rows.X, impute.fill -> ndarray or DataFrame)s
+        %(rows.X, impute.fill, impute.random_state -> ndarray or DataFrame)s
             X in its own container; observed cells are untouched. A combination is the most probable one among the
             components' own.
         """
-        fitted, reading = question(self, X)
-        return impute_rows(X, fitted, reading.values, fill)
+        return impute_rows(self, X, fill, random_state)
 
     def predict_proba(self, X):
         """Posterior probabilities of the components given each row, under the predictive distribution.

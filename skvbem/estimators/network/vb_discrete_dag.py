@@ -15,6 +15,7 @@ from skvbem._docstrings import share_texts
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.network.kind import NetworkKind
+from skvbem.fitted.asking import code_of, mapping_of
 from skvbem.fitted.bayesian_network import Network
 from skvbem.fitted.fills import check_fill
 from skvbem.fitting.fit import generator_of, question
@@ -255,8 +256,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _joint_modes(self, X) -> list[np.ndarray]:
         return list(self._ask(queries.joint_mode, X, self._need_latents()).values())
 
-    def impute(self, X, *, fill="auto", return_proba=False):
-        """X with missing cells replaced by the most probable categories given their rows.
+    def impute(self, X, *, fill="auto", return_proba=False, random_state=None):
+        """X with missing cells replaced by the most probable categories given their rows, or by draws.
 
         Parameters
         ----------
@@ -264,6 +265,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         %(impute.fill)s
         return_proba : bool, default=False
             Whether to return the posterior of the cells, one by one, as well.
+        %(impute.random_state)s
 
         Returns
         -------
@@ -275,7 +277,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         check_flag("return_proba", "impute", return_proba)
         check_fill(fill)
         network, reading = question(self, X)
-        codes, probabilities = network.imputed(reading.rows, fill, **self._kind.limits(self))
+        rng = generator_of(self, random_state)
+        codes, probabilities = network.imputed(reading.rows, fill, rng, **self._kind.limits(self))
         modes = [network.encoder.decode(column, j) for j, column in enumerate(codes.T)]
         completed = filled(X, reading.rows.codes < 0, modes)
         return (completed, probabilities) if return_proba else completed
@@ -361,14 +364,26 @@ class VBDiscreteDAG(LatentNodesEstimator):
         check_is_fitted(self)
         return self._fitted_.asked(self._kind.limits(self)).marginals(evidence, do)
 
-    def sample(self, n_samples=1, random_state=None):
+    def sample(self, n_samples=1, random_state=None, *, given=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
 
-        %(sample.n_samples, sample.random_state -> X : ndarray or DataFrame of shape (n_samples, n_features))s
-            In the container of the X that was fitted, with its names.
-            Categories.
+        Parameters
+        ----------
+        %(sample.n_samples, sample.random_state)s
+        given : mapping of node to state, or pandas Series, default=None
+            States of columns and latents that all rows have. The others are drawn given these, exactly.
+
+        Returns
+        -------
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+            Categories, in the container of the X that was fitted, with its names.
         states : ndarray of int, shape (n_samples,) or (n_samples, n_latents)
             States of the latents.
+
+        Raises
+        ------
+        ValueError
+            If a node or a state is unknown, or what is given is impossible.
         """
         check_is_fitted(self)
         check_count("n_samples", "sample", n_samples)
@@ -376,7 +391,11 @@ class VBDiscreteDAG(LatentNodesEstimator):
         numbers = n * (len(network.model.dag.nodes) + 2 * max(network.model.layout.cardinalities))
         self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")
         rng = generator_of(self, random_state)
-        drawn = queries.sample(network.model, network.point, n, rng)
+        codes = {node: code_of(node, state, network.levels) for node, state in mapping_of("given", given).items()}
+        if codes:
+            drawn = queries.sample_given(network.model, network.point, codes, n, rng, **self._kind.limits(self))
+        else:
+            drawn = queries.sample(network.model, network.point, n, rng)
         columns = [network.encoder.decode(drawn[name], j) for j, name in enumerate(network.encoder.names_)]
         states = [drawn[name] for name in self.latent_names_]
         return as_fit_saw(self, columns), as_columns(states) if states else np.empty((n, 0), dtype=np.int64)

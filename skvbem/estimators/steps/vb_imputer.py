@@ -28,11 +28,11 @@ class VBImputer(TransformerMixin, BaseEstimator):
         Any of this package's: a mixture, a network, a factor analysis, or one for sequences, for which the rows of a
         table are one sequence. None stands for ``VBMixture("auto")``, which takes numbers for measurements, words and
         truth values for categories, and finds the number of components by the bound.
-    fill : {"auto", "cells", "joint"}, default="auto"
+    fill : {"auto", "cells", "joint", "draw"}, default="auto"
         What missing categories become, as for `impute`: the most probable of each cell, or combinations that occur
-        together.
+        together. "draw" draws all missing cells, numbers too, given the observed ones.
     random_state : int, RandomState instance or None, default=None
-        Seed of the default estimator; one that is given has its own.
+        Seed of the default estimator, and of draws; an estimator that is given has its own.
 
     Attributes
     ----------
@@ -47,8 +47,9 @@ class VBImputer(TransformerMixin, BaseEstimator):
     Notes
     -----
     Fills are single values: they say nothing of how sure they are, and variances of filled tables are too small. Where
-    that matters, ask the estimator: `impute` of networks gives probabilities. What its `handle_unknown` makes missing,
-    categories that fit did not see, is filled, too, with its warning.
+    that matters, fill by draws, several times with other seeds, and combine what follows from each completed table
+    (multiple imputation). `impute` of networks also gives probabilities. What `handle_unknown` of the estimator makes
+    missing, categories that fit did not see, is filled, too, with its warning.
 
     Examples
     --------
@@ -111,6 +112,7 @@ class VBImputer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         way = {} if self.fill == "auto" else {"fill": self.fill}
+        way |= {"random_state": self.random_state} if self.fill == "draw" else {}
         completed, wanted = self.estimator_.impute(X, **way), output_of("transform", self)
         stays = library_of(completed) == wanted  # with the types of its columns
         return completed if stays or not hasattr(completed, "to_numpy") else completed.to_numpy()

@@ -324,6 +324,18 @@ class HMM(LabelModel):
             states[rows], log_joint[pieces[0].sequences] = passes.best(pieces)
         return states, log_joint
 
+    def drawn_path(self, natural: np.ndarray, data: HMMData, rng: np.random.Generator) -> np.ndarray:
+        """The state of every row, (n_rows,), of paths drawn given their sequences at natural parameters (n_cells,)."""
+        return self._drawn_path(self.forward_backward(natural[:, None], data), data.starts, rng)
+
+    def _drawn_path(self, passes: ForwardBackward, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        states = np.empty(starts[-1], dtype=np.int64)
+        for pieces in segments(starts, starts[1:], *self.segment_rows()):
+            log_z = np.zeros((1, len(pieces[0].starts)))
+            for piece, drawn in passes.drawn(pieces, lambda n: rng.random((1, n)), log_z):
+                states[piece.rows] = drawn[0].argmax(axis=0)
+        return states
+
     def sample(
         self, point: tuple, lengths: Sequence[int] | np.ndarray, rng: np.random.Generator, given: Any = None
     ) -> tuple[Any, np.ndarray]:
@@ -345,11 +357,7 @@ class HMM(LabelModel):
             return np.zeros((1, self.n_components, rows.stop - rows.start))
 
         passes = ForwardBackward(*self._log_matrices(*(part[:, None] for part in parts)), nothing_observed)
-        states = np.empty(starts[-1], dtype=np.int64)
-        for pieces in segments(starts, starts[1:], *self.segment_rows()):
-            log_z = np.zeros((1, len(pieces[0].starts)))
-            for piece, drawn in passes.drawn(pieces, lambda n: rng.random((1, n)), log_z):
-                states[piece.rows] = drawn[0].argmax(axis=0)
+        states = self._drawn_path(passes, starts, rng)
         return self.emission.sample_given(given, lengths, point[2], states, rng), states
 
     def statistics_of(self, responsibilities: np.ndarray | Iterable[np.ndarray], data: HMMData) -> np.ndarray:

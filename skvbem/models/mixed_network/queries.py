@@ -24,7 +24,7 @@ from skvbem.models.network.max_product import max_product
 from skvbem.models.network.program import Plan, of_clique
 
 # Draws of the parameters behind the rows of one sample.
-_MAX_DRAWS_OF_PARAMETERS = 1000
+MAX_DRAWS_OF_PARAMETERS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class Predictive:
         """
         if self.posterior is None:
             return drawn_at(self.model, self.point, n_rows, rng)
-        sizes = np.bincount(np.arange(n_rows) % _MAX_DRAWS_OF_PARAMETERS).tolist()
+        sizes = np.bincount(np.arange(n_rows) % MAX_DRAWS_OF_PARAMETERS).tolist()
         parts = [drawn_at(self.model, self.posterior.sample(rng), size, rng) for size in sizes]
         order = rng.permutation(n_rows)
         codes = {node: np.concatenate([part[0][node] for part in parts])[order] for node in parts[0][0]}

@@ -178,24 +178,34 @@ def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator)
     return drawn
 
 
-def sample_given(model: DiscreteDAG, point: np.ndarray, given: Mapping, n_rows: int, rng: np.random.Generator) -> dict:
-    """Rows drawn given codes of some nodes: codes (n_rows,) of every node, one node after the other, exactly.
+def sample_given(
+    model: DiscreteDAG, point: np.ndarray, given: Mapping, n_rows: int, rng: np.random.Generator, **limits
+) -> dict:
+    """Rows drawn given codes of some nodes: codes (n_rows,) of every node, exactly.
 
     Raises
     ------
     ValueError
         If no row has these codes.
     """
-    drawn = {node: np.full(n_rows, code, dtype=np.int64) for node, code in given.items()}
-    first = Rows(tuple(drawn), np.stack([codes[:1] for codes in drawn.values()], axis=1))
-    if not np.isfinite(log_likelihood(model, point, first)[0]):
+    codes = np.array([*given.values()], dtype=np.int64).reshape(1, -1)
+    if not np.isfinite(log_likelihood(model, point, Rows(tuple(given), codes), **limits)[0]):
         raise ValueError("The states that are given have probability 0 together: no row can be drawn that has them.")
-    for node in model.dag.topological_order():
-        if node not in drawn:
-            rows = Rows(tuple(drawn), np.stack([*drawn.values()], axis=1))
-            below = np.cumsum(marginals(model, point, rows, (node,))[node], axis=1)
-            drawn[node] = (rng.random((n_rows, 1)) * below[:, -1:] >= below[:, :-1]).sum(axis=1)
-    return drawn
+    return drawn(model, point, Rows(tuple(given), np.repeat(codes, n_rows, axis=0)), model.dag.nodes, rng, **limits)
+
+
+def drawn(
+    model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequence, rng: np.random.Generator, **limits
+) -> dict:
+    """Codes (n_rows,) of some nodes, those not observed drawn given their row and what was drawn before."""
+    known = {name: codes.astype(np.int64) for name, codes in zip(data.names, data.codes.T)}
+    for node in filter({*nodes}.__contains__, model.dag.topological_order()):
+        hidden = np.flatnonzero(known.setdefault(node, np.full(len(data), -1)) < 0)
+        if len(hidden):
+            rows = Rows(tuple(known), np.stack([codes[hidden] for codes in known.values()], axis=1))
+            below = np.cumsum(marginals(model, point, rows, (node,), **limits)[node], axis=1)
+            known[node][hidden] = (rng.random((len(hidden), 1)) * below[:, -1:] >= below[:, :-1]).sum(axis=1)
+    return {node: known[node] for node in nodes}
 
 
 def log_of_complete_families(model: Any, log_point: np.ndarray, data: Any) -> np.ndarray:
