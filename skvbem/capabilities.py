@@ -20,6 +20,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from skvbem.families import Dirichlet
+from skvbem.families.base import ConjugateFamily
+from skvbem.families.integrated_evidence import IntegratedEvidence
 
 # ----------------------------------------------------------------------------------------------------- parameters
 
@@ -465,9 +467,10 @@ class Marginals(Protocol):
 
 
 class CompleteEvidence(Protocol):
-    r"""The evidence of complete data in closed form, :math:`\ln p(x, y)` as a function of their statistics [CH (8)].
+    r"""The evidence of complete data, :math:`\ln p(x, y)` as a function of their statistics [CH (8)].
 
-    What bounds take that complete the data. It is `log_evidence` of the prior, where no hyperparameter is hidden.
+    What bounds take that complete the data. It is `log_evidence` of the prior, where no hyperparameter is hidden; else
+    these are integrated out, as by `skvbem.families.integrated_evidence.IntegratedEvidence`, which states an error.
 
     Law: where nothing is hidden, the evidence by definition.
     """
@@ -559,7 +562,7 @@ class Identifiability(Protocol):
 
 
 #: Capabilities that take the evidence of complete rows in closed form, which there is given hyperparameters alone.
-OF_KNOWN_HYPERPARAMETERS = ("marginals", "complete_evidence", "enumeration")
+OF_KNOWN_HYPERPARAMETERS = ("marginals", "enumeration")
 
 
 @dataclass(frozen=True, eq=False)
@@ -585,7 +588,7 @@ class Capabilities:
     marginals : Marginals or None
         Counts as sums over independent rows. Without it collapsed bounds draw all statistics.
     complete_evidence : CompleteEvidence or None
-        The evidence of complete data in closed form.
+        The evidence of complete data.
     entropy : LatentEntropy or None
         The entropy of q(x).
     information : Information or None
@@ -610,6 +613,6 @@ class Capabilities:
     enumeration: Enumeration | None = None
     dimension: Identifiability | None = None
 
-    def with_hidden_hyperparameters(self) -> Capabilities:
-        """The capabilities left where hyperparameters are hidden: complete rows have no closed-form evidence then."""
-        return replace(self, **dict.fromkeys(OF_KNOWN_HYPERPARAMETERS))
+    def with_hidden_hyperparameters(self, prior: ConjugateFamily) -> Capabilities:
+        """The capabilities left where a prior has hidden ones: complete rows have no evidence in closed form then."""
+        return replace(self, **dict.fromkeys(OF_KNOWN_HYPERPARAMETERS), complete_evidence=IntegratedEvidence(prior))

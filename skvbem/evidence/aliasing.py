@@ -49,7 +49,7 @@ def alias_gain(
     natural : ndarray of shape (n_cells,)
         Natural parameters of q(x).
     statistics : ndarray of shape (n_cells,), optional
-        q(theta) is the prior plus these; none where the bound has no q(theta).
+        q(theta) is the prior plus these; none where the bound has no q(theta), and none of hidden hyperparameters.
     max_relabelings : int, default=5040
         Most relabelings to mix.
 
@@ -65,7 +65,8 @@ def alias_gain(
     if len(others) == 0:
         return 0.0
     log_z = evaluation.expectation(natural, "alias=True")[1]
-    log_z += float(model.prior.log_normalizer_of_hyperparameters(natural))
+    if statistics is not None:
+        log_z += float(model.prior.log_normalizer_of_hyperparameters(natural))
     best = 0.0
     for s in _EXPONENTS:
         log_overlaps = []
@@ -73,8 +74,8 @@ def alias_gain(
             batch = others[at : at + TUNING.lanes].T
             mixed = (1.0 - s) * natural[:, None] + s * natural[batch]
             log_overlap = model.expect(mixed, evaluation.data).log_normalizer - log_z
-            log_overlap = log_overlap + model.prior.log_normalizer_of_hyperparameters(mixed)
             if statistics is not None:
+                log_overlap = log_overlap + model.prior.log_normalizer_of_hyperparameters(mixed)
                 # no relabeling changes the prior
                 interpolated = (1.0 - s) * statistics[:, None] + s * statistics[batch]
                 log_overlap = (

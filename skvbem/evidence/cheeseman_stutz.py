@@ -10,7 +10,8 @@ which is the lower bound right after an M step from q(x) = p(x | y, theta) [Beal
 below the converged variational one. MLED = ln BD(N) = CS - H leaves the entropy out.
 
 Of other families than tables ln BD(N) stands for the log evidence of complete data whose statistics are the expected
-ones.
+ones. Hidden hyperparameters are integrated out of it: a bound as before, since the logarithm of an integral of
+:math:`e^{N \cdot \phi(\theta)}` is convex in N, but no longer below the variational one, which has a q(nu).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from skvbem.evidence.aliasing import alias_correction, alias_gain
 from skvbem.evidence.asymptotic import dimension_of
 from skvbem.evidence.base import Evidence, needs_exact_inference
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.families.integrated_evidence import IntegratedEvidence
 
 
 def cheeseman_stutz(
@@ -78,13 +80,17 @@ def mled(evaluation: Evaluation, *, form: str = "map", alias: bool = False) -> E
 
 @dataclass(frozen=True, eq=False)
 class _Completed:
-    """Expected statistics at a point, the log evidence of such data, and the entropy of the hidden states there."""
+    """Expected statistics at a point, the log evidence of such data, and the entropy of the hidden states there.
+
+    There are no statistics to say q(theta) by, but a standard error of the evidence, where hyperparameters are hidden.
+    """
 
     form: str
     log_point: np.ndarray
-    counts: np.ndarray
+    counts: np.ndarray | None
     log_bd: float
     entropy: float
+    error: float | None
 
     def alias_gain(self, evaluation: Evaluation) -> float:
         return alias_gain(evaluation, self.log_point, self.counts)
@@ -94,6 +100,7 @@ class _Completed:
             value,
             kind,
             is_lower_bound=is_lower_bound,
+            standard_error=self.error,
             form=self.form,
             n_free_parameters=d,
             n_samples=evaluation.n_samples,
@@ -107,8 +114,10 @@ def _completed(evaluation: Evaluation, form: str, kind: str) -> _Completed:
     log_evidence = evaluation.capability("complete_evidence", f"The score {kind!r}")
     natural = evaluation.model.prior.natural(evaluation.point(form))
     counts, log_z = evaluation.expectation(natural, f"The score {kind!r}", of_clusters=True)
-    bound = float(log_z - times_log(counts, natural).sum()) + float(log_evidence(counts))
+    is_integrated = isinstance(log_evidence, IntegratedEvidence)
+    log_bd, error = log_evidence.with_error(counts) if is_integrated else (float(log_evidence(counts)), None)
+    bound = float(log_z - times_log(counts, natural).sum()) + log_bd
     entropy = evaluation.capability("entropy")(natural, evaluation.data)
     if -1e-9 * (1 + abs(log_z)) < entropy < 0:  # of states that are counted, below 0 by rounding alone
         entropy = 0.0
-    return _Completed(form, natural, counts, bound - entropy, entropy)
+    return _Completed(form, natural, None if is_integrated else counts, bound - entropy, entropy, error)

@@ -72,6 +72,8 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
     log evidence of complete data (`expected_log_bd`) and the gain over the plain bound, a bound on what cutting off
     tails changed (`error_bound`), and how many draws there were.
     """
+    name = "collapsed_ascent" if n_sweeps else "collapsed"
+    evaluation.check_known_hyperparameters(f"The score {name!r}")
     check_whole_weights(evaluation, "collapsed")
     check_at_least("collapsed", n_sweeps=(n_sweeps, 0), n_draws=(n_draws, 2))
     prior, block = evaluation.model.prior, _count_block(evaluation)
@@ -90,7 +92,7 @@ def collapsed(evaluation: Evaluation, *, n_sweeps: int = 0, n_draws: int = 64, a
     entropy = evaluation.capability("entropy")(best.natural, evaluation.data)
     return Evidence(
         best.value + gain,
-        "collapsed_ascent" if n_sweeps else "collapsed",
+        name,
         is_lower_bound=True,
         standard_error=float(np.std(best.gains, ddof=1) / np.sqrt(n_draws)) if len(drawn) else None,
         form="vb",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -65,6 +65,16 @@ class Hyperprior(ABC):
     @abstractmethod
     def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of hyperparameters drawn from p(nu), of the shape of an array (n_cells, ...)."""
+
+    @abstractmethod
+    def tempered(self, share: float) -> Self:
+        r"""The hyperprior with a share of the power of ln f: densities in proportion to :math:`p(\nu)\,c(\nu)^s`."""
+
+    @abstractmethod
+    def draw_with_constant(
+        self, natural: np.ndarray, rng: np.random.Generator, share: float = 1.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of hyperparameters drawn as of `tempered`, and ln c of each, nats, which is not tempered."""
 
     @property
     @abstractmethod
@@ -138,6 +148,18 @@ class GammaHyperprior(Hyperprior):
         shape, rate = self.posterior(natural)
         return self._by_cell @ (rng.standard_gamma(shape) / rate)
 
+    def tempered(self, share: float) -> Self:
+        """Gamma priors of which p(theta | nu) has a share of the power."""
+        return replace(self, power=share * self.power, constant=share * self.constant)
+
+    def draw_with_constant(
+        self, natural: np.ndarray, rng: np.random.Generator, share: float = 1.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of rates drawn from their tempered Gamma posteriors, and ln c of each, nats."""
+        shape, rate = self.tempered(share).posterior(natural)
+        drawn = np.maximum(rng.standard_gamma(shape) / rate, 1e-300)
+        return self._by_cell @ drawn, self.power @ np.log(drawn) + self.constant
+
     def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of rates drawn from their Gamma priors, of the shape of an array (n_cells, ...)."""
         size = (len(self.shape), *like.shape[1:])
@@ -207,6 +229,18 @@ class WishartHyperprior(Hyperprior):
         """Statistics of an inverse scale drawn from its Wishart posterior."""
         return self._drawn(self._posterior_dof, self._factor(natural), rng)
 
+    def tempered(self, share: float) -> Self:
+        """The Wishart prior of which p(theta | B) has a share of the power."""
+        return replace(self, power=share * self.power, constant=share * self.constant)
+
+    def draw_with_constant(
+        self, natural: np.ndarray, rng: np.random.Generator, share: float = 1.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of an inverse scale drawn from its tempered Wishart posterior, and ln c of each, nats."""
+        root = self._root(self.tempered(share)._posterior_dof, self._factor(natural), rng)
+        log_det = 2 * np.log(np.abs(np.diagonal(root, axis1=-2, axis2=-1))).sum(axis=-1)
+        return self._cells(root @ root.swapaxes(-1, -2)), self.power * log_det + self.constant
+
     def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of an inverse scale drawn from its Wishart prior, of the shape of an array (n_cells, ...)."""
         factor = np.linalg.cholesky(self.scale)
@@ -236,9 +270,13 @@ class WishartHyperprior(Hyperprior):
 
     def _drawn(self, dof: float, factor: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of draws from Wishart distributions whose inverse scales have these factors (..., d, d)."""
-        lower = bartlett(np.full((*factor.shape[:-2], 1), dof), len(self.scale), rng)[..., 0, :, :]
-        root = np.linalg.solve(factor.swapaxes(-1, -2), lower)
+        root = self._root(dof, factor, rng)
         return self._cells(root @ root.swapaxes(-1, -2))
+
+    def _root(self, dof: float, factor: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
+        """Roots of draws from Wishart distributions whose inverse scales have these factors (..., d, d)."""
+        lower = bartlett(np.full((*factor.shape[:-2], 1), dof), len(self.scale), rng)[..., 0, :, :]
+        return np.linalg.solve(factor.swapaxes(-1, -2), lower)
 
     def _cells(self, inverse_scale: np.ndarray) -> np.ndarray:
         """Statistics of inverse scales (..., d, d), (n_cells, ...)."""
@@ -285,6 +323,21 @@ class BlockHyperpriors(Hyperprior):
         for cells, hyperprior in self.blocks:
             statistics[cells] += hyperprior.draw(natural[cells], rng)
         return statistics
+
+    def tempered(self, share: float) -> Self:
+        """The tempered hyperpriors of all blocks."""
+        return replace(self, blocks=[(cells, hyperprior.tempered(share)) for cells, hyperprior in self.blocks])
+
+    def draw_with_constant(
+        self, natural: np.ndarray, rng: np.random.Generator, share: float = 1.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of the hyperparameters of all blocks drawn from tempered densities, and the sum of ln c, nats."""
+        statistics, log_constant = np.zeros(natural.shape), np.zeros(natural.shape[1:])
+        for cells, hyperprior in self.blocks:
+            drawn, of_block = hyperprior.draw_with_constant(natural[cells], rng, share)
+            statistics[cells] += drawn
+            log_constant = log_constant + of_block
+        return statistics, log_constant
 
     def draw_from_prior(self, like: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of the hyperparameters of all blocks drawn from p(nu), of the shape of an array (n_cells, ...)."""

@@ -8,9 +8,14 @@ from bridge import FORMS, FastNetwork
 from evidence.evaluations import bipartite_network, drawn_rows, evaluate, evaluation_of
 from reference import facts, scores
 from reference.discrete_network import Problem, logs, uniform_prior
+from reference.hidden_scales import log_evidence_of_sums
 from reference.random_networks import random_problem
+from scipy.special import gammaln
 
+from skvbem import VBMixture
 from skvbem.evidence.cheeseman_stutz import cheeseman_stutz, mled
+from skvbem.fitting.evaluation import at_draw
+from skvbem.fitting.evaluation import evaluation_of as evaluation_of_estimator
 from skvbem.models import DirichletAscent
 from skvbem.vbem.driver import run
 
@@ -70,3 +75,30 @@ def test_the_dagger_adds_what_is_not_identified():
         identified, drawn_rows(model, 60, np.random.default_rng(0), ("s1", "s2")), ("s1", "s2"), n_init=2
     )
     assert cheeseman_stutz(evaluation).value == cheeseman_stutz(evaluation, corrected=True).value
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_default_mixtures_against_quadrature(covariance_type):
+    """Hidden scales, and the weight of means, are integrated out of the evidence of the completed rows."""
+    rng = np.random.default_rng(20261127)
+    X = np.r_[rng.normal(size=(9, 1)), rng.normal(4.0, 0.5, size=(6, 1))]
+    if covariance_type == "diag":
+        X = np.c_[X, rng.normal(size=15)]
+    model = VBMixture(3, covariance_type=covariance_type, random_state=0).fit(X)
+    found = model.log_evidence(X, kind="cheeseman_stutz")
+    evaluation = evaluation_of_estimator(model, X)
+    emission, prior = evaluation.model.emission, evaluation.model.prior
+    natural = prior.natural(evaluation.point("map"))
+    responsibilities = at_draw(model, natural).predict_proba(X)
+    rows = responsibilities.sum(axis=0)
+    unit = 1 / emission.whitener[0] if covariance_type == "full" else emission.unit  # the standard deviations
+    assert unit == pytest.approx(X.std(axis=0))
+    Z = (X - emission.origin) / unit - emission.mean
+    means = responsibilities.T @ Z / rows[:, None]
+    squares = np.stack([r @ (Z - mean) ** 2 for r, mean in zip(responsibilities.T, means)])
+    log_bd = log_evidence_of_sums(rows, means, squares, dof=3.0, hyper_dof=1.0, floor=1e-6 * len(X))
+    log_bd += gammaln(3) - gammaln(3 + len(X)) + gammaln(1 + rows).sum() - len(X) * np.log(unit).sum()
+    entropy = -(responsibilities * np.log(np.maximum(responsibilities, 1e-300))).sum()
+    assert found.standard_error < 0.011
+    assert abs(found.value - log_bd - entropy) < 4 * found.standard_error
+    assert abs(model.log_evidence(X, kind="mled").value - log_bd) < 4 * found.standard_error
