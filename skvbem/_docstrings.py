@@ -21,7 +21,7 @@ method : {"vb", "map", "ml"}, default="vb"
     Variational Bayes, the posterior mode, or maximum likelihood.
 
 map_basis : {"natural", "probability"}, default="natural"
-    Coordinates in which ``method="map"`` takes the mode. The natural mode always exists.
+    Coordinates in which ``method="map"``, and scores of the evidence, take the mode. The natural mode always exists.
 
 n_init : int, default=10
     Number of starts. With ``init="auto"`` more of them search longer; 1 is one start and no search, unless

@@ -2,6 +2,9 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 __all__ = [
     "BoundFellError",
@@ -90,8 +93,47 @@ class SearchWarning(UserWarning):
     """A search that went on without some of its candidates, or without its checkpoint."""
 
 
+# Warnings that wait for others of one fit.
+_waiting: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("_waiting", default=None)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Join the warnings of a category as lines, each once, until `release` or the end; nothing within another."""
+    if _waiting.get() is not None:
+        yield
+        return
+    token = _waiting.set([])
+    try:
+        yield
+    finally:
+        release()
+        _waiting.reset(token)
+
+
+def release() -> None:
+    """Give the warnings that wait, those before a long fit for instance."""
+    waiting = _waiting.get()
+    if not waiting:
+        return
+    texts: dict[type[Warning], dict[str, None]] = {}
+    for message, category in waiting:
+        texts.setdefault(category, {})[message] = None
+    waiting.clear()
+    token = _waiting.set(None)
+    try:
+        for category, of_category in texts.items():
+            warn("\n".join(of_category), category)
+    finally:
+        _waiting.reset(token)
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line: the first one that is neither ours nor scikit-learn's, nor of a decorator between."""
+    waiting = _waiting.get()
+    if waiting is not None:
+        waiting.append((message, category))
+        return
     frame, level, others = sys._getframe(1), 2, ("skvbem", "sklearn", "contextlib")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in others:
         frame, level = frame.f_back, level + 1

@@ -28,7 +28,7 @@ from skvbem._compat import (
 from skvbem._docstrings import share_texts
 from skvbem._progress import long_method
 from skvbem._version import __version__ as VERSION
-from skvbem.errors import check_memory, warn
+from skvbem.errors import check_memory, together, warn
 from skvbem.estimators.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.evidence import Evidence, get_score
 from skvbem.fitting.evaluation import evaluation_of, fit_at_hand, read_again, run_of, scored
@@ -166,11 +166,12 @@ class VBEstimator(
         """Fit, and publish all attributes together."""
         kind = self._kind
         kind.check(self, X)
-        reading = read(self, X, y, sample_weight, **where)
-        report = IterationReport(self, **reading.given)
-        solved = solve(self, reading, report, warns=True)
-        warn_unless_converged(self, solved.run.fit, report)
-        kind.warn_of_fit(self, solved.fitted, solved.data)
+        with together():
+            reading = read(self, X, y, sample_weight, **where)
+            report = IterationReport(self, **reading.given)
+            solved = solve(self, reading, report, warns=True)
+            warn_unless_converged(self, solved.run.fit, report)
+            kind.warn_of_fit(self, solved.fitted, solved.data)
         state = state_of_fit(self, reading, solved)
         self.__dict__ = published(self, state)
         report.close(lambda: state)
@@ -184,7 +185,8 @@ class VBEstimator(
             self._fit(X, y, sample_weight, **where)
             self.batch_lower_bound_ = self.lower_bound_
             return self
-        state, report = state_of_batch(self, X, y, sample_weight, where)
+        with together():
+            state, report = state_of_batch(self, X, y, sample_weight, where)
         self.__dict__ = published(self, state)
         report.close(lambda: state)
         return self

@@ -216,6 +216,8 @@ class Score:
             raise needs_exact_inference(self.name)
         for need in self.needs:
             evaluation.capability(need, f"The score {self.name!r}")
+        if options.get("form", self.form) == "map" and "form" in self.options:
+            options = {**options, "form": getattr(evaluation, "mode", "map")}
         evidence = self.compute(evaluation, **options)
         if not isinstance(evidence, Evidence):
             raise TypeError(f"The score {self.name!r} must return an Evidence. It returned {evidence!r}.")

@@ -91,6 +91,8 @@ class Evaluation:
         Class of the estimator that has this limit.
     run_optima : callable of Fit to ndarray (n_cells, n_optima), optional
         Runs the optima of a VB fit to their ends, the best first; by default they are taken as they are.
+    mode : {"map", "map_probability"}, default="map"
+        The form that scores take for "map", in the basis that the estimator names.
     """
 
     def __init__(
@@ -109,10 +111,11 @@ class Evaluation:
         max_memory: float = np.inf,
         owner: str = "estimator",
         run_optima: Callable[[Fit], np.ndarray] = attrgetter("optima"),
+        mode: str = "map",
     ):
         self.model, self.capabilities, self.data, self.method = model, capabilities, data, method
         self.n_samples, self.hidden, self.n_jobs, self.note = n_samples, hidden, n_jobs, note
-        self.max_memory, self.owner = max_memory, owner
+        self.max_memory, self.owner, self.mode = max_memory, owner, mode
         self._run, self._run_optima, self._seed, self._fits = run, run_optima, list(seed), {method: fit}
 
     @property
@@ -178,18 +181,27 @@ class Evaluation:
             reason = getattr(self.model, "reasons", {}).get(name)
             if reason is not None:
                 raise TypeError(f"{what} has no meaning for a {type(self.model).__name__}. {reason}")
-            if self.model.prior.hyperprior is not None and name in OF_KNOWN_HYPERPARAMETERS:
-                sampled = "importance_gibbs" if self.data.has_whole_weights else "importance"
-                raise TypeError(
-                    f"{what} needs the evidence of rows whose hidden variables are known. It has no closed form here: "
-                    f"the prior of {type(self.model).__name__} has hyperparameters that are hidden themselves, as the "
-                    "default prior of measurements has. Take 'laplace', or a sampled evidence such as "
-                    f"{sampled!r}, or fit with a prior without hidden hyperparameters: for measurements "
-                    "Gaussian(covariance_prior=None, mean_precision_prior=1.0)."
-                )
+            if name in OF_KNOWN_HYPERPARAMETERS:
+                self.check_known_hyperparameters(what)
             model = type(self.model).__name__
             raise TypeError(f"{what} needs the capability {name!r} of a model, which {model} does not have.")
         return capability
+
+    def check_known_hyperparameters(self, what: str) -> None:
+        """Refuse what needs the evidence of complete rows in closed form, where hyperparameters are hidden."""
+        if self.model.prior.hyperprior is None:
+            return
+        reason = getattr(self.model, "reasons", {}).get(OF_KNOWN_HYPERPARAMETERS[0])
+        if reason is not None:
+            raise TypeError(f"{what} has no meaning for a {type(self.model).__name__}. {reason}")
+        sampled = "importance_gibbs" if self.data.has_whole_weights else "importance"
+        raise TypeError(
+            f"{what} needs the evidence of rows whose hidden variables are known. It has no closed form here: "
+            f"the prior of {type(self.model).__name__} has hyperparameters that are hidden themselves, as the "
+            "default prior of measurements has. Take 'laplace', or a sampled evidence such as "
+            f"{sampled!r}, or fit with a prior without hidden hyperparameters: for measurements "
+            "Gaussian(covariance_prior=None, mean_precision_prior=1.0)."
+        )
 
     def expectation(
         self, natural: np.ndarray, what: str = "The score", *, of_clusters: bool = False

@@ -150,6 +150,7 @@ def _assembled(estimator, fitted: Fitted, run: FittedRun, data, random_state) ->
         estimator.max_memory,
         type(estimator).__name__,
         lambda fit: run.plan.run_optima(model, data, fit, n_threads),
+        "map_probability" if getattr(estimator, "map_basis", "natural") == "probability" else "map",
     )
 
 

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from skvbem._arguments import is_option
 from skvbem._compat import IterationReport
 from skvbem.blocks import is_dask
-from skvbem.errors import warn
+from skvbem.errors import release, warn
 from skvbem.fitted.base import FittedRun, Solved
 from skvbem.fitting.restarts import Restarts
 from skvbem.optima.plan import FitPlan, PriorStart, SeveralStarts
@@ -246,6 +246,7 @@ def solve(estimator, reading: Any, report: IterationReport, *, warns: bool = Fal
     data = kind.compiled(estimator, model, reading, n_starts_of(estimator))
     if warns:
         kind.warn_of_data(estimator, reading, model, data)
+        release()
     run = Run(estimator, reading, data, report)
     model, plan, fit, state = kind.best_fit(estimator, model, data, reading, run)
     note = ""

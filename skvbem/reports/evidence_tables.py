@@ -83,7 +83,7 @@ class EvidenceTable(Mapping):
         ]
         lacking = [kind for kind in self.remarks if kind not in self.evidences]
         return with_values + [
-            {"score": kind, "seconds": self.seconds[kind], "remark": self.remarks[kind]} for kind in lacking
+            {"score": kind, "seconds": self.seconds.get(kind), "remark": self.remarks[kind]} for kind in lacking
         ]
 
     def to_frame(self):

@@ -1,14 +1,15 @@
 """Evidence scores through the doors of scikit-learn, for all estimators: searches, pipelines, spaces, nested."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skvbem import (
     VBHMM,
@@ -29,13 +30,14 @@ CLASSES = pd.DataFrame((RNG.random((120, 4)) < np.repeat([0.1, 0.9], 60)[:, None
 FACTOR = RNG.normal(size=(90, 1)) @ np.ones((1, 4)) + 0.5 * RNG.normal(size=(90, 4))
 SERIES = np.cumsum(RNG.normal(size=(60, 1)), axis=0)
 QUICK = {"random_state": 0, "n_init": 1, "max_iter": 200, "tol": 1e-2}
-FEW = {"random_state": 0, "n_init": 2}
+FEW = {"random_state": 0, "n_init": 2, "search_effort": "fast"}
+FACTORS = {"random_state": 0, "n_init": 2}
 ALL = {
     "VBMixture": (VBMixture(**FEW), CLUMPS, "n_components", [1, 2, 3], 2),
     "VBHMM": (VBHMM(**FEW), CLUMPS, "n_components", [1, 2, 3], 2),
     "VBDiscreteDAG": (VBDiscreteDAG(**FEW), CLASSES, "latents", [1, 2, 3], 2),
     "VBNetwork": (VBNetwork(emission="categorical", **FEW), CLASSES, "latents", [1, 2, 3], 2),
-    "VBFactorAnalysis": (VBFactorAnalysis(**FEW), FACTOR, "n_factors", [1, 2], 1),
+    "VBFactorAnalysis": (VBFactorAnalysis(**FACTORS), FACTOR, "n_factors", [1, 2], 1),
     "VBLinearDynamicalSystem": (VBLinearDynamicalSystem(**QUICK), SERIES, "n_components", [1, 2], 1),
 }
 
@@ -60,6 +62,60 @@ def test_searches_of_every_estimator(name):
         assert kind == "bic" or search.best_params_[parameter] == best
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_searches_within_cross_validations(name):
+    """Of every fold the planted number is found, and rows held out have a score that is their predictive one."""
+    model, X, parameter, values, best = ALL[name]
+    by_bound = scorer("lower_bound", held_out="predictive")
+    search = GridSearchCV(model, {parameter: values}, scoring=by_bound, cv=AllRows(), error_score="raise")
+    is_series = name == "VBLinearDynamicalSystem"
+    folds = KFold(2, shuffle=not is_series, random_state=None if is_series else 0)
+    outer = cross_validate(search, X, cv=folds, return_estimator=True, error_score="raise")
+    for (_, test), fit, score in zip(folds.split(X), outer["estimator"], outer["test_score"], strict=True):
+        held_out = X.iloc[test] if hasattr(X, "iloc") else X[test]
+        assert name == "VBHMM" or fit.best_params_ == {parameter: best}  # shuffled rows are no sequence
+        assert score == fit.best_estimator_.score(held_out)
+    searched = search.fit(X)
+    assert by_bound(searched, X) == pytest.approx(searched.best_score_, rel=1e-9)
+    assert scorer("bic")(searched, X) == searched.best_estimator_.log_evidence(X, kind="bic").value
+    with pytest.raises(ValueError, match="held_out='predictive'"):
+        scorer("lower_bound")(searched, X[: len(X) // 2])
+    within = cross_validate(
+        StructureSearchCV(model, {parameter: values}, scoring="lower_bound", random_state=0), X, cv=2
+    )
+    assert np.isfinite(within["test_score"]).all()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_pipelines_of_every_estimator(name):
+    model, X, parameter, values, best = ALL[name]
+    first = FunctionTransformer() if hasattr(X, "iloc") else StandardScaler()
+    pipeline, step = make_pipeline(first, model), name.lower()
+    grid = {f"{step}__{parameter}": values}
+    search = StructureSearchCV(pipeline, grid, scoring="lower_bound", random_state=0).fit(X)
+    assert search.best_params_ == {f"{step}__{parameter}": best}
+    by_bound = scorer("lower_bound", held_out="predictive")
+    same = GridSearchCV(pipeline, grid, scoring=by_bound, cv=AllRows())
+    assert clone(same).fit(X).best_params_ == search.best_params_
+    assert pickle.loads(pickle.dumps(same)).scoring == by_bound
+    assert by_bound(search, X) == pytest.approx(search.best_score_, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_scorers_in_other_processes():
+    model, X, parameter, values, best = ALL["VBMixture"]
+    by_bound = scorer("lower_bound", held_out="predictive")
+    search = GridSearchCV(model, {parameter: values}, scoring=by_bound, cv=AllRows())
+    alone = cross_val_score(search, X, cv=3)
+    assert np.array_equal(cross_val_score(search, X, cv=3, n_jobs=2), alone)
+    assert search.set_params(n_jobs=2).fit(X).best_params_ == {parameter: best}
+
+
+def test_what_a_scorer_may_do_with_other_rows():
+    with pytest.raises(ValueError, match=r"must be 'error' or 'predictive'\. Got 'score'"):
+        scorer("bic", held_out="score")
+
+
 def test_a_search_of_pipelines():
     pipeline = make_pipeline(StandardScaler(), VBMixture(**FEW))
     grid = {"vbmixture__n_components": [1, 2, 3]}
@@ -75,19 +131,19 @@ def test_a_search_of_pipelines():
 
 
 def test_a_score_that_does_not_apply_is_a_column_of_nan():
-    grid, scores = {"n_components": [1, 2, 3]}, ["lower_bound", "mled", "bic"]
-    with pytest.warns(SearchWarning, match=r"The score 'mled' is NaN: TypeError"):
+    grid, scores = {"n_components": [1, 2, 3]}, ["lower_bound", "exact", "bic"]
+    with pytest.warns(SearchWarning, match=r"The score 'exact' is NaN: TypeError"):
         search = StructureSearchCV(VBMixture(**FEW), grid, scoring=scores, random_state=0).fit(CLUMPS)
     assert search.best_params_ == {"n_components": 2}
     table = search.cv_results_
-    assert np.isnan(table["mean_test_mled"]).all()
+    assert np.isnan(table["mean_test_exact"]).all()
     assert np.isfinite([table["mean_test_lower_bound"], table["mean_test_bic"]]).all()
-    other = StructureSearchCV(VBMixture(**FEW), grid, scoring=["mled", "lower_bound"], refit="lower_bound")
-    with pytest.warns(SearchWarning, match="'mled' is NaN"):
+    other = StructureSearchCV(VBMixture(**FEW), grid, scoring=["exact", "lower_bound"], refit="lower_bound")
+    with pytest.warns(SearchWarning, match="'exact' is NaN"):
         other.fit(CLUMPS)
     assert other.best_params_ == {"n_components": 2}
     with pytest.raises(ValueError, match="All 3 candidates"):
-        StructureSearchCV(VBMixture(**FEW), grid, scoring=["mled", "bic"], random_state=0).fit(CLUMPS)
+        StructureSearchCV(VBMixture(**FEW), grid, scoring=["exact", "bic"], random_state=0).fit(CLUMPS)
 
 
 def test_a_space_as_param_grid():

@@ -26,6 +26,7 @@ from skvbem.estimators.network.parameters import (
     has_hidden_strengths,
     prior_in_words,
     warn_of_oddities,
+    warn_of_unnamed,
 )
 from skvbem.estimators.network.points import given_point, point_of
 from skvbem.fitted.network import FittedNetwork
@@ -183,9 +184,10 @@ class NetworkKind(Kind):
         return queries.sample(model, point, len(like.rows), rng)
 
     def warn_of_data(self, estimator, reading: NetworkReading, model: DiscreteDAG, data: Program) -> None:
-        """Warn of one row."""
+        """Warn of one row, and of columns that the structure does not name."""
         if reading.n_rows == 1:
             warn_of_one_row()
+        warn_of_unnamed(estimator.structure, reading.rows.names, type(estimator).__name__)
 
     def warn_of_fit(self, estimator, fitted: FittedNetwork, data: Program) -> None:
         """Warn of latents that nothing tells."""

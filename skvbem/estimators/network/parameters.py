@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from numbers import Real
@@ -12,7 +12,7 @@ import numpy as np
 
 from skvbem._arguments import is_collection, is_option, is_real, is_whole
 from skvbem._names import did_you_mean, first_few
-from skvbem.errors import StructureError, TooLargeError, warn
+from skvbem.errors import DataWarning, StructureError, TooLargeError, warn
 from skvbem.estimators.network.ties import check_categories_of_ties, check_priors_of_ties, resolve_ties
 from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration
@@ -21,6 +21,7 @@ from skvbem.fitting.fit import n_starts_of
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.reading.network import NetworkReading
+from skvbem.reading.tables import MAX_NAMED_COLUMNS, named_columns
 from skvbem.spaces.settings import check_latent_names
 
 
@@ -300,6 +301,23 @@ def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float, *, is_undirec
             warn(f"Latent {name!r} has {n_states} states for rows of total weight {n_samples:g}: some must stay empty.")
         if not dag.children(name):
             warn(f"Latent {name!r} {why}: it does not change the score.")
+
+
+def warn_of_unnamed(structure, columns: Sequence, owner: str) -> None:
+    """Warn of columns that a structure does not name, unless it names no node at all."""
+    if structure is None:
+        return
+    graph: DAG | UndirectedGraph = (UndirectedGraph if is_undirected(structure) else DAG).coerce(structure)
+    unnamed = [column for column in columns if column not in graph.nodes]
+    if unnamed and graph.nodes:
+        several, those = len(unnamed) > 1, repr(unnamed) if len(unnamed) <= MAX_NAMED_COLUMNS else "[...]"
+        warn(
+            f"{named_columns(unnamed)} of X {'are' if several else 'is'} not in the 'structure' of {owner}: "
+            f"{'they are nodes' if several else 'it is a node'} without edges, which bounds and scores are of, too. "
+            f"Leave {'them' if several else 'it'} out, as by X.drop(columns={those}), or name "
+            f"{'them' if several else 'it'}, as by {type(graph).__name__}.coerce(structure, nodes={those}).",
+            DataWarning,
+        )
 
 
 def as_floats(given) -> np.ndarray | None:

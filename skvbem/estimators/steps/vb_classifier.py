@@ -21,6 +21,7 @@ from skvbem._numerics import log_rising
 from skvbem.emissions import EmissionSpecification, Gaussian
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS
 from skvbem.emissions.specification import BY_COLUMN
+from skvbem.errors import together
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.fitting.fit import read
 from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
@@ -170,9 +171,10 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         names = ("latents", "categories", "prior", "equivalent_sample_size", "method", "n_init", "max_iter", "tol")
         names = (*names, "handle_unknown", "missing_values", "random_state", "n_jobs")
         network = VBNetwork(**{name: getattr(self, name) for name in names})
-        network.set_params(emission=self._emission(table))
-        reading = read(network, whole, sample_weight=sample_weight)
-        network.set_params(structure=self._structure(reading)).fit(reading)
+        with together():
+            network.set_params(emission=self._emission(table))
+            reading = read(network, whole, sample_weight=sample_weight)
+            network.set_params(structure=self._structure(reading)).fit(reading)
         for name in ("n_features_in_", "feature_names_in_"):
             vars(self).pop(name, None)
         vars(self).update(table.names_of_fit())
