@@ -270,8 +270,8 @@ class VBEstimator(
             The data of the fit, rows in any order. May be left out for ``kind="lower_bound"``.
         %(sample_weight)s
         kind : str or Score, default="lower_bound"
-            Name of a score in `skvbem.evidence.SCORES`, such as "ais" (the most exact one for data of any size),
-            "collapsed", "bic", "cheeseman_stutz", "laplace", "importance" or "exact".
+            Name of a score in `skvbem.evidence.SCORES`, such as "auto" (the one to report, for data of any size),
+            "collapsed", "bic", "cheeseman_stutz", "laplace", "ais" or "exact".
         %(score.random_state)s
         **options
             Options of the score; :doc:`/user_guide/scores` lists them. Every score takes `verbose`, `time_budget`

@@ -6,9 +6,9 @@ ended, moves join what they led to: a model proposes points that keep most of an
 where one component takes the rows of two and two those of one, that take some components from one optimum and some from
 another, or that keep nothing. A step of many costs hardly more than that of one where rows are few.
 
-The search ends where rounds find nothing better: the sooner, the more starts met the best by themselves, as such an
-optimum is unlikely to be one of many, and the more moves came back to it; somewhat later, if hardly any did. Only then
-are the best run to the end.
+The search ends where rounds find nothing better: the sooner, the more starts met the best by themselves, and the more
+moves came back to it; somewhat later, if hardly any did. That they meet is agreement, and no proof that nothing is
+better. Only then are the best run to the end.
 
 Where data are many, all of that happens on few of them first, and what survives it sees more of them, stage by stage.
 

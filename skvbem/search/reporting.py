@@ -23,7 +23,7 @@ def results_table(tried: Sequence[tuple[dict, Record]], names: Sequence[str], lo
 
     Parameters
     ----------
-    found : sequence of (setting, Record)
+    tried : sequence of (setting, Record)
     names : sequence of str
         Names of the scores; "score" if there is one.
     log_priors : ndarray of shape (n_candidates,)

@@ -61,3 +61,22 @@ def test_the_page_shows_the_record():
         for dequantized in (False, True):
             check_page(PAGE, held_out.comparison(RECORDS, contestant, dequantized=dequantized))
         check_page(PAGE, held_out.digits_rows(RECORDS, contestant))
+
+
+def test_other_pages_tell_what_the_record_has():
+    """Means and errors of all tables together, of iris with its cells spread, and which tables have no gain."""
+    page = PAGE.with_name("emissions.rst")
+    if not page.exists():
+        pytest.skip("no documentation beside the tests")
+    *tables, (*_, of_all) = held_out.comparison(RECORDS, "hierarchical")
+    spread = {row[0]: row[-1] for row in held_out.comparison(RECORDS, "hierarchical", dequantized=True)}
+    text = page.read_text("utf-8").replace("\n", " ")
+    assert f"by {_to_hundredths(of_all).lstrip('+')} nats a row" in text
+    assert f"the difference on iris is {_to_hundredths(spread['iris'])}." in text
+    without_gain = [row[0] for row in tables if row[-1].startswith("-")]
+    assert f"{' and '.join(without_gain)} have no gain" in text
+
+
+def _to_hundredths(mean_and_error):
+    mean, error = mean_and_error.split(" ± ")
+    return f"{float(mean):+.2f} ± {float(error):.2f}"
