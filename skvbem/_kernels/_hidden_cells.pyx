@@ -3,7 +3,7 @@
 Members are the components of all lanes. Several of them that follow each other may share a precision matrix.
 """
 
-from libc.math cimport isnan
+from libc.math cimport fabs, isnan, log
 from libc.stdint cimport intptr_t
 from libc.stdlib cimport free
 
@@ -19,6 +19,110 @@ cdef extern from "_hidden_cells.h" nogil:
                                 const double* crossed, const double* mean, double* shift, double* linear)
     void skvbem_complete_cells(intptr_t d, intptr_t m, const double* sums, const double* root, const double* crossed,
                                const double* shift, double* completed, double* scratch)
+
+
+# ln 2 pi
+cdef double LOG_2PI = 1.8378770664093453
+
+
+cdef double directions_of(const double[:, ::1] whitener, const intptr_t* columns, intptr_t m,
+                          double* hidden) noexcept nogil:
+    """Columns of a matrix (d, d) in units of their largest cell, (d, m); the log of the squares of these units."""
+    cdef intptr_t d = whitener.shape[0], i, j
+    cdef double size, logs = 0.0
+    for j in range(m):
+        size = 0.0
+        for i in range(d):
+            size = max(size, fabs(whitener[i, columns[j]]))
+        for i in range(d):
+            hidden[i * m + j] = whitener[i, columns[j]] / size
+        logs += 2.0 * log(size)
+    return logs
+
+
+def coefficients(const double[:, :, ::1] precision, const double[:, ::1] mean, const double[::1] peak,
+                 const double[:, ::1] whitener, const intptr_t[::1] columns, const intptr_t[::1] ends,
+                 double[:, :, ::1] found):
+    """Coefficients of what is left of peak - (z - mean)' J (z - mean) / 2 under each of some patterns of hidden cells.
+
+    Parameters
+    ----------
+    precision, mean, peak : (n_members, d, d), (n_members, d), (n_members,) IN
+    whitener : (d, d) IN
+        Column j has the direction in which cell j is hidden.
+    columns : (n_hidden,) IN
+        Hidden cells of all patterns, one pattern after the other.
+    ends : (n_patterns + 1,) IN
+        Where those of each begin and end.
+    found : (n_patterns, n_members, 1 + d + d (d + 1) / 2) OUT
+        Of 1, z, and its packed products; those of a pattern without hidden cells stay as they are.
+
+    Returns
+    -------
+    bool
+        True if all precision matrices are positive.
+    """
+    cdef intptr_t d = mean.shape[1], n = mean.shape[0], r, k, i, m
+    cdef double* hidden = room_for(3 * d * d + d * d + d + 1)
+    cdef double *root = hidden + d * d, *crossed = root + d * d, *scratch = crossed + d * d
+    cdef double *shift = scratch + d * d + 1
+    cdef double logs, log_det
+    cdef bint positive = True
+    with nogil:
+        for r in range(found.shape[0]):
+            m = ends[r + 1] - ends[r]
+            if m == 0:
+                continue
+            logs = directions_of(whitener, &columns[ends[r]], m, hidden)
+            for k in range(n):
+                log_det = skvbem_hide_cells(d, m, &precision[k, 0, 0], hidden, root, crossed, scratch)
+                if isnan(log_det):
+                    positive = False
+                    break
+                skvbem_left_of_precision(d, m, &precision[k, 0, 0], crossed, &found[r, k, 1 + d])
+                skvbem_shift_of_hidden(d, m, &precision[k, 0, 0], root, crossed, &mean[k, 0], shift, &found[r, k, 1])
+                found[r, k, 0] = peak[k] + (m * LOG_2PI - log_det - logs) / 2.0
+                for i in range(d):
+                    found[r, k, 0] -= 0.5 * found[r, k, 1 + i] * mean[k, i]
+            if not positive:
+                break
+        free(hidden)
+    return positive
+
+
+def add_completed(const double[:, :, ::1] precision, const double[:, ::1] mean, const double[:, ::1] whitener,
+                  const intptr_t[::1] columns, const intptr_t[::1] ends, const double[:, :, ::1] sums,
+                  double[:, ::1] total):
+    """Add sums of rows by pattern, whose hidden cells are completed by their moments.
+
+    Parameters
+    ----------
+    precision, mean, whitener, columns, ends
+        As of `coefficients`.
+    sums : (n_patterns, n_members, 1 + d + d (d + 1) / 2) IN
+        Of 1, rows, and packed products of rows.
+    total : (n_members, 1 + d + d (d + 1) / 2) IN, OUT
+    """
+    cdef intptr_t d = mean.shape[1], n = mean.shape[0], n_sums = sums.shape[2], r, k, i, m
+    cdef double* hidden = room_for(6 * d * d + 2 * d + 1 + n_sums)
+    cdef double *root = hidden + d * d, *crossed = root + d * d, *shift = crossed + d * d, *linear = shift + d
+    cdef double *completed = linear + d, *scratch = completed + n_sums
+    cdef const double* added
+    with nogil:
+        for r in range(sums.shape[0]):
+            m = ends[r + 1] - ends[r]
+            if m:
+                directions_of(whitener, &columns[ends[r]], m, hidden)
+            for k in range(n):
+                added = &sums[r, k, 0]
+                if m:
+                    skvbem_hide_cells(d, m, &precision[k, 0, 0], hidden, root, crossed, scratch)
+                    skvbem_shift_of_hidden(d, m, &precision[k, 0, 0], root, crossed, &mean[k, 0], shift, linear)
+                    skvbem_complete_cells(d, m, added, root, crossed, shift, completed, scratch)
+                    added = completed
+                for i in range(n_sums):
+                    total[k, i] += added[i]
+        free(hidden)
 
 
 def hide(const double[:, :, ::1] precision, const double[:, ::1] mean, const double[:, ::1] hidden,

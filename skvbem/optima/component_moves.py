@@ -183,7 +183,7 @@ class ComponentMoves:
 
     def starts_anew(self, best: Candidate) -> bool:
         """New starts of as many components may be better than the best."""
-        return best.model.n_components <= TUNING.max_from_nothing
+        return not self.problem.is_fast and best.model.n_components <= TUNING.max_from_nothing
 
     def reached_from(self, best: Candidate) -> Iterator[Candidate]:
         """Ends of moves from the best, cheap and likely ones first."""
@@ -196,6 +196,10 @@ class ComponentMoves:
                 other_factors.append(reached)
         parts = self._parts(best)
         yield from self._many_split(best, parts)
+        if self.problem.is_fast:
+            if parts.promising() or not self._has_many_rows(best):
+                yield from self._one_split(best, parts, 1)
+            return
         more = list(self._one_split(best, parts))
         yield from more
         less = list(self._joined(best, parts))
@@ -229,9 +233,12 @@ class ComponentMoves:
 
     def _is_simple(self, one: Candidate, parts: Parts) -> bool:
         """Components lie apart, and rows are many beside parameters: splits and joins miss nothing that moves find."""
-        n_enough = TUNING.rows_per_parameter * one.model.prior.n_free_parameters
-        many = one.model.n_components > 1 and self.data.total_weight >= n_enough
+        many = one.model.n_components > 1 and self._has_many_rows(one)
         return many and overlap(self.rows, parts.of.expected_rows) < TUNING.overlap
+
+    def _has_many_rows(self, one: Candidate) -> bool:
+        """Rows are many beside parameters, so that gains are as foretold."""
+        return self.data.total_weight >= TUNING.rows_per_parameter * one.model.prior.n_free_parameters
 
     def _parts(self, one: Candidate) -> Parts:
         """A candidate taken apart."""
@@ -255,9 +262,9 @@ class ComponentMoves:
             yield from self._reached(one, [self._divided(parts, promising)], "split", parts)
             promising = promising[: len(promising) // 2]
 
-    def _one_split(self, one: Candidate, parts: Parts) -> Iterator[Candidate]:
+    def _one_split(self, one: Candidate, parts: Parts, most: int = TUNING.n_of_kind) -> Iterator[Candidate]:
         """One component split, the best one of those that promise most."""
-        order = np.argsort(-parts.gain, kind="stable")[: TUNING.n_of_kind].tolist()
+        order = np.argsort(-parts.gain, kind="stable")[:most].tolist()
         best = [self._divided(parts, [k]) for k in order if np.isfinite(parts.gain[k])]
         if best:
             yield from self._reached(one, best, "split", parts)
@@ -302,7 +309,8 @@ class ComponentMoves:
             by_numbers.setdefault(numbers, []).append(self._statistics(start, one, numbers))
         for numbers, columns in by_numbers.items():
             model = self._model(len(starts[0]), numbers)
-            yield self._pruned(self.problem.reached(model, np.stack(columns, axis=1), one.after(kind)))
+            least = one.objective if self.problem.is_fast else -np.inf
+            yield self._pruned(self.problem.reached(model, np.stack(columns, axis=1), one.after(kind), least))
 
     @staticmethod
     def _with_hyperparameters(components: Components, parts: Parts) -> Components:

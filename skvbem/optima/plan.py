@@ -334,9 +334,15 @@ class Problem:
     # Candidates with other numbers ------------------------------------------------------------------------------------
 
     @property
+    def is_fast(self) -> bool:
+        """Nothing is moved: numbers grow by divisions until none raises the bound."""
+        return not EFFORTS[self.plan.effort].rounds
+
+    @property
     def nearly(self) -> dict[str, Any]:
         """Limits of runs that are to be compared."""
-        return {**self.plan.limits, "tol": max(self.plan.limits["tol"], TUNING.different)}
+        least = TUNING.nearly if self.is_fast else TUNING.different
+        return {**self.plan.limits, "tol": max(self.plan.limits["tol"], least)}
 
     def ascent(self, model: Any) -> Any:
         """Full steps of a model on the data, which are condensed, and distinct ones found, once for all models."""
@@ -352,9 +358,9 @@ class Problem:
             ascent.rows = self._known["rows"]
         return ascent
 
-    def reached(self, model: Any, starts: np.ndarray, moves: tuple[Move, ...]) -> Candidate:
-        """The best end of some starts (n_cells, n_starts) that moves led to."""
-        elimination = Elimination(TUNING.n_steps_alone, TUNING.reach_of_sizes)
+    def reached(self, model: Any, starts: np.ndarray, moves: tuple[Move, ...], least: float = -np.inf) -> Candidate:
+        """The best end of some starts (n_cells, n_starts) that moves led to, or where none can pass `least` nats."""
+        elimination = Elimination(TUNING.n_steps_alone, TUNING.reach_of_sizes, least)
         result = run(self.ascent(model), starts, stop=self.stop, elimination=elimination, **self.nearly)
         return self.ended(model, result.statistics[:, result.best].copy(), float(result.objective[result.best]), moves)
 

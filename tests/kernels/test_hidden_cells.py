@@ -64,6 +64,33 @@ def test_sums_of_completed_rows(d, m, each, rng):
         assert completed[k] == approx(expected, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("d", [2, 5, 12])
+def test_patterns_together_are_patterns_one_by_one(d, rng):
+    precision, mean = drawn(rng, d, 1)
+    peak, whitener = rng.normal(size=len(mean)), np.tril(rng.normal(size=(d, d))) + 3 * np.eye(d)
+    patterns = [[0], [], [*range(d - 1)], [d - 1]]
+    columns, ends = np.concatenate(patterns).astype(np.intp), np.cumsum([0, *map(len, patterns)]).astype(np.intp)
+    n_cells = 1 + d + d * (d + 1) // 2
+    coefficients, untouched = np.full((4, len(mean), n_cells), 7.0), np.full((len(mean), n_cells), 7.0)
+    assert _hidden_cells.coefficients(precision, mean, peak, whitener, columns, ends, coefficients)
+    sums, total = rng.normal(size=coefficients.shape), rng.normal(size=untouched.shape)
+    expected = total.copy()
+    _hidden_cells.add_completed(precision, mean, whitener, columns, ends, sums, total)
+    for hidden, of_pattern, some in zip(patterns, coefficients, sums):
+        if not hidden:
+            assert np.array_equal(of_pattern, untouched)
+            expected += some
+            continue
+        root, crossed, shift, log_det, linear, products = hidden_from(precision, mean, whitener[:, hidden].copy())
+        at_zero = peak + (len(hidden) * np.log(2 * np.pi) - log_det - (linear * mean).sum(axis=1)) / 2
+        assert of_pattern == approx(np.column_stack([at_zero, linear, products]), rel=1e-9, abs=1e-9)
+        completed = np.empty(some.shape)
+        _hidden_cells.complete(some, root, crossed, shift, completed)
+        expected += completed
+    assert total == approx(expected, rel=1e-9, abs=1e-9)
+    assert not _hidden_cells.coefficients(-precision, mean, peak, whitener, columns, ends, coefficients)
+
+
 def test_precisions_that_are_not_positive_are_told():
     precision = -np.eye(2)[None]
     empty = np.empty((1, 2, 1)), np.empty((1, 2, 1)), np.empty((1, 2)), np.empty(1), np.empty((1, 2)), np.empty((1, 3))

@@ -46,7 +46,7 @@ from skvbem.emissions.factor.second_moments import principal_loadings
 from skvbem.emissions.factor.step import FactorStep
 from skvbem.emissions.factor.table import FactorTable, MatricesOfColumns
 from skvbem.emissions.gaussian.dense import WEIGHT_OF_MEANS
-from skvbem.emissions.gaussian.dense_step import missing_patterns
+from skvbem.emissions.gaussian.dense_table import missing_patterns
 from skvbem.emissions.moments import root_mean_square, weighted_moments
 from skvbem.emissions.specification import (
     HIERARCHICAL,

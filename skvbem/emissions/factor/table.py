@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from skvbem._lazy import cached_property
-from skvbem.emissions.gaussian.dense_step import runs_of_patterns
+from skvbem.emissions.gaussian.dense_table import runs_of_patterns
 
 # Cells of a table, 16 MB as doubles, whose measured values are kept from step to step.
 _MAX_KEPT = 2**21

@@ -41,10 +41,9 @@ from skvbem.emissions.base import Emission
 from skvbem.emissions.gaussian.dense_step import (
     MAX_EXPANDED_COLUMNS,
     DenseStep,
-    DenseTable,
     Quadratic,
-    missing_patterns,
 )
+from skvbem.emissions.gaussian.dense_table import DenseTable, missing_patterns
 from skvbem.emissions.moments import ROWS_AT_ONCE, weighted_moments
 from skvbem.emissions.specification import BY_COLUMN, is_hierarchical
 from skvbem.families import NormalPoint, NormalWishart

@@ -6,9 +6,8 @@ The formulas stand in `skvbem.emissions.gaussian.dense`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
 
 import numpy as np
 
@@ -17,113 +16,13 @@ from skvbem._lazy import cached_property
 from skvbem._memory import OF_BLOCKS
 from skvbem._numerics import LOG_2PI, first_axes_last, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
-from skvbem.emissions.moments import ROWS_AT_ONCE
+from skvbem.emissions.gaussian.dense_table import DenseTable
 from skvbem.families.parallel_generator import ParallelGenerator
 
 #: Largest precision times squared reach for which the square is expanded.
 MAX_EXPANDED_SQUARE = 1e7
 #: Most columns for which it is.
 MAX_EXPANDED_COLUMNS = 40
-
-
-@dataclass(frozen=True, eq=False)
-class DenseTable:
-    """Rows of measurements.
-
-    Parameters
-    ----------
-    origin : ndarray of shape (d,)
-        Of the frame, in the units of the data.
-    whitener : ndarray of shape (d, d)
-        What makes distances from the origin coordinates in the frame.
-    values : ndarray of shape (n_rows, d)
-        NaN where a cell is missing.
-    pattern : ndarray of int, shape (n_rows,), or None
-        Which of the patterns of missing cells each row has; None if no cell of the table is missing.
-    patterns : ndarray of bool, shape (n_patterns, d)
-        Which cells are missing.
-    reach : ndarray of shape (d,)
-        How far the rows reach in the frame.
-    """
-
-    origin: np.ndarray
-    whitener: np.ndarray
-    values: np.ndarray
-    pattern: np.ndarray | None
-    patterns: np.ndarray
-    reach: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __add__(self, other: DenseTable) -> Self:
-        """What must be known of the rows of both, of tables without rows."""
-        return replace(self, reach=np.maximum(self.reach, other.reach))
-
-    def __getitem__(self, rows: slice) -> Self:
-        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
-            return self  # whose frame and features are kept from step to step
-        pattern = None if self.pattern is None else self.pattern[rows]
-        return replace(self, values=self.values[rows], pattern=pattern)
-
-    @cached_property
-    def frame(self) -> np.ndarray:
-        """Rows in the frame, (d, n_rows); what is missing is taken to be at the origin."""
-        away = np.subtract(self.values, self.origin, out=OF_BLOCKS.empty(*self.values.shape))
-        if self.pattern is not None:
-            np.nan_to_num(away, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        return np.matmul(self.whitener, away.T, out=OF_BLOCKS.empty(*away.T.shape))
-
-    @cached_property
-    def features(self) -> np.ndarray:
-        """1, the frame and its products, (1 + d + d (d + 1) / 2, n_rows)."""
-        frame, (d, n) = self.frame, self.frame.shape
-        features = OF_BLOCKS.empty(1 + d + d * (d + 1) // 2, n)
-        features[0] = 1.0
-        features[1 : 1 + d] = frame
-        at = 1 + d
-        for i in range(d):
-            np.multiply(frame[i], frame[i:], out=features[at : at + d - i])
-            at += d - i
-        return features
-
-    @cached_property
-    def runs(self) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
-        """Rows with the same missing columns, and these columns."""
-        return runs_of_patterns(self.pattern, self.patterns)
-
-
-def runs_of_patterns(
-    pattern: np.ndarray | None, patterns: np.ndarray
-) -> list[tuple[slice | np.ndarray, tuple[int, ...]]]:
-    """Rows with the same missing columns, and these columns, of patterns as `missing_patterns` has them."""
-    if pattern is None or not len(pattern):
-        return [(slice(None), ())]
-    order = np.argsort(pattern, kind="stable")
-    starts = np.flatnonzero(np.diff(pattern[order], prepend=-1))
-    runs: list[tuple[slice | np.ndarray, tuple[int, ...]]] = []
-    for rows in np.split(order, starts[1:]):
-        together = rows[-1] - rows[0] + 1 == len(rows)
-        missing = tuple(np.flatnonzero(patterns[pattern[rows[0]]]).tolist())
-        runs.append((slice(int(rows[0]), int(rows[-1]) + 1) if together else rows, missing))
-    return runs
-
-
-def missing_patterns(values: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """Number of the pattern of missing cells of each row (None if no cell is missing), and the patterns."""
-    n, d = values.shape
-    packed = None
-    for at in range(0, n if values.dtype.kind == "f" else 0, ROWS_AT_ONCE):
-        missing = np.isnan(values[at : at + ROWS_AT_ONCE])
-        if packed is None and missing.any():
-            packed = np.zeros((n, -(-d // 8)), dtype=np.uint8)
-        if packed is not None:
-            packed[at : at + ROWS_AT_ONCE] = np.packbits(missing, axis=1)
-    if packed is None:
-        return None, np.zeros((0, d), dtype=bool)
-    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
-    return pattern.astype(np.int32).ravel(), np.unpackbits(packed[first], axis=1, count=d).astype(bool)
 
 
 class Quadratic:
@@ -296,10 +195,36 @@ class DenseStep(Step):
             return by_row(self._of_rows(block, slice(None), block.runs[0][1]), n_components, self.single)
         log_likelihood = OF_BLOCKS.empty(n_lanes * n_components, len(block))
         log_likelihood[:] = 0.0
+        if self._is_together:
+            features = block.features
+            for (rows, _), coefficients in zip(block.observed_runs, self._coefficients(block)):
+                log_likelihood[:, rows] = coefficients @ features[:, rows]
+            return by_row(log_likelihood, n_components, self.single)
         for rows, missing in block.runs:
             if len(missing) < d:
                 log_likelihood[:, rows] = self._of_rows(block, rows, missing)
         return by_row(log_likelihood, n_components, self.single)
+
+    @property
+    def _is_together(self) -> bool:
+        """All patterns of missing cells of a block are taken together."""
+        return self.expanded and not self.tied
+
+    @cached_property
+    def _members(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Precision (n_members, d, d), mean and peak of the components of all lanes."""
+        d, of = self.shape[2], self.quadratic
+        precision, mean = np.ascontiguousarray(of.precision), np.ascontiguousarray(of.mean)
+        return precision.reshape(-1, d, d), mean.reshape(-1, d), of.peak.ravel()
+
+    def _coefficients(self, block: DenseTable) -> np.ndarray:
+        """What multiplies the features of each run that has an observed cell, (n_runs, n_lanes x n_components, ...)."""
+        whole = np.concatenate([self.constant[..., None], self.linear, self.products], axis=-1)
+        whole = whole.reshape(-1, whole.shape[-1])
+        coefficients = np.tile(whole, (len(block.observed_runs), 1, 1))
+        if not _hidden_cells.coefficients(*self._members, self.whitener, *block.hidden_cells, coefficients):
+            raise np.linalg.LinAlgError("A precision matrix is not positive.")
+        return coefficients
 
     def _of_rows(self, block: DenseTable, rows, missing: tuple[int, ...]) -> np.ndarray:
         """Log likelihoods (n_lanes x n_components, n_rows) of rows with these columns missing."""
@@ -329,6 +254,14 @@ class DenseStep(Step):
     def add(self, block: DenseTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
         """Add the statistics of a block to a sum."""
         matrix = as_matrix(responsibilities)
+        if self._is_together and block.pattern is not None:
+            features = block.features
+            sums = np.array([matrix[:, rows] @ features[:, rows].T for rows, _ in block.observed_runs])
+            if len(sums):
+                precision, mean, _ = self._members
+                flat = total.reshape(sums.shape[1:])
+                _hidden_cells.add_completed(precision, mean, self.whitener, *block.hidden_cells, sums, flat)
+            return
         for rows, missing in block.runs:
             if len(missing) == len(self.whitener):
                 continue

@@ -26,8 +26,8 @@ class VBImputer(TransformerMixin, BaseEstimator):
     ----------
     estimator : estimator with `fit` and `impute`, default=None
         Any of this package's: a mixture, a network, a factor analysis, or one for sequences, for which the rows of a
-        table are one sequence. None stands for ``VBMixture("auto")``, which takes numbers for measurements, words and
-        truth values for categories, and finds the number of components by the bound.
+        table are one sequence. None stands for ``VBMixture("auto", search_effort="fast")``, which takes numbers for
+        measurements, words and truth values for categories, and divides components as long as that raises the bound.
     fill : {"auto", "cells", "joint", "draw"}, default="auto"
         What missing categories become, as for `impute`: the most probable of each cell, or combinations that occur
         together. "draw" draws all missing cells, numbers too, given the observed ones.
@@ -88,7 +88,9 @@ class VBImputer(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        estimator = VBMixture("auto", random_state=self.random_state) if self.estimator is None else self.estimator
+        estimator = self.estimator
+        if estimator is None:
+            estimator = VBMixture("auto", search_effort="fast", random_state=self.random_state)
         self.estimator_ = clone(estimator).fit(X, sample_weight=sample_weight)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):

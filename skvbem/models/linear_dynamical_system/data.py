@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from skvbem._lazy import cached_property
-from skvbem.emissions.gaussian.dense_step import missing_patterns
+from skvbem.emissions.gaussian.dense_table import missing_patterns
 
 # Rows of a unit, the least that threads share; a longer sequence is a unit by itself.
 _UNIT_ROWS = 2**14
