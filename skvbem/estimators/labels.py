@@ -96,9 +96,11 @@ class LabelKind(Kind):
         options = self.column_options(estimator)
         emission, owner = options.emission, options.owner
         groups = emission if is_list(emission) else [("", emission, None)]
-        specifications = [group[1] for group in groups if len(group) in (2, 3)]
-        numbers = [getattr(each, "n_factors", None) for each in specifications]
-        most = max((int(n) for n in numbers if n is not None and is_whole(n)), default=0)
+        of_groups = [getattr(group[1], "n_factors", None) for group in groups if len(group) in (2, 3)]
+        numbers = [n for n in of_groups if n is not None]
+        if not numbers:
+            return
+        most = max((int(n) for n in numbers if is_whole(n)), default=0)
         check_memory(f"{most:.3g} factors", 4.0 * most**2, "fewer factors", estimator.max_memory, owner)
         if not any(is_option(n, "auto") for n in numbers):
             return

@@ -51,7 +51,7 @@ def _weighted_sequences(
     sequences: Sequences, sample_weight
 ) -> tuple[Table, np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
     """Rows of the sequences of weight > 0: table, lengths, weights, and places in the user's table and in this."""
-    weight = weights_of_sequences(sample_weight, sequences)
+    weight = None if sample_weight is None else weights_of_sequences(sample_weight, sequences)
     order = np.arange(sequences.n_rows) if sequences.order is None else sequences.order
     if weight is None or weight.all():
         return sequences.table, sequences.lengths, weight, order, order

@@ -98,7 +98,9 @@ class NetworkKind(Kind):
     def inverse_temperatures(self, estimator) -> tuple[float, ...]:
         """The `annealing` parameter."""
         annealing = estimator.annealing
-        values = as_floats([] if annealing is None else annealing)
+        if annealing is None:
+            return ()
+        values = as_floats(annealing)
         if values is None or values.ndim != 1 or not np.all((values > 0) & (values <= 1)):
             raise ValueError(
                 f"The 'annealing' parameter of {type(estimator).__name__} must hold inverse temperatures in (0, 1]. "

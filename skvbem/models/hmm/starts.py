@@ -53,7 +53,8 @@ def seeded_starts(
     rngs = of_blur.spawn(n_starts)
     blurred = np.stack([_blurred(n_states, k, each) for k, each in enumerate(rngs)])
 
-    times, cuts = _times(data), _cuts(model, rngs)
+    cuts = _cuts(model, rngs)
+    times = _times(data) if cuts else np.empty(0)
     pieces = {} if cuts or n_states == 1 else _pieces(model, data, rngs)
     cut_up = cuts.keys() | pieces.keys()
 
