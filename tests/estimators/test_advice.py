@@ -13,6 +13,8 @@ from sklearn.model_selection import GridSearchCV
 
 from skvbem import (
     VBHMM,
+    DAGSpace,
+    StructureSearchCV,
     VBClassifier,
     VBDiscreteDAG,
     VBFactorAnalysis,
@@ -21,6 +23,8 @@ from skvbem import (
     VBMixture,
     VBNetwork,
 )
+from skvbem.emissions import Gaussian, Regression
+from skvbem.errors import EvidenceWarning
 from skvbem.evidence import scorer
 
 RNG = np.random.default_rng(20261127)
@@ -163,3 +167,147 @@ def test_evidence_of_other_data():
     splitter = getattr(importlib.import_module(call.group(2).rstrip(".")), call.group(1).removesuffix("()"))()
     search = GridSearchCV(VBMixture(**FEW), {"n_components": [1, 2]}, scoring=scorer("bic"), cv=splitter)
     assert np.isfinite(silently(lambda: search.fit(X)).best_score_)
+
+
+CODES_3 = pd.DataFrame(RNG.integers(0, 3, size=(60, 3)), columns=list("abc"))
+NUMBERS = RNG.normal(size=(60, 3))
+
+
+def nearly_tied():
+    return VBMixture(2, emission=Gaussian(degrees_of_freedom_prior=1e7), **FEW)
+
+
+def searched(**options):
+    search = {"space": DAGSpace(CODES_3.columns), "random_state": 0} | options
+    estimator = search.pop("estimator", VBDiscreteDAG(prior="bdeu"))
+    return StructureSearchCV(estimator, **search).fit(CODES_3)
+
+
+APART = CODES_3[CODES_3.a != CODES_3.b]
+LAGGED = VBHMM(1, emission=Regression(lags=1), **FEW).fit(NUMBERS[:, :1])
+AT_EDGE = VBDiscreteDAG("[a][b|a][c]", method="map", map_basis="probability").fit(APART)
+
+
+#: What is called, a part of its message, and the call with the keywords that the message has to copy.
+COPIED = {
+    "degrees of freedom": (
+        lambda: nearly_tied().fit(NUMBERS),
+        "Take covariance_type=",
+        lambda **advice: VBMixture(2, **FEW).set_params(**advice).fit(NUMBERS),
+    ),
+    "more factors than columns": (
+        lambda: VBFactorAnalysis(4, random_state=0).fit(NUMBERS),
+        "Take fewer factors",
+        lambda **advice: VBFactorAnalysis(4, random_state=0).set_params(**advice).fit(NUMBERS),
+    ),
+    "components without width": (
+        lambda: VBMixture(8, method="ml", **FEW).fit(np.repeat(NUMBERS[:9], 3, axis=0)),
+        "Take fewer components",
+        lambda **advice: VBMixture(8, **FEW).set_params(**advice).fit(np.repeat(NUMBERS[:9], 3, axis=0)),
+    ),
+    "no node with a table": (
+        lambda: VBNetwork({"y": ["x"]}, emission="gaussian").fit(pd.DataFrame(NUMBERS[:, :2], columns=["x", "y"])),
+        "has no node with a table",
+        lambda **advice: VBNetwork(emission="gaussian", **FEW, **advice).fit(NUMBERS),
+    ),
+    "shares of scores": (
+        lambda: (
+            searched(
+                scoring="lower_bound", estimator=VBDiscreteDAG(latents=2), space={"latents": [1, 2]}
+            ).structure_posterior_
+        ),
+        "are no probabilities",
+        lambda **advice: (
+            searched(
+                scoring="lower_bound", estimator=VBDiscreteDAG(latents=2), space={"latents": [1, 2]}, **advice
+            ).structure_posterior_
+        ),
+    ),
+    "too many to go through": (
+        lambda: searched(space=DAGSpace([*CODES_3.columns, *"defghij"]), strategy="exhaustive"),
+        "Take strategy=",
+        lambda **advice: searched(**advice),
+    ),
+    "what is drawn beside lags": (
+        lambda: LAGGED.impute(NUMBERS[:, :1], fill="draw"),
+        "does not draw cells",
+        lambda **advice: LAGGED.impute(NUMBERS[:, :1], **advice),
+    ),
+    "a Laplace score at an edge": (
+        lambda: AT_EDGE.log_evidence(APART, kind="laplace", form="map_probability"),
+        "probabilities of 0",
+        lambda **advice: AT_EDGE.log_evidence(APART, kind="laplace", **advice),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_keywords_of_messages_are_copied(name):
+    call, part, followed = COPIED[name]
+    advice = keywords(next(text for text in messages(call) if part in text).split(". ", 1)[1])
+    assert advice
+    for key, values in advice.items():
+        for value in values:
+            for text in messages(lambda key=key, value=value: followed(**{key: value})):
+                assert part not in text
+
+
+FACTORS = VBFactorAnalysis(2, random_state=0).fit(NUMBERS)
+HIDDEN = VBDiscreteDAG("[h][a|h][b|h][c|h]", latents=["h"], prior="bdla", **FEW).fit(CODES_3)
+#: What is called, a part of its message, and the call with each name in quotes that the message recommends.
+NAMED = {
+    "annealed chains of factors": (
+        lambda: FACTORS.log_evidence(NUMBERS, kind="ais"),
+        lambda name: FACTORS.log_evidence(NUMBERS, kind=name, time_budget=20),
+    ),
+    "hidden strengths": (
+        lambda: HIDDEN.log_evidence(CODES_3, kind="laplace"),
+        lambda name: HIDDEN.log_evidence(CODES_3, kind=name, time_budget=20),
+    ),
+    "an exact search with hidden nodes": (
+        lambda: searched(space=DAGSpace(["a", "b", "c"], latents={"h": 2}), strategy="exact"),
+        lambda name: searched(strategy=name),
+    ),
+    "a climb by bounds under a prior learned anew": (
+        lambda: searched(
+            estimator=VBDiscreteDAG(prior="per_row", learn_prior=True, **FEW),
+            space=DAGSpace(["a", "b", "c"], latents={"h": 2}, max_parents=1),
+            strategy="structural",
+        ),
+        lambda name: searched(
+            estimator=VBDiscreteDAG(prior="per_row", learn_prior=True, **FEW),
+            space=DAGSpace(["a", "b", "c"], latents={"h": 2}, max_parents=1),
+            strategy=name,
+            max_candidates=4,
+            rescoring=False,
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if "annealed" in name else []) for name in NAMED]
+)
+def test_names_of_messages_are_taken(name):
+    call, followed = NAMED[name]
+    (text,) = (text for text in messages(call) if "Take '" in text)
+    names = re.findall(r"'(\w+)'", text.split("Take ", 1)[1])
+    assert names
+    for each in names:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EvidenceWarning)  # short runs are rough
+            assert followed(each) is not None
+
+
+def test_methods_of_messages_are_called():
+    words = pd.DataFrame({"x": NUMBERS[:, 0], "k": RNG.choice(list("uv"), 60)})
+    network = VBNetwork({"x": ["k"]}, random_state=0).fit(words)
+    tables = VBDiscreteDAG("[a][b|a][c]").fit(CODES_3)
+    for text, model, given in (
+        (message(lambda: network.query("x"), "holds numbers").split("Take ")[1], network, words),
+        (message(lambda: network.predict(words), "no latents").split("Declare some")[1], network, words),
+        (message(lambda: tables.predict(CODES_3), "no latents").split("Use ")[1], tables, CODES_3),
+    ):
+        for method in re.findall(r"'(\w+)'", text):
+            argument = {"impute": given, "sample": 3, "query": "a"}.get(method)
+            assert argument is None or getattr(model, method)(argument) is not None
