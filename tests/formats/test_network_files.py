@@ -155,6 +155,16 @@ def test_what_is_written_comes_back_bit_for_bit(format):
         assert write_network(read, format=format) == text
 
 
+def test_parents_stand_before_their_children_in_dsl():
+    """Which pyAgrum needs; the order of the nodes stands in a property."""
+    network = Network(
+        RAIN.dag.reorder(("slip", "wet", "rain")), RAIN.states, RAIN.tables | {"slip": np.full((3, 2, 2), 0.5)}
+    )
+    text = write_network(network, format="dsl")
+    assert re.findall(r"^ node (\w+)$", text, re.MULTILINE) == ["rain", "wet", "slip"]
+    assert read_network(text, "dsl") == network
+
+
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["asia", "sachs", "alarm"])
 def test_published_networks(name, format):

@@ -25,7 +25,6 @@ ERRORS = {
             'parts, nodes = ["net unknown\\n{\\n"], network.dag.nodes',
         )
     ],
-    "comments of NET are numbers": [('plain = _COMMENT.sub(" ", match[1]).strip()', "plain = match[1].strip()")],
     "the sizes of tables are not looked at": [
         ("if (total := sum(cells.values())) > max_cells:", "if not (total := sum(cells.values())):")
     ],
