@@ -14,10 +14,11 @@ import numpy as np
 
 from skvbem._numerics import log_sum_exp
 from skvbem.evidence.base import Evidence
-from skvbem.evidence.bridge_sampling import KIND as BRIDGE
 from skvbem.evidence.importance import are_nearly_equal
 from skvbem.evidence.tuning import TUNING
 
+# Bridges from the same optima, which miss the same hills.
+_FROM_OPTIMA = {"bridge", "annealed_bridge"}
 # A standard error below this is of rounding, nats.
 _ROUNDING = 1e-8
 
@@ -63,7 +64,7 @@ def agree_unflagged(one: Evidence, other: Evidence, far: float = TUNING.far) -> 
 
 def may_confirm(one: Evidence, other: Evidence) -> bool:
     """True if an evidence is another run, and not a bridge from the same optima."""
-    return one is not other and not one.kind == other.kind == BRIDGE
+    return one is not other and not {one.kind, other.kind} <= _FROM_OPTIMA
 
 
 def pooled_runs(evidence: Sequence[Evidence]) -> Evidence:

@@ -2,7 +2,8 @@ r"""The recommended score: a decision table over samplers, the cheapest first, t
 
 Bridge sampling between linear response and short Gibbs chains comes first, and is the answer where its diagnostics,
 standard error and Pareto shape, are good: the standard error sees chains that do not agree, and a proposal that is thin
-where chains are. Where it is not, runs of four times the chains are next.
+where chains are. Where it is not, runs of four times the chains are next, if these may be precise enough, and a bridge
+between annealed chains, which needs no proposal that is like the posterior.
 
 Then three samplers that estimate the evidence without bias: importance sampling about Gibbs draws, which sees no mode
 that neither fits nor Gibbs chains have met; particles over growing data, which start from the prior and use no fit; and
@@ -43,6 +44,7 @@ from skvbem.evidence.agreement import (
     widened,
 )
 from skvbem.evidence.ais import anchored_ais
+from skvbem.evidence.annealed_bridge import LONGER_ANNEALED, annealed_bridge, has_annealed_bridge
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.bridge_sampling import LONGER_CHAINS, LONGEST_CHAINS, bridge_sampling
 from skvbem.evidence.chains import check_at_least
@@ -54,7 +56,8 @@ from skvbem.evidence.quotient import identifies_coordinates
 from skvbem.evidence.tuning import TUNING
 
 KIND = "auto"
-_BRIDGE, _IMPORTANCE, _PARTICLES, _ANNEALED = "bridge", "importance_gibbs", "smc_data", "ais"
+_BRIDGE, _ANNEALED_BRIDGE = "bridge", "annealed_bridge"
+_IMPORTANCE, _PARTICLES, _ANNEALED = "importance_gibbs", "smc_data", "ais"
 
 
 def auto(
@@ -158,6 +161,8 @@ class _CrossCheck:
         As of `auto`.
     """
 
+    #: The first run of bridge sampling.
+    bridge: Evidence
     #: The first run of importance sampling, or that about more Gibbs draws which took its place.
     first: Evidence
     #: Called when one more sampler has been run.
@@ -235,6 +240,17 @@ class _CrossCheck:
         return self.evaluation.has_turns and identifies_coordinates(self.evaluation) and self.has_few_cells
 
     @property
+    def may_do_with_longer_chains(self) -> bool:
+        """True if four times the chains may make bridge sampling precise enough."""
+        most = TUNING.times_too_rough * min(self.error, TUNING.rough)
+        return self.has_few_cells and stated_error(self.bridge) <= most
+
+    @property
+    def has_annealed_bridge(self) -> bool:
+        """True if bridges of annealed chains are possible, from optima that are maxima."""
+        return self.has_few_cells and bool(self.bridge.details["n_optima"]) and has_annealed_bridge(self.evaluation)
+
+    @property
     def is_usable(self) -> bool:
         """True if importance sampling can be the answer if others agree."""
         return not (self.is_heavy or is_flagged(self.first))
@@ -281,7 +297,10 @@ class _CrossCheck:
 
 def _bridge(check: _CrossCheck) -> _Answer | None:
     """Bridge sampling, if its diagnostics are good and its error as small as wanted."""
-    return _precise_bridge(check, check.run(_BRIDGE, bridge_sampling))
+    bridge = check.run(_BRIDGE, bridge_sampling)
+    assert bridge is not None  # the first sampler has no time limit
+    check.bridge = bridge
+    return _precise_bridge(check, bridge)
 
 
 def _longer_bridge(check: _CrossCheck) -> _Answer | None:
@@ -293,6 +312,14 @@ def _precise_bridge(check: _CrossCheck, evidence: Evidence | None) -> _Answer | 
     if evidence is None or is_flagged(evidence) or stated_error(evidence) > check.error:
         return None
     return _Answer(evidence, [evidence])
+
+
+def _annealed_bridge(check: _CrossCheck) -> _Answer | None:
+    """A bridge between annealed chains, by the same diagnostics; with more and longer chains if need be."""
+    evidence = check.run(_ANNEALED_BRIDGE, annealed_bridge)
+    if evidence is None or (answer := _precise_bridge(check, evidence)) is not None:
+        return None if evidence is None else answer
+    return _precise_bridge(check, check.run(_ANNEALED_BRIDGE, annealed_bridge, **LONGER_ANNEALED))
 
 
 def _longest_bridge(check: _CrossCheck) -> _Answer | None:
@@ -385,8 +412,9 @@ def _always(check: _CrossCheck) -> bool:
 #: The decision table, whose first answer is taken.
 _STEPS = (
     _Step("diagnostics of bridge sampling", lambda check: check.has_few_cells, _bridge),
-    _Step("diagnostics of bridge sampling, longer chains", lambda check: check.has_few_cells, _longer_bridge),
+    _Step("longer chains of bridge sampling", lambda check: check.may_do_with_longer_chains, _longer_bridge),
     _Step("bridge sampling up to turns, most chains", lambda check: check.has_bridge_up_to_turns, _longest_bridge),
+    _Step("bridge of annealed chains", lambda check: check.has_annealed_bridge, _annealed_bridge),
     _Step("importance sampling", _always, _importance),
     _Step("cross-check by particles", _always, _few_particles),
     _Step(

@@ -90,7 +90,7 @@ def bridge_sampling(
         n_fits=(n_fits, 1),
     )
     sweeps = (burn_in, *[spacing] * (n_kept - 1))
-    responses = _responses(evaluation, n_fits)
+    responses = responses_or_none(evaluation, n_fits)
     if responses is not None and identifies_coordinates(evaluation):
         return _bridge_up_to_turns(evaluation, responses, n_draws, n_chains, sweeps)
     starts = make_starts(evaluation, (0.5, 0.0), n_fits)
@@ -106,7 +106,7 @@ def bridge_sampling(
     evaluation.check_memory(f"The score {KIND!r} with {n_points:,} draws", numbers, "fewer 'n_draws'")
     component = proposal.components(n_draws, evaluation.generator(Stream.PROPOSAL))
     at_fit = np.repeat(starts.statistics[:1].T, n_chains, axis=1)
-    chains = _chains(evaluation, at_fit if responses is None else _beginnings(responses, n_chains), sweeps)
+    chains = posterior_chains(evaluation, at_fit if responses is None else beginnings(responses, n_chains), sweeps)
     if not proposal.has_sums and starts.relabelings is not None:
         chains = _relabeled(evaluation, starts.relabelings, chains)
 
@@ -118,7 +118,7 @@ def bridge_sampling(
         chains.shape[1],
         n_kept,
     )
-    return _summary(evaluation, *logs, proposal, responses)
+    return summary_of_bridge(evaluation, *logs, proposal, responses)
 
 
 def _bridge_up_to_turns(
@@ -129,7 +129,7 @@ def _bridge_up_to_turns(
     numbers = (n_draws + n_chains * len(sweeps)) * (len(responses.responses[0].root) + 2.0)
     evaluation.check_memory(f"The score {KIND!r} with {n_draws:,} draws", numbers, "fewer 'n_draws'")
     proposal = QuotientProposal.of(evaluation, responses)
-    chains = _chains(evaluation, _beginnings(responses, n_chains), sweeps)
+    chains = posterior_chains(evaluation, beginnings(responses, n_chains), sweeps)
     logs = _weighed(
         evaluation,
         proposal.log_weights_of_draws,
@@ -138,7 +138,7 @@ def _bridge_up_to_turns(
         chains.shape[1],
         len(sweeps),
     )
-    return _summary(evaluation, *logs, None, responses)
+    return summary_of_bridge(evaluation, *logs, None, responses)
 
 
 def _weighed(
@@ -212,7 +212,7 @@ def _are_densities(prior, statistics: np.ndarray) -> np.ndarray:
     return valid & ~prior.leaves_hyperparameters(statistics)
 
 
-def _responses(evaluation: Evaluation, n_fits: int) -> LinearResponses | None:
+def responses_or_none(evaluation: Evaluation, n_fits: int) -> LinearResponses | None:
     """Linear response at the optima met; None where the bound is at a maximum at none of them."""
     try:
         return responses_at_optima(evaluation, n_fits)
@@ -220,13 +220,13 @@ def _responses(evaluation: Evaluation, n_fits: int) -> LinearResponses | None:
         return None
 
 
-def _beginnings(responses: LinearResponses, n_chains: int) -> np.ndarray:
+def beginnings(responses: LinearResponses, n_chains: int) -> np.ndarray:
     """Statistics where chains begin, (n_cells, n_chains): of as many from each optimum as its share says."""
     which = split_by_weight(responses.weights, n_chains)
     return np.stack([responses.responses[k].statistics for k in which], axis=1)
 
 
-def _chains(evaluation: Evaluation, statistics: np.ndarray, sweeps: tuple[int, ...]) -> np.ndarray:
+def posterior_chains(evaluation: Evaluation, statistics: np.ndarray, sweeps: tuple[int, ...]) -> np.ndarray:
     """Natural parameters of Gibbs chains after so many further sweeps each, (n_cells, n_kept * n_chains).
 
     Parameters
@@ -261,34 +261,36 @@ def _relabeled(evaluation: Evaluation, relabelings: Relabelings, log_points: np.
     return np.stack([relabelings.draw(anchor, point, rng) for point in log_points.T], axis=1)
 
 
-def _summary(
+def summary_of_bridge(
     evaluation: Evaluation,
     log_weights: np.ndarray,
     chain_log_weights: np.ndarray,
     proposal: Proposal | None,
     responses: LinearResponses | None,
+    kind: str = KIND,
+    rough: float = TUNING.rough,
 ) -> Evidence:
-    """The evidence of a bridge; a proposal of coordinates up to turns is None."""
+    """The evidence of a bridge, in doubt from a rough error on; a proposal of coordinates up to turns is None."""
     estimate, shape = bridge(log_weights, chain_log_weights), pareto_smoothed(log_weights)[1]
     doubts = []
-    if not estimate.standard_error <= TUNING.rough:
+    if not estimate.standard_error <= rough:
         doubts.append(
-            f"{KIND}: the standard error of {estimate.standard_error:.2g} nats is rough, above {TUNING.rough:g}. Take "
+            f"{kind}: the standard error of {estimate.standard_error:.2g} nats is rough, above {rough:g}. Take "
             "more 'n_chains' of more 'burn_in', and more 'n_draws', or 'auto'."
         )
     if shape > TUNING.bridge_shape:
         doubts.append(
-            f"{KIND}: the tail of the weights of draws has Pareto shape {shape:.2f}, above {TUNING.bridge_shape:g}. "
+            f"{kind}: the tail of the weights of draws has Pareto shape {shape:.2f}, above {TUNING.bridge_shape:g}. "
             "The standard error is not to be trusted. Take more 'n_components', or 'auto'."
         )
     if estimate.r_hat > TUNING.bridge_r_hat:
         doubts.append(
-            f"{KIND}: chains do not agree, with an R-hat of {estimate.r_hat:.2f}: they stay where they are, and "
+            f"{kind}: chains do not agree, with an R-hat of {estimate.r_hat:.2f}: they stay where they are, and "
             "there may be hills that none has met. Take more starts of the fit, or 'auto'."
         )
     if proposal is not None and proposal.relabelings is None:
         doubts.append(
-            f"{KIND}: hidden nodes have too many relabelings to correct for. The value counts those that were met, one "
+            f"{kind}: hidden nodes have too many relabelings to correct for. The value counts those that were met, one "
             "perhaps, and may be too low by up to ln of their number."
         )
     relabelings = None if proposal is None else proposal.relabelings
@@ -296,7 +298,7 @@ def _summary(
     n, n_optima = len(log_weights) + chain_log_weights.size, 0 if responses is None else len(responses.responses)
     return Evidence(
         estimate.value,
-        KIND,
+        kind,
         is_lower_bound=False,
         standard_error=estimate.standard_error,
         form="vb",

@@ -63,25 +63,33 @@ class Proposal:
         return self.evaluation.capability("points").draw_points(self.statistics[components].T, streams)
 
     @cached_property
-    def _log_scales(self) -> np.ndarray:
-        return self.log_parts - self.evaluation.model.prior.log_evidence(self.statistics.T)
+    def _log_evidences(self) -> np.ndarray:
+        return self.evaluation.model.prior.log_evidence(self.statistics.T)
 
     @property
     def has_sums(self) -> bool:
         """True if densities are summed over relabelings; otherwise weights are put right at one anchor."""
         return self.relabelings is not None and bool(np.isfinite(self.relabelings.cost))
 
+    def log_densities(self, log_points: np.ndarray) -> np.ndarray:
+        """ln of each component's density over that of the prior, with its labels, (n_components, n_points), nats."""
+        return self._relative(self.statistics @ log_points, log_points)
+
+    def log_mean_densities(self, log_points: np.ndarray) -> np.ndarray:
+        """ln of the mean of these densities over all relabelings, (n_components, n_points), nats."""
+        assert self.relabelings is not None
+        log_sums = self.relabelings.log_sums(self.statistics, log_points)
+        return self._relative(log_sums - np.log(self.relabelings.n), log_points)
+
+    def _relative(self, inner: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+        log_hyper = log_hyperparameters(self.evaluation.model.prior, self.statistics, log_points)
+        return inner + log_hyper - self._log_evidences[:, None]
+
     def log_weights(self, log_points: np.ndarray) -> np.ndarray:
         """ln w at natural parameters (n_cells, n_points), nats, (n_points,)."""
         evaluation, prior = self.evaluation, self.evaluation.model.prior
-        if self.has_sums:
-            assert self.relabelings is not None
-            log_sums = self.relabelings.log_sums(self.statistics, log_points)
-            log_n = np.log(self.relabelings.n)
-        else:
-            log_sums, log_n = self.statistics @ log_points, 0.0
-        log_sums = log_sums + log_hyperparameters(prior, self.statistics, log_points)
-        log_proposal = logsumexp(self._log_scales[:, None] + log_sums - log_n, axis=0)
+        log_densities = self.log_mean_densities(log_points) if self.has_sums else self.log_densities(log_points)
+        log_proposal = logsumexp(self.log_parts[:, None] + log_densities, axis=0)
         log_weights = evaluation.capability("points").log_likelihoods(evaluation.data, log_points) - log_proposal
         log_weights += prior.log_normalizer_of_hyperparameters(log_points)  # relative to the base, as all densities
         if self.relabelings is not None and not self.has_sums:

@@ -10,6 +10,7 @@ from typing import Any
 
 from skvbem._names import did_you_mean
 from skvbem.evidence.ais import anchored_ais
+from skvbem.evidence.annealed_bridge import annealed_bridge
 from skvbem.evidence.asymptotic import bic, bicp, draper
 from skvbem.evidence.automatic import auto
 from skvbem.evidence.base import Evidence, Score
@@ -59,6 +60,7 @@ _SCORES = (
     Score("bic", bic, form="ml", **_SUMS, penalty_discount=0.0),
     Score("exact", exact, ("enumeration",), always_exact=True, **_EXACT, **_ANY_Q),
     Score("bridge", bridge_sampling, _CHAINS, form="vb", **_DRAWN),
+    Score("annealed_bridge", annealed_bridge, _CHAINS, form="vb", **_DRAWN),
     Score("ais", anchored_ais, _CHAINS, form="vb", **_DRAWN, **_ANY_Q),
     Score("ais_prior", partial(anchored_ais, fractions=(0.0,), n_chains=16, n_steps=1024), _CHAINS, **_DRAWN),
     Score("ais_metropolis", metropolis_ais, ("points", "metropolis"), random=True),

@@ -42,6 +42,9 @@ class Tuning:
     rough: float = 0.2  # nats, standard error above which bridges cover too little; bridge
     bridge_r_hat: float = 1.8  # R-hat of ln weights above which chains are taken for stuck; by hand
     bridge_shape: float = 1.5  # Pareto shape of draws above which bridges cover too little; bridge
+    annealed_share: float = 0.5  # share of uncertain counts that densities keep which are annealed; bridge
+    rough_annealed: float = 0.8  # nats, standard error above which bridges of annealed chains are in doubt; bridge
+    times_too_rough: float = 3.0  # times the error wanted that four times the chains may make up for; bridge
     degrees_of_freedom: float = 8.0  # of proposals up to turns; factors
     draws_up_to_turns: int = 4  # times as many draws up to turns, which are cheap; factors
 

@@ -55,11 +55,14 @@ class Tuning:
     max_rest: float = 0.01  #: probability of all candidates without an evidence; reproduction.posterior_calibration
     doubtful: float = 0.05  #: probability from which a candidate's doubts are told; by hand
     n_at_once: int = 8  #: candidates sampled between two looks at the rest, at first half as many; by hand
-    near: float = 8.0  #: nats below the best at which a candidate is sampled at the first look; by hand
+    near: float = 20.0  #: nats below the best at which a candidate is sampled at first; by hand
+    large_error: float = 0.2  #: of a probability, from which an evidence is sampled anew: a quarter of `evidence_error`
+    max_terms: int = 2**16  #: of a sum that is the evidence, some hundredths of a second; by hand
+    max_responses: int = 600  #: free parameters above which linear response costs more than bridges; by hand
     unknown_error: float = 3.0  #: nats, error of an evidence that states none and of few gaps; by hand
     one_nat: float = 1.0  #: nats, least error of a gap, and gain that makes one more fit worth its time
     n_error_draws: int = 2000  #: draws of evidences by their errors: 0.01 in a probability
-    evidence_error: float = 0.3  #: nats, at which samplers end: posteriors take it into account
+    evidence_error: float = 0.8  #: nats, at which samplers end: posteriors take it into account
     n_evidence_draws: int = 1024  #: draws of importance samplers; reproduction.posterior_calibration
     n_particles: int = 128  #: particles of others, doubled where these are too few; reproduction.posterior_calibration
     max_particles: int = 2048  #: particles at most; reproduction.posterior_calibration

@@ -39,10 +39,13 @@ def population(value, error, *, complete=True, hopeless=False):
 def asked(monkeypatch):
     """The score of a problem whose samplers say what is given, one answer after another; no bridges where none are."""
 
-    def ask(importances, populations=(), chains=(), bridges=(), **options):
+    def ask(importances, populations=(), chains=(), bridges=(), annealed=(), **options):
         answers = {"importance": iter(importances), "populations": iter(populations), "chains": iter(chains)}
         answers["bridges"] = iter(bridges)
+        answers["annealed"] = iter(annealed)
         monkeypatch.setattr(automatic._CrossCheck, "has_few_cells", bool(bridges))
+        monkeypatch.setattr(automatic._CrossCheck, "has_annealed_bridge", bool(annealed))
+        monkeypatch.setattr(automatic, "annealed_bridge", lambda *_, **__: next(answers["annealed"]))
         monkeypatch.setattr(automatic, "bridge_sampling", lambda *_, **__: next(answers["bridges"]))
         monkeypatch.setattr(automatic, "importance_gibbs", lambda *_, **__: next(answers["importance"]))
         monkeypatch.setattr(automatic, "particle_runs", lambda *_, **__: [next(answers["populations"])])
@@ -90,6 +93,18 @@ def test_diagnostics_of_a_bridge_decide(asked):
     assert list(found.details["asked"]) == ["bridge", "bridge 2", "importance_gibbs", "smc_data"]
     found = asked([], bridges=[bridge(-100.5, 0.15)], error=0.2)
     assert found.details["taken"] == ("bridge",)
+
+
+def test_annealed_chains_follow_where_longer_ones_will_not_do(asked):
+    """Twice the work halves an error: of a rough bridge chains are annealed at once, and longer if need be."""
+    found = asked([], bridges=[bridge(-103.0, 0.9)], annealed=[bridge(-100.0, 0.09)])
+    assert (found.value, found.details["taken"]) == (-100.0, ("annealed_bridge",))
+    assert list(found.details["asked"]) == ["bridge", "annealed_bridge"]
+    found = asked([], bridges=[bridge(-103.0, 0.9)], annealed=[bridge(-100.3, 0.2), bridge(-100.0, 0.09)])
+    assert (found.value, found.details["taken"]) == (-100.0, ("annealed_bridge 2",))
+    rough = [bridge(-103.0, 0.9)], [bridge(-100.3, 0.2), bridge(-100.0, 0.15)]
+    found = asked([said(-99.8, 0.02)], [population(-99.9, 0.2)], bridges=rough[0], annealed=rough[1])
+    assert found.details["taken"] == ("importance_gibbs",)
 
 
 def test_bridges_from_the_same_optima_do_not_confirm_each_other(asked):
@@ -255,8 +270,9 @@ def test_time_runs_out_and_nothing_is_confirmed(asked):
     assert "no two samplers" in found.doubts[0]
 
 
-def test_three_classes_where_importance_is_in_doubt():
+def test_three_classes_where_importance_is_in_doubt(monkeypatch):
     """Stouffer and Toby's respondents: the weights have a heavy tail, and populations of growing size are right."""
+    monkeypatch.setattr(automatic._CrossCheck, "has_annealed_bridge", False)
     X = load_stouffer_toby().data
     model = VBDiscreteDAG(latents=3, random_state=0).fit(X)
     found = model.log_evidence(X, kind="auto")
@@ -264,6 +280,15 @@ def test_three_classes_where_importance_is_in_doubt():
     assert found.details["taken"] == ("smc_data",)
     assert abs(found.value - STOUFFER_3) < 4 * np.hypot(found.standard_error, STOUFFER_3_ERROR)
     assert found.standard_error <= 0.1
+
+
+def test_three_classes_where_mixtures_are_too_rough():
+    """The same respondents: a class of a few rows is what no optimum shows, and annealed chains of both sides find."""
+    X = load_stouffer_toby().data
+    found = VBDiscreteDAG(latents=3, random_state=0).fit(X).log_evidence(X, kind="annealed_bridge")
+    assert abs(found.value - STOUFFER_3) < 3 * np.hypot(found.standard_error, STOUFFER_3_ERROR)
+    assert found.standard_error < 0.25
+    assert not found.doubts
 
 
 def test_too_few_of_everything_is_doubted():

@@ -48,7 +48,7 @@ def test_candidates_without_time_keep_a_guess_and_no_zero():
         reached = np.array([k == 0 for k in positions])
         return np.where(reached, -9.0, np.nan), np.full(len(positions), 0.1), reached
 
-    late = rescored_posterior(scores, sizes, np.zeros(3), evidences_of, np.random.default_rng(0), 100)
+    late = rescored_posterior(scores, sizes, np.zeros(3), [evidences_of], np.random.default_rng(0), 100)
     assert late.n_unreached == 2
     assert (late.probabilities > 0.02).all()
     assert (late.errors > 0.05).all()

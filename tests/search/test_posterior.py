@@ -113,7 +113,7 @@ def settled(scores, evidences, sizes, most=100):
         asked.extend(positions)
         return evidences[positions], np.full(len(positions), 0.05), np.ones(len(positions), dtype=bool)
 
-    found = rescored_posterior(scores, sizes, np.zeros(len(scores)), evidences_of, np.random.default_rng(0), most)
+    found = rescored_posterior(scores, sizes, np.zeros(len(scores)), [evidences_of], np.random.default_rng(0), most)
     return found, asked
 
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem._progress import is_over
 from skvbem.errors import SearchWarning, warn
 from skvbem.evidence import SCORES, EvidenceScorer, scorer
 from skvbem.search.execution.jobs import HeldOutJob, Job, Record
@@ -28,12 +30,20 @@ from skvbem.search.tuning import TUNING
 
 #: In place of the name of a score: evidences, or chains over structures, of as many candidates as may matter.
 EVIDENCE = "evidence"
-_OPTIONS = {
-    "error": TUNING.evidence_error,
-    "n_draws": TUNING.n_evidence_draws,
-    "n_particles": TUNING.n_particles,
-    "max_particles": TUNING.max_particles,
-}
+# Scores before evidences are sampled: what ranks candidates, without an error, and sums of few terms, which are exact.
+_CHEAP = {"ranks": scorer("linear_response"), "exact": scorer("exact", max_terms=TUNING.max_terms)}
+# Samplers of evidences, the cheapest first: each takes what the one before leaves too uncertain.
+_SAMPLERS = (
+    scorer("bridge"),
+    scorer("annealed_bridge"),
+    scorer(
+        "auto",
+        error=TUNING.evidence_error,
+        n_draws=TUNING.n_evidence_draws,
+        n_particles=TUNING.n_particles,
+        max_particles=TUNING.max_particles,
+    ),
+)
 
 Tried = list[tuple[dict, Record]]
 
@@ -128,7 +138,7 @@ class Ranker:
         rng: np.random.Generator,
     ):
         self.job, self.ranking, self.rescoring, self.n_rescored = job, ranking, rescoring, n_rescored
-        self._stage, self._runner, self._rng = stage, runner, rng
+        self._stage, self.runner, self._rng = stage, runner, rng
         self.was_cut = False
 
     def ranked(self, tried: Tried, log_priors: np.ndarray, is_all: bool, graphs: GraphPosterior | None) -> Ranking:
@@ -205,7 +215,7 @@ class Ranker:
         """The records with a further score for those at some positions."""
         with (
             self._stage(column, len(positions)) as tell,
-            Runner(self.job.scored_by({column: exact}), **self._runner(exact), tell=tell) as runner,
+            Runner(self.job.scored_by({column: exact}), **self.runner(exact), tell=tell) as runner,
         ):
             return _joined(tried, positions, runner([tried[k][0] for k in positions]))
 
@@ -235,22 +245,12 @@ class Ranker:
 
     def _sampled(self, ranking: Ranking, log_priors: np.ndarray, asked: np.ndarray, tell) -> Ranking:
         """The ranking by the posterior that evidences sampled one by one make."""
-        exact = scorer("auto", **_OPTIONS)
-        tried = list(ranking.tried)
-        with Runner(self.job.scored_by({EVIDENCE: exact}), **self._runner(exact), tell=tell) as runner:
-
-            def evidences_of(positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-                tell.expect(len(positions))
-                records = runner([tried[k][0] for k in positions])
-                tried[:] = _joined(tried, positions, records)
-                known = [Record({}) if record is None else record for record in records]
-                values = [record.values.get(EVIDENCE, np.nan) for record in known]
-                errors = _finite(np.array([record.errors.get(EVIDENCE, 0.0) for record in known]))
-                return np.array(values), errors, np.array([record is not None for record in records])
-
-            sizes = np.array([record.n_free_parameters or 0 for _, record in tried], dtype=float)
-            scores = np.where(asked, ranking.values, np.nan)
-            posterior = rescored_posterior(scores, sizes, log_priors, evidences_of, self._rng, self.n_rescored)
+        sizes = np.array([record.n_free_parameters or 0 for _, record in ranking.tried], dtype=float)
+        samples = _Samples(self, ranking.tried, tell)
+        scores = samples.ranked_by_responses(np.where(asked, ranking.values, np.nan), sizes)
+        samplers = [partial(samples.evidences_by, step) for step in range(len(_SAMPLERS))]
+        posterior = rescored_posterior(scores, sizes, log_priors, samplers, self._rng, self.n_rescored)
+        tried = samples.tried
         if posterior.n_unreached:
             self.was_cut = True
             warn(
@@ -276,6 +276,70 @@ class Ranker:
             ranking.order, key=lambda k: -round(float(probability[k]) / TUNING.negligible)
         )  # those that are equal as they were
         return _with(ranking, order=order, probabilities=probability, errors=errors, is_rescored=True)
+
+
+class _Samples:
+    """Evidences of candidates as they are sampled.
+
+    Parameters
+    ----------
+    ranker : Ranker
+    tried : list of (setting, Record)
+    tell : callable
+        The stage, told of each.
+    """
+
+    def __init__(self, ranker: Ranker, tried: Tried, tell: Any):
+        self.ranker, self.before, self.tell = ranker, tried, tell
+        self.tried = list(tried)
+        self.exact: dict[int, float] = {}
+
+    def _records(self, scorers: Mapping[str, EvidenceScorer], positions: Sequence[int]) -> list[Record | None]:
+        """The records by scores; None of those for which there was no time."""
+        self.tell.expect(len(positions))
+        job = self.ranker.job.scored_by(scorers)
+        with Runner(job, **self.ranker.runner(next(iter(scorers.values()))), tell=self.tell) as runner:
+            return runner([self.tried[k][0] for k in positions])
+
+    def ranked_by_responses(self, scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """The score of linear response where all have one, and few enough are to be ranked; else scores as they are."""
+        ranked = np.flatnonzero(np.isfinite(scores))
+        if not 1 < len(ranked) <= self.ranker.n_rescored or sizes[ranked].max() > TUNING.max_responses or is_over():
+            return scores
+        records = [record or Record({}) for record in self._records(_CHEAP, ranked.tolist())]
+        exact = {int(k): record.values.get("exact", np.nan) for k, record in zip(ranked, records)}
+        self.exact = {k: value for k, value in exact.items() if np.isfinite(value)}
+        values = np.array([record.values.get("ranks", np.nan) for record in records])
+        if not np.isfinite(values).all():
+            return scores
+        better = scores.copy()
+        better[ranked] = values
+        return better
+
+    def evidences_by(self, step: int, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Evidences by a sampler, or the sum that is known, their standard errors, and whether there was time for them.
+
+        Each doubt makes the error as much wider as it is, but of the last sampler, whose doubts are told.
+        """
+        summed = {k: Record({EVIDENCE: self.exact[k]}, {EVIDENCE: 0.0}) for k in positions if k in self.exact}
+        sampled = [k for k in positions if k not in summed]
+        records = dict(zip(sampled, self._records({EVIDENCE: _SAMPLERS[step]}, sampled))) if sampled else {}
+        is_last = step + 1 == len(_SAMPLERS)
+        values, errors, is_reached = np.full(len(positions), np.nan), np.zeros(len(positions)), []
+        for at, k in enumerate(positions):
+            record = summed.get(k) or records[k]
+            is_reached.append(record is not None)
+            if record is None:
+                continue
+            values[at], errors[at] = record.values[EVIDENCE], record.errors.get(EVIDENCE, np.nan)
+            if not is_last:
+                if record.doubts:
+                    errors[at] = max((1 + len(record.doubts)) * errors[at], TUNING.one_nat)
+                record = _with_doubts(record, ())
+            if is_last or np.isfinite(values[at]):
+                setting, old = self.before[k]
+                self.tried[k] = (setting, old.joined(record))
+        return values, _finite(errors), np.array(is_reached)
 
 
 def _with(ranking: Ranking, **changes) -> Ranking:

@@ -1,7 +1,8 @@
 r"""Second-stage scoring: probabilities of candidates from evidences with errors, sampled for those that may matter.
 
 Candidates are ranked by a score that is off by a gap, evidence minus score. Those whose evidence may matter have it
-sampled, the most promising first; from their gaps follows what the others may hold. It ends as soon as that is little.
+sampled, the most promising first; from their gaps follows what the others may hold. As soon as that is little, those
+whose error is large in the probabilities are sampled anew, by dearer samplers; it ends where no error is.
 
 The error of the evidences is in the probabilities: these are means over draws of the log evidences from normal
 distributions, and their standard errors are those of the draws.
@@ -16,6 +17,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem.search.tuning import TUNING
+
+Sampler = Callable[[Sequence[int]], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,7 @@ def rescored_posterior(
     scores: np.ndarray,
     sizes: np.ndarray,
     log_priors: np.ndarray,
-    evidences_of: Callable[[Sequence[int]], tuple[np.ndarray, np.ndarray, np.ndarray]],
+    samplers: Sequence[Sampler],
     rng: np.random.Generator,
     most: int,
 ) -> RescoredPosterior:
@@ -78,43 +81,63 @@ def rescored_posterior(
     sizes : ndarray of shape (n,)
         Numbers of free parameters, with which gaps grow.
     log_priors : ndarray of shape (n,)
-    evidences_of : callable of positions
-        To log evidences of these candidates and their standard errors; NaN where there is none.
+    samplers : sequence of callable of positions
+        To log evidences of these candidates, NaN where there is none, their standard errors, and whether there was time
+        for them; the cheapest first.
     rng : numpy.random.Generator
     most : int
         Evidences.
     """
     values, errors = np.full(len(scores), np.nan), np.zeros(len(scores))
-    is_asked = np.isnan(scores) | (scores == -np.inf) | (log_priors == -np.inf)
+    impossible = np.isnan(scores) | (scores == -np.inf) | (log_priors == -np.inf)
+    n_asked = np.where(impossible, len(samplers), 0)  # samplers that a candidate has had
     n_unreached = 0
     while True:
         guesses, spreads = predicted_evidences(scores, sizes, values, errors)
         known = ~np.isnan(values)
-        all_values = np.where(known, values, np.where(is_asked, np.nan, guesses))
+        all_values = np.where(known, values, np.where(n_asked > 0, np.nan, guesses))
         expected, deviations = probabilities(all_values, np.where(known, errors, spreads), log_priors, rng)
-        waiting = np.flatnonzero(~is_asked)
-        rest = float(expected[waiting].sum())
-        order = waiting[np.argsort(-(expected[waiting]), kind="stable")]
-        if not known.any():
-            ranking = (scores + log_priors)[waiting]
-            order = waiting[np.argsort(-ranking, kind="stable")]
-            promising = order[: TUNING.n_at_once]
-            near = promising[(scores + log_priors)[promising] > ranking.max(initial=-np.inf) - TUNING.near]
-            asked = order[: max(len(near), TUNING.n_at_once // 2)]
-        elif rest <= TUNING.max_rest or known.sum() >= most or n_unreached:
-            return RescoredPosterior(expected, deviations, rest, n_unreached)
+        rest = float(expected[n_asked == 0].sum())
+        failed = np.isnan(values) & (n_asked > 0) & (n_asked < len(samplers))
+        if n_unreached:
+            asked = np.zeros(0, dtype=int)
+        elif failed.any():
+            asked = np.flatnonzero(failed)
+        elif known.any() and (rest <= TUNING.max_rest or known.sum() >= most):
+            asked = _uncertain(expected, deviations, errors, n_asked, len(samplers))
         else:
-            asked = order[: TUNING.n_at_once][expected[order[: TUNING.n_at_once]] > TUNING.improbable]
-            asked = asked if len(asked) else order[:1]
-        asked = asked[: most - int(known.sum())]
+            asked = _promising(scores + log_priors, expected, n_asked, known.any())[: most - int(known.sum())]
         if not len(asked):
-            return RescoredPosterior(expected, deviations, rest)
-        is_asked[asked] = True
-        values[asked], errors[asked], is_reached = evidences_of(asked.tolist())
-        is_asked[asked[~is_reached]] = False
+            return RescoredPosterior(expected, deviations, rest, n_unreached)
+        step = int(n_asked[asked].min())
+        asked = asked[n_asked[asked] == step]
+        sampled, sampled_errors, is_reached = samplers[step](asked.tolist())
+        n_asked[asked[is_reached]] = step + 1
         n_unreached = int((~is_reached).sum())
-        if not known.any() and np.isnan(values[asked]).all():
+        is_better = is_reached & ~(np.isnan(sampled) & known[asked])  # what fails leaves what was known
+        values[asked[is_better]], errors[asked[is_better]] = sampled[is_better], sampled_errors[is_better]
+        if np.isnan(values).all() and step + 1 == len(samplers):
             return RescoredPosterior(np.full(len(scores), np.nan), np.full(len(scores), np.nan), 1.0)
+
+
+def _promising(ranking: np.ndarray, expected: np.ndarray, n_asked: np.ndarray, is_any_known: bool) -> np.ndarray:
+    """Positions of candidates without an evidence that may hold most of the rest; at first, those near the best."""
+    waiting = np.flatnonzero(n_asked == 0)
+    if not is_any_known:
+        order = waiting[np.argsort(-ranking[waiting], kind="stable")][: TUNING.n_at_once]
+        return order[ranking[order] > ranking[waiting].max(initial=-np.inf) - TUNING.near]
+    order = waiting[np.argsort(-expected[waiting], kind="stable")][: TUNING.n_at_once]
+    probable = order[expected[order] > TUNING.improbable]
+    return probable if len(probable) else order[:1]
+
+
+def _uncertain(
+    expected: np.ndarray, deviations: np.ndarray, errors: np.ndarray, n_asked: np.ndarray, n_samplers: int
+) -> np.ndarray:
+    """The candidate whose own error is largest in its probability, if too large, and if a dearer sampler is for it."""
+    in_probability = np.minimum(expected * (1.0 - expected) * errors, deviations)
+    in_probability[(n_asked == 0) | (n_asked == n_samplers)] = 0.0
+    return np.flatnonzero(in_probability > max(TUNING.large_error, 0.999 * in_probability.max()))
 
 
 def predicted_evidences(

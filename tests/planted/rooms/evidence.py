@@ -17,6 +17,15 @@ ERRORS = {
             "log_weights = trace[-1]",
         )
     ],
+    "chains annealed back keep the labels of the posterior": [
+        ("relabelings.draw(proposal.statistics[k], point, rng) for", "point for")
+    ],
+    "chains annealed back have the weights of the way back": [
+        ("start, posterior) - work)", "start, posterior) + work)")
+    ],
+    "chains annealed back stand for all of the evidence": [
+        ("(_log_parts(proposal, start, posterior) - work)", "(-work)")
+    ],
     "labels of the starts are not made symmetric": [
         ("relabelings.n > 1 and self.fractions.any():", "relabelings.n > 10**9:")
     ],

@@ -17,7 +17,7 @@ ERRORS = {
         ("len(numbers) > 2 and _number_of(value) == numbers[-1]", "len(numbers) > 2 and _number_of(value) == -1")
     ],
     "candidates without time have no probability": [
-        ("is_asked[asked[~is_reached]] = False", "is_asked[asked[~is_reached]] = True")
+        ("n_asked[asked[is_reached]] = step + 1", "n_asked[asked] = step + 1")
     ],
     "edges that were not reached are certain": [
         ("if is_cut_off and graphs is None else published", "if not is_cut_off and graphs is None else published")

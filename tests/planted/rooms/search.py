@@ -52,7 +52,7 @@ ERRORS = {
             "return getattr(self._asked(), name)(*args[:1], **options)",
         )
     ],
-    "the front is cut too early": [("elif rest <= TUNING.max_rest or", "elif rest <= 1.0 or")],
+    "the front is cut too early": [("(rest <= TUNING.max_rest or", "(rest <= 1.0 or")],
     "probabilities know of no errors of evidences": [("errors[likely, None] * rng", "0.0 * rng")],
     "the sum over graphs leaves the prior out": [
         ("np.where(allowed, edge_log_odds, -inf)", "np.where(allowed, 0.0, -inf)")
