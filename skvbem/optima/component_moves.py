@@ -238,7 +238,8 @@ class ComponentMoves:
 
     def _has_many_rows(self, one: Candidate) -> bool:
         """Rows are many beside parameters, so that gains are as foretold."""
-        return self.data.total_weight >= TUNING.rows_per_parameter * one.model.prior.n_free_parameters
+        n_enough = TUNING.rows_per_parameter * one.model.prior.n_free_parameters
+        return self.data.total_weight >= n_enough
 
     def _parts(self, one: Candidate) -> Parts:
         """A candidate taken apart."""
