@@ -315,11 +315,15 @@ def _precise_bridge(check: _CrossCheck, evidence: Evidence | None) -> _Answer | 
 
 
 def _annealed_bridge(check: _CrossCheck) -> _Answer | None:
-    """A bridge between annealed chains, by the same diagnostics; with more and longer chains if need be."""
+    """A bridge between annealed chains; of more and longer ones an error that makes a check sharp is enough."""
     evidence = check.run(_ANNEALED_BRIDGE, annealed_bridge)
-    if evidence is None or (answer := _precise_bridge(check, evidence)) is not None:
-        return None if evidence is None else answer
-    return _precise_bridge(check, check.run(_ANNEALED_BRIDGE, annealed_bridge, **LONGER_ANNEALED))
+    answer = _precise_bridge(check, evidence)
+    if answer is not None or evidence is None:
+        return answer
+    longer = check.run(_ANNEALED_BRIDGE, annealed_bridge, **LONGER_ANNEALED)
+    if longer is None or is_flagged(longer) or stated_error(longer) > max(check.error, TUNING.sharp):
+        return None
+    return _Answer(longer, [longer])
 
 
 def _longest_bridge(check: _CrossCheck) -> _Answer | None:

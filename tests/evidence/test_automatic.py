@@ -100,9 +100,10 @@ def test_annealed_chains_follow_where_longer_ones_will_not_do(asked):
     found = asked([], bridges=[bridge(-103.0, 0.9)], annealed=[bridge(-100.0, 0.09)])
     assert (found.value, found.details["taken"]) == (-100.0, ("annealed_bridge",))
     assert list(found.details["asked"]) == ["bridge", "annealed_bridge"]
-    found = asked([], bridges=[bridge(-103.0, 0.9)], annealed=[bridge(-100.3, 0.2), bridge(-100.0, 0.09)])
+    found = asked([], bridges=[bridge(-103.0, 0.9)], annealed=[bridge(-100.3, 0.2), bridge(-100.0, 0.15)])
     assert (found.value, found.details["taken"]) == (-100.0, ("annealed_bridge 2",))
-    rough = [bridge(-103.0, 0.9)], [bridge(-100.3, 0.2), bridge(-100.0, 0.15)]
+    assert "were wanted" in found.doubts[0]
+    rough = [bridge(-103.0, 0.9)], [bridge(-100.3, 0.4), bridge(-100.0, 0.3)]
     found = asked([said(-99.8, 0.02)], [population(-99.9, 0.2)], bridges=rough[0], annealed=rough[1])
     assert found.details["taken"] == ("importance_gibbs",)
 
