@@ -185,8 +185,7 @@ class VBEstimator(
             self._fit(X, y, sample_weight, **where)
             self.batch_lower_bound_ = self.lower_bound_
             return self
-        with together():
-            state, report = state_of_batch(self, X, y, sample_weight, where)
+        state, report = state_of_batch(self, X, y, sample_weight, where)
         self.__dict__ = published(self, state)
         report.close(lambda: state)
         return self

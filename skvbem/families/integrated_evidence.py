@@ -28,7 +28,7 @@ from skvbem.families.base import ConjugateFamily, Product
 
 # Draws of each density, at first and at most, and the standard error in nats that is enough: draws are made as long as
 # there is more of it. Turns in which q(theta) and q(nu) are fitted to each other. By hand: most models need 1024 draws.
-_N_DRAWS, _MOST_DRAWS, _ENOUGH, _N_TURNS = 512, 8192, 0.01, 30
+_N_DRAWS, _MAX_DRAWS, _ENOUGH, _N_TURNS = 512, 8192, 0.01, 30
 # Tempered densities of hyperparameters that are drawn from, s.
 _SHARES = (1.0, 0.5, 0.2, 0.05, 0.0)
 
@@ -86,5 +86,5 @@ def _integrated(prior: Any, statistics: np.ndarray) -> tuple[float, float]:
         top, n = log_weights.max(), len(log_weights)
         weights = np.exp(log_weights - top)
         error = float(weights.std(ddof=1) / (weights.mean() * np.sqrt(n)))
-        if error < _ENOUGH or n >= _MOST_DRAWS * len(_SHARES):
+        if error < _ENOUGH or n >= _MAX_DRAWS * len(_SHARES):
             return float(top + np.log(weights.mean())), error
