@@ -204,6 +204,22 @@ class Hidden(ABC):
         return None
 
 
+def draws_first(points: Any) -> Any:
+    """Arrays of points, and tuples of these, with their last axis, draws, as the first."""
+    if not isinstance(points, tuple):
+        return np.moveaxis(points, -1, 0)
+    parts = [draws_first(each) for each in points]
+    return type(points)(*parts) if hasattr(points, "_fields") else tuple(parts)
+
+
+def of_draw(points: Any, k: int) -> Any:
+    """The point of one draw, of points whose last axis is draws."""
+    if not isinstance(points, tuple):
+        return points[..., k]
+    parts = [of_draw(each, k) for each in points]
+    return type(points)(*parts) if hasattr(points, "_fields") else tuple(parts)
+
+
 class Emission(ABC):
     """An observation model: a value, the same for every component."""
 
@@ -309,6 +325,12 @@ class Emission(ABC):
     @abstractmethod
     def parameters(self, point: Any) -> dict[str, np.ndarray]:
         """A point in the units of the data, by name."""
+
+    def parameters_of_draws(self, points: Any) -> Any:
+        """The `parameters` of points with draws along a last axis, each (n_draws, ...); here of one after the other."""
+        n_draws = (points[0] if isinstance(points, tuple) else points).shape[-1]
+        each = [self.parameters(of_draw(points, k)) for k in range(n_draws)]
+        return {name: np.stack([named[name] for named in each]) for name in each[0]}
 
     def point_of(self, parameters: Any) -> Any:
         """The point whose `parameters` these are, as the specification has checked them."""

@@ -98,6 +98,10 @@ class Independent(Emission):
         """The parameters of each group, by name."""
         return tuple(part.parameters(at) for part, at in zip(self.parts, point))
 
+    def parameters_of_draws(self, points: tuple) -> tuple:
+        """The parameters of draws in each group, by name."""
+        return tuple(part.parameters_of_draws(at) for part, at in zip(self.parts, points))
+
     def point_of(self, parameters: Sequence[Mapping[str, np.ndarray]]) -> tuple:
         """The points of the parts."""
         return tuple(part.point_of(named) for part, named in zip(self.parts, parameters))

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem.blocks import Blocks
+from skvbem.emissions.base import draws_first
 from skvbem.emissions.linear import LinearEmission
 from skvbem.emissions.moments import weighted_means
 from skvbem.emissions.parameters import check_positive, named_arrays
@@ -72,6 +73,10 @@ class RateEmission(LinearEmission):
         """The emission of numbers (n_rows, n_columns), all >= 0, with weights (n_rows,)."""
         mean = weighted_means(values, weight)
         return cls(np.where(mean > 0, mean, 1.0))
+
+    def parameters_of_draws(self, points: np.ndarray) -> dict[str, np.ndarray]:
+        """The `parameters` of points with draws along a last axis, all at once."""
+        return self.parameters(draws_first(points))
 
     @property
     def n_columns(self) -> int:

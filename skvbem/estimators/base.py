@@ -612,7 +612,7 @@ class VBEstimator(
         check_level("summary", level)
         fit = fit_at_hand(self, X, sample_weight, random_state, **where)
         with long_method(self, "summary", verbose, time_budget):
-            intervals = reported_intervals(fit, level, method, draws, self._kind.intervals_without_draws)
+            intervals = reported_intervals(fit, level, method, draws)
         return summary(self, intervals, level)
 
     def goodness_of_fit(self, X, sample_weight=None, **where):

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skvbem._lazy import cached_property
+from skvbem.emissions.base import of_draw
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import UnderFit
 from skvbem.optima.plan import FitPlan
@@ -181,14 +182,6 @@ class FittedSequences(Fitted):
     def rng_of_draws(self) -> np.random.Generator:
         """Random numbers of the draws that predictions average over, the same at every call."""
         return np.random.default_rng([*self.seed, 2**31 + 1])
-
-
-def of_draw(points: Any, k: int) -> Any:
-    """The point of one draw, of points whose last axis is draws."""
-    if not isinstance(points, tuple):
-        return points[..., k]
-    parts = [of_draw(each, k) for each in points]
-    return type(points)(*parts) if hasattr(points, "_fields") else tuple(parts)
 
 
 @dataclass(frozen=True, eq=False)

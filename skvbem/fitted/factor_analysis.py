@@ -12,7 +12,7 @@ from skvbem._lazy import cached_property
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.scores import factors_of, mean_noise, variances_of
 from skvbem.families.hierarchical import regression_of
-from skvbem.fitted.base import Intervals, Parameters, of_draw
+from skvbem.fitted.base import Intervals, Parameters
 from skvbem.fitted.mixture import FittedMixture
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.rotations import (
@@ -42,6 +42,9 @@ class FittedFactorAnalysis(FittedMixture):
 
     rotation: str | None = None
     like: FittedFactorAnalysis | None = None
+
+    #: Factors are drawn row by row.
+    sweep_cost = 4.0
 
     def at(self, natural: np.ndarray) -> Self:
         """The model at a point that was drawn, natural parameters (n_cells,), in place of the fit."""
@@ -150,7 +153,7 @@ class FittedFactorAnalysis(FittedMixture):
 
     def named_parameters(self, point: tuple) -> Parameters:
         """Means, loadings in their rotation, uniquenesses and the like, at a point, by name."""
-        of_draws = self._shown([self.emission.parameters(point[-1])])
+        of_draws = self._shown({name: each[None] for name, each in self.emission.parameters(point[-1]).items()})
         return {group: {name: each[0] for name, each in of.items()} for group, of in of_draws.items()}
 
     def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
@@ -161,20 +164,17 @@ class FittedFactorAnalysis(FittedMixture):
         """Means, noise and covariances of draws, which no turn of the factors changes; chains turn them slowly."""
         of_draws = self._found_of_draws(natural)
         rows, columns = np.tril_indices(len(self.deviations))
-        numbers = [
-            np.stack([each[name][0] for each in of_draws]) for name in ("means", "noise_variances", "covariances")
-        ]
+        numbers = [of_draws[name][:, 0] for name in ("means", "noise_variances", "covariances")]
         numbers[-1] = numbers[-1][:, rows, columns] if self.n_factors else numbers[-1][:, :0, 0]
         return np.concatenate(numbers, axis=1).T
 
-    def _found_of_draws(self, natural: np.ndarray) -> list[dict[str, np.ndarray]]:
-        """Parameters of each draw as it was found."""
-        points = self.model.prior.from_natural(natural)
-        return [self.emission.parameters(of_draw(points, k)[-1]) for k in range(natural.shape[1])]
+    def _found_of_draws(self, natural: np.ndarray) -> dict[str, np.ndarray]:
+        """Parameters of each draw as it was found, (n_draws, 1, ...)."""
+        return self.emission.parameters_of_draws(self.model.prior.from_natural(natural)[-1])
 
-    def _shown(self, of_draws: list[dict[str, np.ndarray]]) -> Parameters:
-        """Parameters of draws as they are shown, by group and name, (n_draws, ...)."""
-        drawn = {name: np.stack([each[name][0] for each in of_draws]) for name in of_draws[0]}
+    def _shown(self, of_draws: dict[str, np.ndarray]) -> Parameters:
+        """Parameters of draws (n_draws, 1, ...) as they are shown, by group and name, (n_draws, ...)."""
+        drawn = {name: each[:, 0] for name, each in of_draws.items()}
         deviations = np.sqrt(np.diagonal(drawn["covariances"], axis1=-2, axis2=-1))
         turns = self._turns_like(self.like or self, drawn["loadings"], deviations)
         drawn["loadings"] = rotated(drawn["loadings"], turns)

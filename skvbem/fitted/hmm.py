@@ -147,6 +147,9 @@ class FittedHMM(FittedSequences, FittedEmissions):
         """Probabilities of first states and transitions at a point, and what is observed in each state, by name."""
         return {"chain": self._of_chain(*point[:2])} | super().named_parameters(point)
 
+    def _of_labels(self, points: tuple) -> Parameters:
+        return {"chain": {name: np.moveaxis(each, -1, 0) for name, each in self._of_chain(*points[:2]).items()}}
+
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """First states and transitions, then a table per group of columns."""
         values, ends = np.vstack([self.startprob, self.transmat]), None

@@ -134,6 +134,15 @@ class FittedEmissions(Fitted):
         """The parameters of each group's components at a point, by name."""
         return self._by_group(self.emission.parameters(point[-1]))
 
+    def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
+        """Parameters at natural parameters (n_cells, n_draws), by group and name, each (n_draws, ...)."""
+        points = self.model.prior.from_natural(natural)
+        return self._of_labels(points) | self._by_group(self.emission.parameters_of_draws(points[-1]))
+
+    @abstractmethod
+    def _of_labels(self, points: tuple) -> Parameters:
+        """What points say of hidden labels, draws along the last axis, by group and name, each (n_draws, ...)."""
+
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta) of each group's parameters, by name."""
         return self._by_group(self.emission.quantiles(self.posterior.blocks[-1], probability))

@@ -43,9 +43,12 @@ class FittedMixture(FittedEmissions):
 
     def named_parameters(self, point: tuple) -> Parameters:
         """The weights at a point, and what is observed in each component, by name."""
-        natural = self.model.prior.blocks[0].natural(point[0])
-        weights = np.exp(self.model.weights.log_weights(natural[:, None])[:, 0])
+        (weights,) = self._of_labels((point[0][:, None],))["mixture"]["weights"]
         return {"mixture": {"weights": weights}} | super().named_parameters(point)
+
+    def _of_labels(self, points: tuple) -> Parameters:
+        natural = self.model.prior.blocks[0].natural(points[0])
+        return {"mixture": {"weights": np.exp(self.model.weights.log_weights(natural)).T}}
 
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """Weights and expected rows of the components, then a table per group of columns."""

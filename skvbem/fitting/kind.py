@@ -34,8 +34,6 @@ class Kind(ABC):
     prior_parameters: ClassVar[tuple[str, ...]] = ()
     #: The score of a search that names none.
     default_score: ClassVar[str] = DEFAULT_SCORE
-    #: Source of intervals where rows cannot be drawn.
-    intervals_without_draws: ClassVar[str] = "linear_response"
 
     # X ------------------------------------------------------------------------------------------------------------
 

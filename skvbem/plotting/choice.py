@@ -11,7 +11,6 @@ import numpy as np
 from skvbem._arguments import is_whole
 from skvbem._names import did_you_mean
 from skvbem.fitting.evaluation import fit_at_hand
-from skvbem.fitting.kind import kind_of
 from skvbem.uncertainty.intervals import default_draws
 
 
@@ -118,6 +117,5 @@ def intervals_to_draw(estimator, X, draws, level: float | None) -> DrawnInterval
         return None
     if draws is None:
         is_density = estimator.fitted.form.density
-        fallback = kind_of(estimator).intervals_without_draws
-        draws = default_draws(fit_at_hand(estimator, X), fallback) if is_density else estimator.standard_errors(X)
+        draws = default_draws(fit_at_hand(estimator, X)) if is_density else estimator.standard_errors(X)
     return DrawnIntervals(draws.intervals(level), level, draws.method)

@@ -76,6 +76,8 @@ class GibbsChains:
     data : object
     judged : callable of ndarray (n_cells, n_draws), optional
         The numbers (n_numbers, n_draws) by which chains are judged; natural parameters by default.
+    is_patient : bool, default=True
+        Whether chains run on whose draws would be worth less than half of what they must, had they all their sweeps.
     """
 
     points: Points
@@ -83,6 +85,7 @@ class GibbsChains:
     relabelings: Relabelings | None
     data: Any
     judged: Callable[[np.ndarray], np.ndarray] = np.asarray
+    is_patient: bool = True
 
     def draw(
         self, anchor: np.ndarray, starts: np.ndarray, n_draws: int, max_sweeps: int, rng: np.random.Generator
@@ -118,8 +121,10 @@ class GibbsChains:
             chains = np.stack(kept[len(kept) // 2 :], axis=2)
             numbers = self.judged(chains.reshape(len(chains), -1))
             sizes, r_hat = effective_sizes(numbers.reshape(-1, *chains.shape[1:]))
-            converged = bool(sizes.min() >= TUNING.effective_share * n_draws and r_hat.max() <= TUNING.r_hat)
-            if converged or 4 * n_kept * spacing > max_sweeps or is_over():
+            least = TUNING.effective_share * n_draws
+            converged = bool(sizes.min() >= least and r_hat.max() <= TUNING.r_hat)
+            in_vain = not self.is_patient and 2 * sizes.min() * max_sweeps < least * len(kept) * spacing
+            if converged or in_vain or 4 * n_kept * spacing > max_sweeps or is_over():
                 return GibbsDraws(chains, len(kept) * spacing, spacing, converged)
             kept, spacing = kept[1::2], 2 * spacing
             count.n *= 2

@@ -64,11 +64,11 @@ def check_has_data(at_hand: FitAtHand, method: str) -> None:
         )
 
 
-def default_draws(at_hand: FitAtHand, without_rows: str = "linear_response") -> PosteriorDraws:
+def default_draws(at_hand: FitAtHand) -> PosteriorDraws:
     """Draws of the posterior within about a second of work: exact ones if they agree by then, else approximate ones.
 
     Rows cannot be drawn if their weights are no whole numbers, or if they come in blocks. Then, and where chains do not
-    agree within as many sweeps, draws are by the method `without_rows`; where linear response itself would take longer,
+    agree within as many sweeps, draws are by linear response; where linear response itself would take longer,
     they are from q(theta). How long a method would take is counted in operations, so that the same fit has the same
     draws on any machine. A time budget of the call at work takes the place of the second.
     """
@@ -81,12 +81,14 @@ def default_draws(at_hand: FitAtHand, without_rows: str = "linear_response") -> 
             return sample_posterior(at_hand, n_draws)
         n_sweeps = int(TUNING.summary_operations / (TUNING.chains_of_draws * _operations_of_sweep(at_hand)))
         if n_sweeps >= 2 * TUNING.draws_of_chain:
-            draws = sample_posterior(at_hand, n_draws, max_sweeps=n_sweeps, warns=False)
+            draws = sample_posterior(at_hand, n_draws, max_sweeps=n_sweeps, is_patient=False)
             if draws.converged:
                 return draws
-    operations = TUNING.response_operations * _n_rows(at_hand) * float(at_hand.fitted.model.n_free_parameters) ** 2
+    few = evaluation.few_rows  # which linear response goes through
+    n_rows = _n_rows(at_hand) if few is evaluation.data else len(few)
+    operations = TUNING.response_operations * n_rows * float(at_hand.fitted.model.n_free_parameters) ** 2
     is_cheap = operations <= 2 * TUNING.summary_operations
-    return sample_posterior(at_hand, n_draws, method=without_rows if is_cheap else "vb")
+    return sample_posterior(at_hand, n_draws, method="linear_response" if is_cheap else "vb")
 
 
 def _n_rows(at_hand: FitAtHand) -> float:
@@ -162,7 +164,6 @@ def reported_intervals(
     level: float,
     method: str = "auto",
     draws: PosteriorDraws | BootstrapDraws | StandardErrors | None = None,
-    without_rows: str = "linear_response",
 ) -> ReportedIntervals:
     """Intervals from draws at hand, or by a method that suits the fit and its data; none without any of these."""
     if draws is not None:
@@ -176,7 +177,7 @@ def reported_intervals(
         check_has_data(at_hand, method)
         return ReportedIntervals.of(sample_posterior(at_hand, TUNING.quantile_draws, method=method), level)
     if at_hand.fitted.form.density:
-        draws = default_draws(at_hand, without_rows)
+        draws = default_draws(at_hand)
         doubts = [f"{_APPROXIMATE[draws.method]} {_REMEDY}"] if draws.method in _APPROXIMATE else []
         return ReportedIntervals.of(draws, level, doubts)
     evaluation = at_hand.evaluation  # other data are refused, not remarked on

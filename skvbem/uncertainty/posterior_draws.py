@@ -102,7 +102,7 @@ def sample_posterior(
     method: str = "draws",
     n_chains: int = TUNING.chains_of_draws,
     max_sweeps: int = 16384,
-    warns: bool = True,
+    is_patient: bool = True,
 ) -> PosteriorDraws:
     """Draws of all parameters of a VB fit, labels as in the fit; a warning where chains do not agree.
 
@@ -116,8 +116,8 @@ def sample_posterior(
     n_chains : int, default=32
     max_sweeps : int, default=16384
         Most sweeps of a chain.
-    warns : bool, default=True
-        Whether chains that do not agree draw a warning.
+    is_patient : bool, default=True
+        Whether chains run on that cannot agree in so many sweeps, to end with a warning.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def sample_posterior(
     numbers = 4 * max(n_draws, TUNING.draws_of_chain * n_chains) * fitted.model.n_cells
     evaluation.check_memory(f"{n_draws:,} draws of all parameters", numbers, "fewer")
     if method == "draws":
-        return replace(_by_chains(at_hand, n_draws, int(n_chains), int(max_sweeps), warns), at=at_hand.at)
+        return replace(_by_chains(at_hand, n_draws, int(n_chains), int(max_sweeps), is_patient), at=at_hand.at)
     rng = evaluation.generator(Stream.PARAMETERS, 1)
     if method == "linear_response":
         natural = _by_linear_response(fitted, evaluation, n_draws, rng)
@@ -153,7 +153,7 @@ def drawn_from_q(fitted: Fitted, n_draws: int, rng: np.random.Generator) -> np.n
 
 def _by_linear_response(fitted: Fitted, evaluation: Evaluation, n_draws: int, rng) -> np.ndarray:
     """Natural parameters of draws by linear response around all optima, labels as in the fit, (n_cells, n_draws)."""
-    model, data = evaluation.model, evaluation.data
+    model, data = evaluation.model, evaluation.few_rows
     # the first optimum is the fit, whose labels may since have changed their places
     optima = np.column_stack([fitted.statistics, evaluation.ended_optima()[:, 1:]])
     responses = LinearResponses.of(model, data, optima, bounds_of(model, data, optima))
@@ -163,7 +163,7 @@ def _by_linear_response(fitted: Fitted, evaluation: Evaluation, n_draws: int, rn
     return aligned(relabelings.relabelings(evaluation.hidden, TUNING.relabelings), fitted.statistics, natural)
 
 
-def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int, warns: bool) -> PosteriorDraws:
+def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int, is_patient: bool) -> PosteriorDraws:
     fitted, evaluation, owner = at_hand.fitted, at_hand.evaluation, at_hand.owner
     if not evaluation.rows_are_in_memory:
         raise ValueError(
@@ -183,6 +183,7 @@ def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int,
         evaluation.capability("relabelings", "sample_posterior").relabelings(evaluation.hidden, TUNING.relabelings),
         evaluation.data,
         fitted.judged,
+        is_patient,
     )
     starts = optima[:, split_by_weight(weights, n_chains)]
     drawn = chains.draw(fitted.statistics, starts, n_draws, max_sweeps, evaluation.generator(Stream.PARAMETERS, 0))
@@ -190,7 +191,7 @@ def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int,
     every, which = fitted.parameters_of_draws(drawn.natural), drawn.chosen(n_draws)
     diagnosed = _each(every, lambda values: _diagnosed(drawn, values, n_draws))
     ess, r_hat = (_each(diagnosed, itemgetter(k)) for k in (0, 1))
-    if warns and not drawn.converged:
+    if is_patient and not drawn.converged:
         warn(
             f"The Gibbs chains of this {owner} did not settle in {drawn.n_sweeps} sweeps"
             f"{', which is all that its time budget left' * is_over()}: some parameters differ "

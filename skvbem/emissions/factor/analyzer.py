@@ -40,7 +40,7 @@ from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem._numerics import diagonal_places, log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import Emission
+from skvbem.emissions.base import Emission, draws_first
 from skvbem.emissions.factor.hidden import HiddenFactors
 from skvbem.emissions.factor.second_moments import principal_loadings
 from skvbem.emissions.factor.step import FactorStep
@@ -546,9 +546,13 @@ class FactorAnalyzer(Emission):
         coefficients, precision = self._by_component(point)
         loadings = self.unit[:, None] * coefficients[..., 1:]
         noise = self.unit**2 / precision
-        covariances = loadings @ loadings.swapaxes(-1, -2) + noise[:, None] * np.eye(self.n_columns)
+        covariances = loadings @ loadings.swapaxes(-1, -2) + noise[..., None, :] * np.eye(self.n_columns)
         means = self.origin + self.unit * coefficients[..., 0]
         return {"means": means, "loadings": loadings, "noise_variances": noise, "covariances": covariances}
+
+    def parameters_of_draws(self, points: RegressionPoint) -> dict[str, np.ndarray]:
+        """The `parameters` of points with draws along a last axis, all at once."""
+        return self.parameters(draws_first(points))
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> RegressionPoint:
         """The point that means, loadings and variances of noise in the units of the data stand for, by name."""
@@ -578,8 +582,8 @@ class FactorAnalyzer(Emission):
         return 2 * self.layout(1).n_noises if self.tied else 0
 
     def _by_component(self, point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients (n_components, d, 1 + q), and precisions of columns (n_components, d)."""
-        coefficients = point.coefficients.reshape(-1, self.n_columns, 1 + self.n_factors)
-        coefficients = coefficients * self.in_use(len(coefficients))[:, None]
-        precision = point.precision[self.layout(len(coefficients)).noise_of_row]
-        return coefficients, precision.reshape(-1, self.n_columns)
+        """Coefficients (..., n_components, d, 1 + q), and precisions of columns (..., n_components, d)."""
+        *draws, n_rows, n_regressors = point.coefficients.shape
+        shape = *draws, n_rows // self.n_columns, self.n_columns
+        coefficients = point.coefficients.reshape(*shape, n_regressors) * self.in_use(shape[-2])[:, None]
+        return coefficients, point.precision[..., self.layout(shape[-2]).noise_of_row].reshape(shape)

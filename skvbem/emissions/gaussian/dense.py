@@ -37,7 +37,7 @@ from skvbem._lazy import cached_property
 from skvbem._memory import OF_BLOCKS
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import Emission
+from skvbem.emissions.base import Emission, draws_first
 from skvbem.emissions.gaussian.dense_step import (
     MAX_EXPANDED_COLUMNS,
     DenseStep,
@@ -357,9 +357,13 @@ class DenseGaussian(NormalPriorEmission):
         root = self.unwhitener @ np.linalg.inv(np.linalg.cholesky(point.precision)).swapaxes(-1, -2)
         covariance = root @ root.swapaxes(-1, -2)
         if self.tied:
-            precision, covariance = precision[0], covariance[0]
+            precision, covariance = precision[..., 0, :, :], covariance[..., 0, :, :]
         means = self.origin + point.mean @ self.unwhitener.T
         return {"means": means, "covariances": covariance, "precisions": precision}
+
+    def parameters_of_draws(self, points: NormalPoint) -> dict[str, np.ndarray]:
+        """The `parameters` of points with draws along a last axis, all at once."""
+        return self.parameters(draws_first(points))
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> NormalPoint:
         """Means and inverse covariances in the frame; see `parameters`."""

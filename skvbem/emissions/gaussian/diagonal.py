@@ -21,7 +21,7 @@ from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import Step, by_row
+from skvbem.emissions.base import Step, by_row, draws_first
 from skvbem.emissions.gaussian.dense import NormalPriorEmission
 from skvbem.emissions.gaussian.dense_step import MAX_EXPANDED_SQUARE
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
@@ -197,9 +197,13 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         """Means (n_components, n_columns); covariances and precisions of that shape, or (n_components,)."""
         precision = point.precision / self.unit[: self.n_precisions] ** 2
         if self.spherical:
-            precision = precision[:, 0]
+            precision = precision[..., 0]
         means = self.origin + self.unit * point.mean
         return {"means": means, "covariances": 1 / precision, "precisions": precision}
+
+    def parameters_of_draws(self, points: NormalPoint) -> dict[str, np.ndarray]:
+        """The `parameters` of points with draws along a last axis, all at once."""
+        return self.parameters(draws_first(points))
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> NormalPoint:
         """Means and inverse variances in units; see `parameters`."""

@@ -34,8 +34,6 @@ class FactorKind(MixtureKind):
     located_by = ()
     reading_parameters = frozenset({"missing_values", *EMISSION_PARAMETERS})
     prior_parameters = ()
-    # Linear response takes rotations of the factors, which no row tells apart, for small steps.
-    intervals_without_draws = "vb"
 
     def column_options(self, estimator) -> ColumnOptions:
         """The emission of all columns, and what is missing."""

@@ -23,6 +23,9 @@ from skvbem.models.labels.model import LabelModel
 _MAX_LOG_LIKELIHOODS_AT_ONCE, _MAX_LANES = 2**18, 512
 # Lanes that a block of rows is cut for.
 _LANES_OF_BLOCK = 16
+# Sweeps of a call from one to the next with a draw of the maps of factors: 13 columns with 5 factors have a third more
+# effective draws a second than with one in each sweep; where noise is small, one in 4 is as good, and one in 8 is not.
+_MOVES_EVERY = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +126,7 @@ class GibbsSampler:
             at_there = between(path.natural, log_point, there)
             of_there = np.where(from_prior, log_point, at_there)
             prior_terms, priors = None, cast(tuple[np.ndarray, ...], ())
-            if there == 1.0 and hides_in_rows:
+            if there == 1.0 and hides_in_rows and step % _MOVES_EVERY == 0:
                 coordinates = prior.coordinates[:, None] + np.zeros(drawn.shape)
                 if prior.hyperprior is not None:
                     prior_terms = prior.hyperprior.draw(of_there, rng)
