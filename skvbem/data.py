@@ -41,8 +41,14 @@ class Rows:
 
     def distinct(self) -> Rows:
         """The distinct rows, in lexicographic order, with the weights of all equal ones added up."""
-        codes, position = np.unique(self.codes, axis=0, return_inverse=True)
-        return Rows(self.names, codes, np.bincount(position.ravel(), self.weight, len(codes)).astype(float))
+        if not len(self):
+            return Rows(self.names, self.codes, np.zeros(0))
+        words = _words(self.codes)
+        order = np.lexsort(words[:, ::-1].T)
+        words = words[order]
+        begins = np.concatenate([[True], (words[1:] != words[:-1]).any(axis=1)])
+        weight = np.bincount(np.cumsum(begins) - 1, None if self.weight is None else self.weight[order])
+        return Rows(self.names, self.codes[order[begins]], weight.astype(float))
 
     def fingerprint(self) -> str:
         """A fingerprint of the rows: equal for the same rows in any order, and for weights as for repeated rows."""
@@ -60,6 +66,17 @@ class Rows:
     def column(self, name) -> np.ndarray:
         """The codes of one column."""
         return self.codes[:, self.names.index(name)]
+
+
+def _words(codes: np.ndarray) -> np.ndarray:
+    """Rows of signed codes as words of 64 bits, (n_rows, n_words), whose lexicographic order is that of the rows."""
+    n_rows, n_columns = codes.shape
+    size = codes.dtype.itemsize
+    sign = np.array(1 << (8 * size - 1), dtype=f"u{size}")
+    unsigned = np.ascontiguousarray(codes).view(sign.dtype) ^ sign
+    octets = np.zeros((n_rows, max(-(-n_columns * size // 8), 1) * 8), dtype=np.uint8)
+    octets[:, : n_columns * size] = unsigned.astype(f">u{size}").view(np.uint8)
+    return octets.view(">u8").astype(np.uint64)
 
 
 def rows_that_count(observed: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:

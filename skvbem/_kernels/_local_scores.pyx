@@ -149,30 +149,54 @@ def fill_sums(const int[:, ::1] codes, const long long[::1] cardinality, const d
                                      &codes[column, 0], &weight[0], &place[0], &group[level, 0], &mass[level, 0])
 
 
-cdef Py_ssize_t count_table(Py_ssize_t n_rows, const int* group, Py_ssize_t n_groups, int n_more, const code_t* more,
-                            int n_states, const code_t* child, const double* weight, double* count, double* of_cells,
+cdef Py_ssize_t count_table(Py_ssize_t n_rows, const int* lower, Py_ssize_t n_groups, int n_more, const code_t* more,
+                            int n_states, const double* weight, Py_ssize_t most_cells, double* count, double* of_cells,
                             double* of_rows, Py_ssize_t* n_table_rows) noexcept nogil:
-    """The weights of the cells and of the rows that occur of the table of a child below groups and a further column."""
-    cdef Py_ssize_t row, cell, k, n_cells = 0, n = 0
+    """The weights of the cells and of the rows that occur of the table of a child below groups and a further column.
+
+    `lower` has the cell of each row in the table without the further column. Where they fit, there are four tables, of
+    every fourth row each, since a cell cannot be added to before the last sum has been stored.
+    """
+    cdef Py_ssize_t row = 0, cell, k, group, n_cells = 0, n = 0, stride = n_groups * n_states, size = stride * n_more
     cdef double total
-    memset(count, 0, n_groups * n_more * n_states * sizeof(double))
+    cdef double* second = count + size
+    cdef double* third = second + size
+    cdef double* fourth = third + size
+    cdef bint is_small = 4 * size <= most_cells and size <= n_rows
+    memset(count, 0, (4 if is_small else 1) * size * sizeof(double))
     if n_more > 1:
-        for row in range(n_rows):
-            count[(<Py_ssize_t>group[row] * n_more + more[row]) * n_states + child[row]] += weight[row]
+        if is_small:
+            for row in range(0, n_rows - 3, 4):
+                count[more[row] * stride + lower[row]] += weight[row]
+                second[more[row + 1] * stride + lower[row + 1]] += weight[row + 1]
+                third[more[row + 2] * stride + lower[row + 2]] += weight[row + 2]
+                fourth[more[row + 3] * stride + lower[row + 3]] += weight[row + 3]
+        for row in range(n_rows - n_rows % 4 if is_small else 0, n_rows):
+            count[more[row] * stride + lower[row]] += weight[row]
     else:
-        for row in range(n_rows):
-            count[<Py_ssize_t>group[row] * n_states + child[row]] += weight[row]
-    for row in range(n_groups * n_more):
-        total = 0.0
-        for k in range(n_states):
-            cell = row * n_states + k
-            if count[cell] > 0.0:
-                of_cells[n_cells] = count[cell]
-                total += count[cell]
-                n_cells += 1
-        if total > 0.0:
-            of_rows[n] = total
-            n += 1
+        if is_small:
+            for row in range(0, n_rows - 3, 4):
+                count[lower[row]] += weight[row]
+                second[lower[row + 1]] += weight[row + 1]
+                third[lower[row + 2]] += weight[row + 2]
+                fourth[lower[row + 3]] += weight[row + 3]
+        for row in range(n_rows - n_rows % 4 if is_small else 0, n_rows):
+            count[lower[row]] += weight[row]
+    if is_small:
+        for cell in range(size):
+            count[cell] += second[cell] + (third[cell] + fourth[cell])
+    for group in range(n_groups):
+        for row in range(n_more):
+            total = 0.0
+            cell = row * stride + group * n_states
+            for k in range(cell, cell + n_states):
+                if count[k] > 0.0:
+                    of_cells[n_cells] = count[k]
+                    total += count[k]
+                    n_cells += 1
+            if total > 0.0:
+                of_rows[n] = total
+                n += 1
     n_table_rows[0] = n
     return n_cells
 
@@ -202,7 +226,7 @@ def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality,
     # a larger table is gone through by the rows of data, so that memory does not grow with what could occur
     cdef Py_ssize_t most_cells = max(4 * n_rows, 4096)
     cdef int[:, ::1] group = np.zeros((3, width), dtype=np.int32)
-    cdef int[::1] place = np.empty(width * widest, dtype=np.int32)
+    cdef int[::1] place = np.empty(width * widest, dtype=np.int32), lower = np.empty(width, dtype=np.int32)
     cdef double[::1] count = np.empty(most_cells)
     cdef double[:, ::1] mass = np.empty((2, width)), scratch = np.empty((7, width))
     cdef int[::1] counted = np.zeros(MOST_COUNTED if n_concentrations > 1 else 1, dtype=np.int32)
@@ -214,13 +238,15 @@ def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality,
             n_groups = refine(n_rows, <int>cardinality[parents[k]], &group[here, 0], n_groups, &codes[parents[k], 0],
                               &weight[0], &place[0], &group[1 - here, 0], &mass[1, 0])
             here = 1 - here
+        for row in range(n_rows):
+            lower[row] = group[here, row] * n_states + codes[child, row]
         for k in range(further.shape[0]):
             more = further[k]
             n_more = <int>cardinality[more] if more >= 0 else 1
             if n_groups * n_more * n_states <= most_cells:
-                n_cells = count_table(n_rows, &group[here, 0], n_groups, n_more,
-                                      &codes[more if more >= 0 else child, 0], n_states, &codes[child, 0], &weight[0],
-                                      &count[0], &mass[0, 0], &mass[1, 0], &n_table_rows)
+                n_cells = count_table(n_rows, &lower[0], n_groups, n_more, &codes[more if more >= 0 else child, 0],
+                                      n_states, &weight[0], most_cells, &count[0], &mass[0, 0], &mass[1, 0],
+                                      &n_table_rows)
             elif more >= 0:
                 n_table_rows = refine(n_rows, n_more, &group[here, 0], n_groups, &codes[more, 0], &weight[0],
                                       &place[0], &group[1 - here, 0], &mass[1, 0])

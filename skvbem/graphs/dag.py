@@ -11,7 +11,7 @@ import heapq
 import math
 import operator
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from itertools import chain, combinations
 from numbers import Integral
 
@@ -130,13 +130,12 @@ class DAG:
         order = _topological_order(nodes, index, ordered, children)
         if len(order) < len(nodes):
             raise StructureError(describe_cycle(find_cycle(nodes, ordered)) + reminder)
-        for name, value in (
-            ("_nodes", nodes),
-            ("_parents", ordered),
-            ("_children", {node: tuple(kin) for node, kin in children.items()}),
-            ("_order", order),
-            ("_key", frozenset((child, frozenset(family)) for child, family in ordered.items())),
-        ):
+        self._set(nodes, ordered, {node: tuple(kin) for node, kin in children.items()}, order)
+
+    def _set(self, nodes, parents, children, order):
+        key = frozenset((child, frozenset(family)) for child, family in parents.items())
+        values = {"_nodes": nodes, "_parents": parents, "_children": children, "_order": order, "_key": key}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -722,6 +721,31 @@ def _topological_order(nodes, index, parents, children):
             if not waiting[child]:
                 heapq.heappush(ready, index[child])
     return tuple(order)
+
+
+def dag_from_masks(nodes: tuple, parents: Sequence[int]) -> DAG:
+    """The graph of masks of bits, which are known to have no cycle.
+
+    Parameters
+    ----------
+    nodes : tuple
+        Different names.
+    parents : sequence of int
+        Bit k of an entry is set where node k is a parent.
+    """
+    families = [[k for k in range(mask.bit_length()) if mask >> k & 1] for mask in parents]
+    children: list[list[int]] = [[] for _ in nodes]
+    for child, family in enumerate(families):
+        for parent in family:
+            children[parent].append(child)
+    places = range(len(nodes))
+    order = _topological_order(places, places, families, children)
+    above, below = (
+        {node: tuple(nodes[k] for k in each) for node, each in zip(nodes, kin)} for kin in (families, children)
+    )
+    dag = object.__new__(DAG)
+    dag._set(nodes, above, below, tuple(nodes[k] for k in order))
+    return dag
 
 
 def _node_names(value, what: str) -> tuple:

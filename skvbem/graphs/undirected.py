@@ -282,7 +282,7 @@ def is_undirected(structure) -> bool:
     """True if this is an undirected graph, of this library or of networkx."""
     if isinstance(structure, UndirectedGraph):
         return True
-    return all(hasattr(structure, name) for name in ("nodes", "edges", "is_directed")) and not structure.is_directed()
+    return all(hasattr(structure, name) for name in ("is_directed", "nodes", "edges")) and not structure.is_directed()
 
 
 class _BothWays:

@@ -189,9 +189,9 @@ class CategoryEncoder:
         categories, observed = [], False
         doubts: dict[str, dict] = {}
         for j, name in enumerate(table.names):
-            coding = coding_of(name, table.column(j)).without(markers)
-            seen = _Seen()
-            seen.add(coding, table.column(j).levels)
+            column, seen = table.column(j), _Seen()
+            coding = coding_of(name, column).without(markers)
+            seen.add(coding, column.levels)
             levels = self._learned(name, seen, declared, markers, doubts)
             categories.append(levels)
             if not len(levels):
@@ -199,7 +199,7 @@ class CategoryEncoder:
             observed |= bool(coding.values)
             codes = codes.astype(np.promote_types(codes.dtype, _code_dtype(len(levels))), copy=False)
             coding.write(codes[:, j], {level: code for code, level in enumerate(levels.tolist())})
-            del coding  # so that two columns are never copied at the same time
+            del column, coding  # so that two columns are never copied at the same time
         self._settle(table.names, categories, observed, f"{table.n_samples} x {table.n_columns}", doubts)
         return codes
 

@@ -130,6 +130,19 @@ class _Appearance(dict):
         return number
 
 
+class _AppearanceOfType(dict):
+    """The numbers of values that are all of one type, by the values alone."""
+
+    def __init__(self, appearance: _Appearance, kind: type):
+        self._appearance, self._kind = appearance, kind
+
+    def __missing__(self, value):
+        number = self._appearance[self._kind, value]
+        if number >= 0:
+            self[value] = number
+        return number
+
+
 def _code_objects(name: str, column: Column) -> Coding:
     cells = column.values
     if column.missing is not None and column.missing.any():
@@ -139,8 +152,12 @@ def _code_objects(name: str, column: Column) -> Coding:
     raw = np.empty(len(cells), dtype=np.int32)
     for rows in blocks_of_rows(len(cells), _BLOCK):
         block = cells[rows].tolist()
+        types = set(map(type, block))
         try:
-            numbers = map(appearance.__getitem__, zip(map(type, block), block))
+            if len(types) == 1:
+                numbers = map(_AppearanceOfType(appearance, *types).__getitem__, block)
+            else:
+                numbers = map(appearance.__getitem__, zip(map(type, block), block))
             raw[rows] = np.fromiter(numbers, dtype=np.int32, count=len(block))
         except TypeError:
             unfit = first_unhashable(block)

@@ -42,7 +42,7 @@ def test_every_strategy_wins_somewhere():
     assert seconds["mc3"] < 0.6 * seconds["greedy, 10 restarts"]
     for network in ("child", "alarm"):  # orders
         reached = means("best", network, 2000)
-        assert max(reached, key=reached.get) == "structural"
+        assert reached["structural"] >= max(reached.values()) - strategies.TIED
         assert reached["structural"] > reached["structural, no orders"] + 1.0
     seconds, reached = means("seconds", "mixed", 500), means("best", "mixed", 500)
     assert min(seconds, key=seconds.get) == "greedy"

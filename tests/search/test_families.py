@@ -137,6 +137,25 @@ def test_moves_of_edges_are_those_of_the_space_in_its_order(options, rng):
             assert graph.value + gain == approx(value(dag), rel=1e-12)
 
 
+@pytest.mark.parametrize("options", [{}, {"max_parents": 2}, {"required": [("x3", "x0")], "forbidden": [("x1", "x2")]}])
+def test_perturbed_graphs_are_of_the_class_of_what_is_left_and_obey_the_rules(options, rng):
+    """Without edges left out every graph of an equivalence class is drawn, and no other."""
+    data = random_data(rng, 4, priors=PRIORS["number"])
+    space = DAGSpace(data.nodes, **options)
+    graphs = walk(data, space.rules)
+    every = [setting["structure"] for setting in space]
+    for dag in every[:: len(every) // 12]:
+        parents = graphs.at(dag).parents
+        drawn = {graphs.dag(graphs.perturbed(parents, 0.0, rng)) for _ in range(150)}
+        of_class = {other for other in every if other.essential() == dag.essential()}
+        assert drawn <= of_class
+        if not options:
+            assert drawn == of_class
+        fewer = [graphs.dag(graphs.perturbed(parents, 0.5, rng)) for _ in range(20)]
+        assert set(fewer) <= set(every)
+        assert min(len(other.edges) for other in fewer) < max(len(dag.edges), 1) or options.get("required")
+
+
 # Searches -------------------------------------------------------------------------------------------------------------
 
 

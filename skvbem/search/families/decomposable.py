@@ -63,13 +63,13 @@ class DecomposableScores:
             return None
         try:
             estimator, key = self._given(setting), rest(setting)
-            every = {name: self._of_tables(estimator, key, name) for name in self._scorers}
+            network = self._network(estimator)
+            every = {name: self._of_tables(estimator, network, key, name) for name in self._scorers}
         except NotDecomposable:
             return None
         has_options = any(scorer.options for scorer in self._scorers.values())  # a score may refuse them
         if has_options or estimator.method == "map":  # whether there is a mode depends on the graph
             return None
-        network = kind_of(estimator).network(estimator, self._reading)
         network.check_size()
         values = {name: scores.bound(network.dag) for name, scores in every.items()}
         if not np.isfinite(list(values.values())).all():
@@ -88,7 +88,7 @@ class DecomposableScores:
 
     def _scores(self, estimator, key: Hashable, name: str) -> Families:
         if hasattr(find_kind(estimator), "network"):
-            return self._of_tables(estimator, key, name)
+            return self._of_tables(estimator, self._network(estimator), key, name)
         return self._by_fits(estimator, (key, name), name)
 
     def _by_fits(self, estimator, key: Hashable, name: str) -> FittedFamilies:
@@ -110,11 +110,14 @@ class DecomposableScores:
             self._fitted[key] = FittedFamilies(dag.nodes, needed, value_of, has_known_prior)
         return self._fitted[key]
 
-    def _of_tables(self, estimator, key: Hashable, name: str) -> FamilyScores:
-        """The families of a network of tables alone."""
+    def _network(self, estimator):
+        """The network of an estimator that has no latents."""
         if resolve_latents(estimator.latents):
             raise NotDecomposable(_NO_LATENTS)
-        network = kind_of(estimator).network(estimator, self._reading)
+        return kind_of(estimator).network(estimator, self._reading)
+
+    def _of_tables(self, estimator, network, key: Hashable, name: str) -> FamilyScores:
+        """The families of a network of tables alone."""
         if network.latents:
             raise NotDecomposable(_NO_LATENTS)
         if network.ties:

@@ -132,10 +132,11 @@ class FamilyScores:
     def family(self, node: Hashable, parents: Iterable[Hashable]) -> float:
         """The score of one family, nats."""
         place = self.place
-        mask = 0
+        child, mask = place[node], 0
         for parent in parents:
             mask |= 1 << place[parent]
-        return self._asked(place[node], mask, [-1])[0]
+        score = self._remembered.get((child, mask))
+        return self._asked(child, mask, [-1])[0] if score is None else score
 
     def bound(self, dag: DAG) -> float:
         """H(q) plus the scores of a graph's families: a lower bound on its evidence, exact where nothing is hidden."""

@@ -10,7 +10,7 @@ from math import inf, log, log1p
 import numpy as np
 
 from skvbem._lazy import cached_property
-from skvbem.graphs.dag import DAG
+from skvbem.graphs.dag import DAG, dag_from_masks
 from skvbem.search.families.family_scores import Families
 from skvbem.search.tuning import TUNING
 from skvbem.spaces.priors import EdgePrior, StructurePrior, UniformPrior
@@ -58,13 +58,55 @@ class FamilyGraphs:
     def at(self, dag: DAG) -> Graph:
         """A graph over the nodes of the rules."""
         place = {node: k for k, node in enumerate(self.nodes)}
-        return Graph(self, tuple(sum(1 << place[parent] for parent in dag.parents(node)) for node in self.nodes))
+        return self.graph(tuple(sum(1 << place[parent] for parent in dag.parents(node)) for node in self.nodes))
+
+    def graph(self, parents: tuple[int, ...]) -> Graph:
+        """A graph, from the parents of every node as masks of bits."""
+        rows = [self.row(child, mask) for child, mask in enumerate(parents)]
+        edges = _edges(parents)
+        return Graph(self, parents, rows, np.array([row.gains for row in rows]), edges, _descendants(edges))
 
     def dag(self, parents: tuple[int, ...]) -> DAG:
         """A graph with the names of its nodes, from the parents of every node as masks of bits."""
-        nodes = self.nodes
-        members = ([nodes[k] for k in range(mask.bit_length()) if mask >> k & 1] for mask in parents)
-        return DAG(nodes, dict(zip(nodes, members)))
+        return dag_from_masks(self.nodes, parents)
+
+    def allow(self, child: int, parents: int) -> bool:
+        """True if the rules allow a node these parents."""
+        n_parents = parents.bit_count()
+        inside = not (self.required[child] & ~parents or parents & ~self._possible[child])
+        return inside and self.least[child] <= n_parents <= self.most[child]
+
+    def perturbed(self, parents: tuple[int, ...], share: float, rng: np.random.Generator) -> tuple[int, ...]:
+        """A graph without some edges, drawn at random from the equivalence class of what is left.
+
+        An edge is covered if its child has the parents of its parent besides it. A graph that has it turned allows the
+        same distributions, and any two graphs that do are joined by such turns (Chickering 1995).
+
+        Parameters
+        ----------
+        parents : tuple of int
+            The parents of every node, masks of bits.
+        share : float
+            The probability of an edge to be left out.
+        rng : numpy.random.Generator
+        """
+        masks = list(parents)
+        edges = [(k, child) for child, mask in enumerate(parents) for k in range(mask.bit_length()) if mask >> k & 1]
+        drops = (rng.random(len(edges)) < share).tolist() if share else []
+        for (parent, child), is_out in zip(edges, drops):
+            without = masks[child] & ~(1 << parent)
+            if is_out and self.allow(child, without):
+                masks[child] = without
+        for _ in range(TUNING.n_turning_sweeps):
+            turns = (rng.random(len(edges)) < 0.5).tolist()
+            for place in rng.permutation(len(edges)).tolist():
+                one, other = edges[place]
+                parent, child = (one, other) if masks[other] >> one & 1 else (other, one)
+                below, above = masks[parent] | 1 << child, masks[child] & ~(1 << parent)
+                is_covered = masks[child] >> parent & 1 and above == masks[parent]
+                if turns[place] and is_covered and self.allow(parent, below) and self.allow(child, above):
+                    masks[parent], masks[child] = below, above
+        return tuple(masks)
 
     def value(self, rows: list[_Row]) -> float:
         """The score of a graph plus the log odds of its edges."""
@@ -117,12 +159,20 @@ class Graph:
     graphs : FamilyGraphs
     parents : tuple of int
         The parents of every node, masks of bits.
+    rows : list of _Row
+        Of its families.
+    row_gains : ndarray of shape (n_nodes, n_nodes)
+        Of these, for each parent that appears or disappears.
+    edges : ndarray of bool, shape (n_nodes, n_nodes)
+        True if each column is a parent of each row.
+    below : ndarray of bool, shape (n_nodes, n_nodes)
+        True if each column is below each row.
     """
 
-    def __init__(self, graphs: FamilyGraphs, parents: tuple[int, ...]):
-        self._graphs, self.parents = graphs, parents
-        self._rows = [graphs.row(child, mask) for child, mask in enumerate(parents)]
-        self.value = graphs.value(self._rows)
+    def __init__(self, graphs: FamilyGraphs, parents: tuple[int, ...], rows: list[_Row], row_gains, edges, below):
+        self._graphs, self.parents, self._rows = graphs, parents, rows
+        self._row_gains, self._edges, self._below = row_gains, edges, below
+        self.value = graphs.value(rows)
 
     @cached_property
     def dag(self) -> DAG:
@@ -130,27 +180,23 @@ class Graph:
         return self._graphs.dag(self.parents)
 
     @cached_property
-    def _edges(self) -> np.ndarray:
-        """True if each column is a parent of each row, (n_nodes, n_nodes)."""
-        n = len(self.parents)
-        edges = np.zeros((n, n), dtype=bool)
-        for child, mask in enumerate(self.parents):
-            edges[child] = [mask >> k & 1 for k in range(n)]
-        return edges
-
-    @cached_property
     def _moves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Child and parent of every move's edge, whether it turns, and what that adds; in the order of `edge_moves`."""
-        edges, gains = self._edges, np.stack([row.gains for row in self._rows])
-        below = _descendants(edges)
-        added = ~edges & ~below & ~np.eye(len(edges), dtype=bool) & (gains > -inf)
+        edges, gains, below = self._edges, self._row_gains, self._below
+        allowed = gains > -inf
+        added = ~(edges | below) & allowed
+        np.fill_diagonal(added, False)
         # an edge cannot turn where its child is also reached through another child of its parent
-        detour = edges.T.astype(float) @ below > 0
-        removed = edges & (gains > -inf)
-        turned = removed & ~detour.T & (-inf < gains.T)
-        child, parent = (np.concatenate(ends) for ends in zip(*(np.nonzero(kind) for kind in (added, removed, turned))))
-        turns = np.arange(len(child)) >= len(child) - int(turned.sum())
-        return child, parent, turns, gains[child, parent] + np.where(turns, gains[parent, child], 0.0)
+        detour = edges.T.astype(np.float32) @ below.astype(np.float32) > 0
+        removed = edges & allowed
+        turned = removed & ~detour.T & allowed.T
+        n = len(edges)
+        places = [np.flatnonzero(kind) for kind in (added, removed, turned)]
+        child, parent = np.divmod(np.concatenate(places), n)
+        turns = np.arange(len(child)) >= len(child) - len(places[2])
+        change = gains[child, parent]
+        change[turns] += gains[parent[turns], child[turns]]
+        return child, parent, turns, change
 
     @property
     def gains(self) -> np.ndarray:
@@ -165,6 +211,34 @@ class Graph:
         if turns:
             masks[parent] |= 1 << child
         return tuple(masks)
+
+    def moved(self, k: int) -> Graph:
+        """The graph after a move."""
+        after, rows = self.after(k), list(self._rows)
+        edges, gains = self._edges.copy(), self._row_gains.copy()
+        child, parent = (int(column[k]) for column in self._moves[:2])
+        is_added = not edges[child, parent]
+        for node in (child, parent):
+            if after[node] != self.parents[node]:
+                rows[node] = self._graphs.row(node, after[node])
+                gains[node] = rows[node].gains
+                other = parent if node == child else child
+                edges[node, other] = not edges[node, other]
+        if is_added:
+            above, under = self._below[:, parent].copy(), self._below[child].copy()
+            above[parent] = under[child] = True
+            below = self._below | (above[:, None] & under)
+        else:
+            below = _descendants(edges)
+        return Graph(self._graphs, after, rows, gains, edges, below)
+
+
+def _edges(parents: tuple[int, ...]) -> np.ndarray:
+    """True if each column is a parent of each row, from masks of bits."""
+    n = len(parents)
+    n_bytes = (n + 7) // 8
+    octets = np.frombuffer(b"".join(mask.to_bytes(n_bytes, "little") for mask in parents), np.uint8)
+    return np.unpackbits(octets.reshape(n, n_bytes), axis=1, count=n, bitorder="little").astype(bool)
 
 
 def _descendants(edges: np.ndarray) -> np.ndarray:

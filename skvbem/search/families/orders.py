@@ -14,6 +14,8 @@ from math import inf
 
 import numpy as np
 
+from skvbem._kernels._node_orders import find_place
+from skvbem._lazy import cached_property
 from skvbem.search.families.family_scores import rounding
 from skvbem.search.families.graph_walk import FamilyGraphs
 from skvbem.search.tuning import TUNING
@@ -36,12 +38,22 @@ class NodeOrders:
         ]
         self._known = [{parents for _, parents in sets} for sets in self._sets]
 
+    @cached_property
+    def _compiled(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Masks of all sets in words of 64 bits, their scores, and where those of each node begin."""
+        n_bytes = 8 * (len(self._sets) // 64 + 1)
+        octets = b"".join(parents.to_bytes(n_bytes, "little") for sets in self._sets for _, parents in sets)
+        masks = np.frombuffer(octets, dtype="<u8").reshape(-1, n_bytes // 8).astype(np.uint64)
+        scores = np.array([-minus for sets in self._sets for minus, _ in sets])
+        return masks, scores, np.cumsum([0, *map(len, self._sets)], dtype=np.int64)
+
     def add(self, parents: Sequence[int]) -> None:
         """Take in the sets of parents of a graph, masks of bits."""
         for child, mask in enumerate(parents):
             if mask not in self._known[child]:
                 self._known[child].add(mask)
                 insort(self._sets[child], (-self._graphs.row(child, mask).score, mask))
+                self.__dict__.pop("_compiled", None)
 
     def drawn(self, rng: np.random.Generator) -> list[int]:
         """An order drawn at random among those in which required parents are ahead of their children."""
@@ -78,7 +90,10 @@ class NodeOrders:
         """
         order, n_idle = list(order), 0
         for node in until_over(cycle(range(len(order)))):
-            n_idle = 0 if self._move(order, node) else n_idle + 1
+            at = order.index(node)
+            place = find_place(np.array(order, dtype=np.int64), at, *self._compiled, rounding(0.0))
+            order.insert(place, order.pop(at))
+            n_idle = n_idle + 1 if place == at else 0
             if n_idle == len(order):
                 break
         return order
@@ -90,36 +105,6 @@ class NodeOrders:
             masks[node] = next(mask for _, mask in self._sets[node] if not mask & ~ahead)
             ahead |= 1 << node
         return tuple(masks)
-
-    def _best(self, child: int, ahead: int) -> float:
-        """The highest score of a node's family with all parents in a set."""
-        for minus, parents in self._sets[child]:
-            if not parents & ~ahead:
-                return -minus
-        return -inf
-
-    def _move(self, order: list[int], node: int) -> bool:
-        """Move a node to its best place in an order; whether that is another one."""
-        best, bit, at = self._best, 1 << node, order.index(node)
-        ahead = [0]
-        for other in order:
-            ahead.append(ahead[-1] | 1 << other)
-        mine = best(node, ahead[at])
-        highest, place = rounding(mine), at
-        passed = 0.0  # what the nodes gain that get, or lose, this one ahead of them
-        for k in range(at - 1, -1, -1):
-            passed += best(order[k], ahead[k] | bit) - best(order[k], ahead[k])
-            gain = passed + best(node, ahead[k]) - mine
-            if gain > highest:
-                highest, place = gain, k
-        passed = 0.0
-        for k in range(at + 1, len(order)):
-            passed += best(order[k], ahead[k] & ~bit) - best(order[k], ahead[k])
-            gain = passed + best(node, ahead[k + 1] & ~bit) - mine
-            if gain > highest:
-                highest, place = gain, k
-        order.insert(place, order.pop(at))
-        return place != at
 
 
 def _promising(graphs: FamilyGraphs, child: int) -> dict[int, float]:

@@ -22,11 +22,13 @@ from skvbem.errors import SearchWarning, warn
 from skvbem.evidence import SCORES, EvidenceScorer, scorer
 from skvbem.search.execution.jobs import HeldOutJob, Job, Record
 from skvbem.search.execution.runner import Runner
+from skvbem.search.families.decomposable import rest
 from skvbem.search.families.sum_of_dags import GraphPosterior
 from skvbem.search.posterior.rescoring import probabilities, rescored_posterior
 from skvbem.search.posterior.structure_chains import ChainPosterior, ChainsImpossible, posterior_by_chains
 from skvbem.search.reporting import order_of
 from skvbem.search.tuning import TUNING
+from skvbem.spaces.settings import value_key
 
 #: In place of the name of a score: evidences, or chains over structures, of as many candidates as may matter.
 EVIDENCE = "evidence"
@@ -176,8 +178,13 @@ class Ranker:
         given = self.job.scorers[self.ranking]
         if not isinstance(given, EvidenceScorer) or not SCORES[given.kind].exact_if_complete:
             return False
+        # graphs of one type share the reason why scores are no such sums
+        kinds: dict[tuple, Mapping] = {}
+        for setting, _ in tried:
+            kind = rest(setting), type(setting.get("structure")), value_key(setting.get("latents"))
+            kinds.setdefault(kind, setting)
         try:
-            return all(self.job.family_scores(setting, self.ranking).are_evidences for setting, _ in tried)
+            return all(self.job.family_scores(setting, self.ranking).are_evidences for setting in kinds.values())
         except ValueError:  # it is no such sum, or the candidate cannot be fitted
             return False
 

@@ -33,6 +33,9 @@ class Greedy(Strategy):
         How often to begin anew, a random walk away from the best setting so far.
     n_kicks : int, default=5
         Moves of that walk.
+    n_perturbations : int, default=16
+        Where scores are sums over families: climbs from graphs near the best so far. By turns such a graph is drawn
+        from those that no data tell apart from it, and from those of what is left without some of its edges.
 
     Notes
     -----
@@ -55,13 +58,14 @@ class Greedy(Strategy):
     n_tabu: int = 5
     n_restarts: int = 0
     n_kicks: int = 5
+    n_perturbations: int = 16
 
     def __post_init__(self):
         check_start(self.start, "Greedy")
-        for name in ("n_tabu", "n_restarts", "n_kicks"):
+        for name in ("n_tabu", "n_restarts", "n_kicks", "n_perturbations"):
             check_count(getattr(self, name), f"The {name!r} of Greedy")
 
     def search(self, problem: Problem) -> None:
         """Climb from the start, and again from where kicks lead."""
         objective = objective_of(problem)
-        climb_anew(objective, self.start, self.n_tabu, self.n_restarts, self.n_kicks)
+        climb_anew(objective, self.start, self.n_tabu, self.n_restarts, self.n_kicks, self.n_perturbations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
@@ -136,7 +137,9 @@ class FamilyObjective(Objective):
         super().__init__(problem)
         self.graphs = graphs
         self._met: dict[tuple[int, ...], float] = {}
-        self._least_listed = -np.inf
+        #: Graphs with the moves that lead to their best neighbors, and the values of these, not yet among those met.
+        self._near: list[tuple[Graph, np.ndarray, np.ndarray]] = []
+        self._least_listed, self._n_near = -np.inf, 0
         self.n_valued = 0
 
     @classmethod
@@ -162,8 +165,8 @@ class FamilyObjective(Objective):
 
     def state(self, parents: tuple[int, ...]) -> ClimbState:
         """The state of a graph, given by the parents of every node as masks of bits."""
-        graph = Graph(self.graphs, parents)
-        self._note({parents: graph.value})
+        graph = self.graphs.graph(parents)
+        self._met[parents] = graph.value
         return ClimbState(parents, graph.value, graph=graph)
 
     def parents_of(self, state: ClimbState) -> tuple[int, ...]:
@@ -173,9 +176,11 @@ class FamilyObjective(Objective):
     def best_near(self, state: ClimbState, without: Collection[Hashable]) -> ClimbState | None:
         """The best neighbor; no others are made graphs of."""
         graph, values = _graph_of(state), self._valued_near(state)
-        keys = (graph.after(k) for k in _best_first(values))
-        key = next((key for key in keys if key not in without), None)
-        return None if key is None else ClimbState(key, (near := Graph(self.graphs, key)).value, graph=near)
+        near = next((k for k in _best_first(values) if graph.after(k) not in without), None)
+        if near is None:
+            return None
+        moved = graph.moved(near)
+        return ClimbState(moved.parents, moved.value, graph=moved)
 
     def _valued_near(self, state: ClimbState) -> np.ndarray:
         """The values of all neighbors, the best of which are remembered."""
@@ -183,9 +188,31 @@ class FamilyObjective(Objective):
         values = graph.value + graph.gains
         self.n_valued += len(values)
         listed = np.flatnonzero(values > self._least_listed)
-        top = listed[np.argsort(-values[listed], kind="stable")[: TUNING.n_listed]]
-        self._note({graph.after(k): float(values[k]) for k in top.tolist()})
+        if len(listed) > TUNING.n_listed:
+            listed = listed[np.argpartition(-values[listed], TUNING.n_listed)[: TUNING.n_listed]]
+        self._near.append((graph, listed, values[listed]))
+        self._n_near += len(listed)
+        if self._n_near > 10 * TUNING.n_listed:
+            self._best(TUNING.n_listed)
         return values
+
+    def climb_perturbed(self, best: ClimbState, n: int) -> ClimbState:
+        """The best state of climbs from graphs near the best so far (iterated local search, Lourenço et al. 2003).
+
+        By turns such a graph is one of the class of the best so far, and of what is left of it without some edges.
+
+        Parameters
+        ----------
+        best : ClimbState
+        n : int
+            Climbs, if time does not end them.
+        """
+        for k in self.problem.until_over(range(n)):
+            share = k % 2 * TUNING.dropped_share
+            away = self.graphs.perturbed(self.parents_of(best), share, self.problem.rng)
+            summit = self.climb(self.state(away), 0)
+            best = summit if gains(summit.value, best.value) else best
+        return best
 
     def explore(self) -> None:
         """Value all neighbors of the best graphs met, so that what is nearly as good is known."""
@@ -201,16 +228,25 @@ class FamilyObjective(Objective):
         """Try the best graphs that were valued."""
         self.problem.list_known([{"structure": self.graphs.dag(parents)} for parents, _ in self._best(TUNING.n_listed)])
 
-    def _note(self, met: Mapping[tuple[int, ...], float]) -> None:
-        """Remember graphs met as long as they are among the best."""
-        self._met.update(met)
-        if len(self._met) > 10 * TUNING.n_listed + 10:
-            best = self._best(TUNING.n_listed + 1)
-            self._met, self._least_listed = dict(best), best[-1][1]
-
     def _best(self, n: int) -> list[tuple[tuple[int, ...], float]]:
-        """The best graphs met and their values."""
-        return nlargest(n, self._met.items(), key=lambda met: met[1])
+        """The best graphs met and their values, and from here on no others than the best are remembered."""
+        n_kept = max(n, TUNING.n_listed)
+        met = dict(nlargest(n_kept, self._met.items(), key=lambda graph: graph[1]))
+        values = np.concatenate([np.empty(0), *(near for _, _, near in self._near)])
+        owners = np.repeat(np.arange(len(self._near)), [len(near) for _, _, near in self._near])
+        moves = np.concatenate([np.empty(0, dtype=int), *(moves for _, moves, _ in self._near)])
+        lowest_first = sorted(met.values())
+        for place in np.argsort(-values, kind="stable").tolist():
+            value = float(values[place])
+            # graphs that were met before and are lower than this one give way to it
+            n_lower = bisect_left(lowest_first, value)
+            if len(met) - n_lower >= n_kept:
+                break
+            met.setdefault(self._near[owners[place]][0].after(int(moves[place])), value)
+        ranked = nlargest(n_kept, met.items(), key=lambda graph: graph[1])
+        self._met, self._near, self._n_near = dict(ranked), [], 0
+        self._least_listed = ranked[-1][1] if len(ranked) == n_kept else -np.inf
+        return ranked[:n]
 
 
 def objective_of(problem: Problem) -> Objective:
@@ -218,7 +254,9 @@ def objective_of(problem: Problem) -> Objective:
     return FamilyObjective.of(problem) or TriedObjective(problem)
 
 
-def climb_anew(objective: Objective, start, n_tabu: int, n_restarts: int, n_kicks: int) -> None:
+def climb_anew(
+    objective: Objective, start, n_tabu: int, n_restarts: int, n_kicks: int, n_perturbations: int = 0
+) -> None:
     """Climb from a start, then again and again from where a random walk leads away from the best state so far.
 
     Parameters
@@ -230,9 +268,13 @@ def climb_anew(objective: Objective, start, n_tabu: int, n_restarts: int, n_kick
     n_restarts : int
     n_kicks : int
         Moves of a walk.
+    n_perturbations : int, default=0
+        Climbs from graphs drawn near the best one, where scores are sums over families.
     """
     problem = objective.problem
     best = objective.climb(objective.at(setting_to_start_from(start, problem.space, problem.rng)), n_tabu)
+    if isinstance(objective, FamilyObjective):
+        best = objective.climb_perturbed(best, n_perturbations)
     for _ in range(n_restarts):
         if problem.is_over:
             break

@@ -78,7 +78,7 @@ ERRORS = {
         ("+ np.log(here[chain].n_neighbors / proposal.n_neighbors)", "+ 0.0")
     ],
     "the bound of completed rows lacks their entropy": [("return self.completed.entropy\n", "return 0.0\n")],
-    "turning an edge gains what removing it does": [("np.where(turns, gains[parent, child], 0.0)", "0.0")],
+    "turning an edge gains what removing it does": [("change[turns] += gains[parent[turns], child[turns]]", "pass")],
     "families are remembered whatever the child": [
         (
             "keys = [(child, parents | 1 << more if more >= 0 else parents) for more in further]",
@@ -106,12 +106,14 @@ ERRORS = {
         )
     ],
     "edges turn though that closes a cycle": [("turned = removed & ~detour.T &", "turned = removed &")],
-    "a node in an order keeps parents that are behind it": [("if not parents & ~ahead:", "if True:")],
+    "a node in an order keeps parents that are behind it": [
+        ("outside |= sets[k, word] & ~ahead[word]", "outside |= 0")
+    ],
     "what an order's nodes lose that have one less ahead is forgotten": [
-        ("passed += best(order[k], ahead[k] & ~bit) - best(order[k], ahead[k])", "passed += 0.0")
+        ("ahead[k, home] &= ~bit\n            passed +=", "ahead[k, home] &= ~bit\n            passed += 0.0 *")
     ],
     "graphs that are good and were only valued are not listed": [
-        ("self._note({graph.after(k): float(values[k]) for k in top.tolist()})", "pass")
+        ("self._near.append((graph, listed, values[listed]))", "pass")
     ],
     "scores of families stand for those of a fit that may be refused": [
         ("if has_options or estimator.method", "if estimator.method")

@@ -53,7 +53,9 @@ class StructuralVBEM(Strategy):
     n_orders : int, default=24
         How often to begin anew where nothing is hidden. Each time a climb by moves of single nodes improves an order
         of the nodes, and its best graph is the beginning. By turns the order is drawn at random, and is the order of
-        the best graph so far with `n_kicks` nodes moved. That takes hundredths of a second.
+        the best graph so far with `n_kicks` nodes moved. That takes a hundredth of a second.
+    n_perturbations : int, default=16
+        Last climbs where nothing is hidden, from graphs near the best one. `Greedy` says what these are.
     n_finalists : int, default=10
         Settings that are tried in the end, as any strategy tries them: those whose bounds were highest once fitted.
 
@@ -84,11 +86,12 @@ class StructuralVBEM(Strategy):
     n_restarts: int = 5
     n_kicks: int = 5
     n_orders: int = 24
+    n_perturbations: int = 16
     n_finalists: int = 10
 
     def __post_init__(self):
         check_start(self.start, "StructuralVBEM")
-        for name in ("n_tabu", "n_refits", "n_restarts", "n_kicks", "n_orders", "n_finalists"):
+        for name in ("n_tabu", "n_refits", "n_restarts", "n_kicks", "n_orders", "n_perturbations", "n_finalists"):
             check_count(getattr(self, name), f"The {name!r} of StructuralVBEM")
 
     def search(self, problem: Problem) -> dict:
@@ -129,6 +132,7 @@ class StructuralVBEM(Strategy):
                 order = orders.climbed(anew, problem.until_over)
                 summit = graphs.climb(graphs.state(orders.parents(order)), self.n_tabu)
                 best = summit if gains(summit.value, best.value) else best
+        graphs.climb_perturbed(best, self.n_perturbations)
         graphs.explore()
         graphs.conclude()
         return {"n_bounded": graphs.n_valued, "n_refitted": 0}

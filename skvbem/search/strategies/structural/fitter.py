@@ -17,7 +17,7 @@ from skvbem.search.execution.jobs import EvidenceJob, Job
 from skvbem.search.execution.readings import shallow_candidate
 from skvbem.search.families.decomposable import NEEDS_EVIDENCE, rest
 from skvbem.search.families.family_scores import FamilyScores
-from skvbem.search.families.graph_walk import EdgeLogOdds, FamilyGraphs, Graph
+from skvbem.search.families.graph_walk import EdgeLogOdds, FamilyGraphs
 from skvbem.search.strategies.base import Problem
 from skvbem.search.tuning import TUNING
 from skvbem.spaces.settings import canonical
@@ -146,7 +146,7 @@ class Fitter:
         graph = graphs.at(here.dag)
         self.n_bounded += len(graph.gains)
         for k in np.argsort(-graph.gains, kind="stable").tolist():
-            setting = {**here.setting, "structure": Graph(graphs, graph.after(k)).dag}
+            setting = {**here.setting, "structure": graphs.dag(graph.after(k))}
             if setting in self.problem.space and (state := self._bounded(here, setting)) is not None:
                 yield state
 
