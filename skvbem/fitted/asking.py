@@ -186,7 +186,8 @@ def mapping_of(what: str, given: Any) -> Mapping:
     if library_of(given, "Series") == "pandas":  # a row of a frame, whose missing cells say nothing
         given = {node: state for node, state in given.items() if not is_missing_value(state)}
     if not isinstance(given, Mapping):
-        raise TypeError(f"The {what} of a query must be a mapping of nodes to states. Got {shown(given)} instead.")
+        call = "sample" if what == "given" else "query"
+        raise TypeError(f"The {what} of a {call} must be a mapping of nodes to states. Got {shown(given)} instead.")
     return given
 
 
