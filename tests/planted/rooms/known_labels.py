@@ -38,8 +38,8 @@ ERRORS = {
     ],
     "numbers that are said to be measurements are warned of": [
         (
-            "if is_auto:\n            groups._warn_of_guesses",
-            "if emission is not None:\n            groups._warn_of_guesses",
+            "[[group.columns.index(at) for at in group.guessed] for group in emission_groups]",
+            "[[*range(len(group.columns))] for group in emission_groups]",
         )
     ],
     "whole numbers of any number of values look like categories": [
