@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from numbers import Integral, Real
 
 import numpy as np
 
+from skvbem._names import shown
+
+# NumPy calls booleans and spans of time numbers, too.
+_NO_NUMBERS = (bool, np.bool_, np.timedelta64)
+
 
 def is_whole(value) -> bool:
     """True if a value is a whole number, and no boolean."""
-    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    return isinstance(value, Integral) and not isinstance(value, _NO_NUMBERS)
 
 
 def is_real(value) -> bool:
     """True if a value is a real number, and no boolean."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    return isinstance(value, Real) and not isinstance(value, _NO_NUMBERS)
 
 
 def is_collection(value) -> bool:
     """True if a value holds others, and is no text."""
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) != 0
 
 
 def is_list(value) -> bool:
@@ -31,6 +36,49 @@ def is_list(value) -> bool:
 def is_option(value, *names: str) -> bool:
     """True if a value, which may be an array, is one of some names."""
     return isinstance(value, str) and value in names
+
+
+def whole_numbers(value) -> np.ndarray | None:
+    """The array of the whole numbers that a user gives, None if these are none, or make no array."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # lists of several lengths
+        return None
+    return array if array.dtype.kind in "iu" else None
+
+
+def check_argument(is_right: bool, name: str, method: str, wanted: str, value) -> None:
+    """Refuse a value of a parameter of a method unless it is right; `wanted` says in words what would be."""
+    if not is_right:
+        raise TypeError(f"The {name!r} parameter of {method} must be {wanted}. Got {shown(value)} instead.")
+
+
+def check_mapping(name: str, method: str, value, example: str) -> None:
+    """Refuse what is no mapping, for a parameter of a method."""
+    check_argument(isinstance(value, Mapping), name, method, f"a mapping, such as {example}", value)
+
+
+def check_limit(name: str, method: str, value) -> None:
+    """Refuse what is no number that counts can be compared with, for a parameter of a method."""
+    check_argument(is_real(value) and value >= 0, name, method, "a number >= 0", value)
+
+
+def check_name(name: str, method: str, value) -> None:
+    """Refuse what can be no key of a table, for a parameter of a method."""
+    check_argument(isinstance(value, Hashable), name, method, "a name, such as a str or an int", value)
+
+
+def checked_names(name: str, method: str, value) -> tuple:
+    """Names that a user gives as a parameter of a method, as a tuple; a str or an int is one name."""
+    if isinstance(value, (str, Integral)):
+        return (value,)
+    wanted = "an iterable of hashable names, such as str or int"
+    check_argument(is_collection(value), name, method, wanted, value)
+    names = tuple(value)
+    for each in names:
+        if type(each) is not str and not isinstance(each, Hashable):  # the first is quick
+            raise TypeError(f"The {name!r} parameter of {method} must be {wanted}. Got {shown(each)} among them.")
+    return names
 
 
 def check_level(method: str, value) -> None:

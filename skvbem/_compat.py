@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from copy import copy
 from functools import cache, partial, wraps
 from inspect import signature
-from numbers import Integral, Number
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,10 @@ from sklearn.utils._param_validation import HasMethods, InvalidParameterError, O
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions as _StrOptions
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
-from sklearn.utils.validation import _check_sample_weight, _num_samples
+from sklearn.utils.validation import _check_feature_names_in, _check_sample_weight, _num_samples
 
-from skvbem._names import did_you_mean, parameter_meant
+from skvbem._arguments import check_argument, is_collection, is_real
+from skvbem._names import did_you_mean, parameter_meant, shown
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -179,6 +179,19 @@ def check_parameters(estimator, names: Iterable[str] | None = None) -> None:
 N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
 
 
+def check_feature_names_in(estimator, input_features, *, generate_names: bool = True):
+    """Names of the columns of X, which `input_features` may give; see scikit-learn."""
+    given = [] if input_features is None else input_features
+    is_right = (
+        is_collection(given)
+        and hasattr(given, "__len__")
+        and not hasattr(given, "keys")
+        and all(isinstance(name, str) for name in given)
+    )
+    check_argument(is_right, "input_features", "get_feature_names_out", "None or a list of names", input_features)
+    return _check_feature_names_in(estimator, input_features, generate_names=generate_names)
+
+
 def check_sample_weight(sample_weight, X) -> np.ndarray:
     """Weights that are float64, of shape (n_samples,), finite, not negative and not all zero.
 
@@ -189,24 +202,27 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
             "Sample weights must be numbers, one for each row. Some are masked: give each row a weight, 0 to leave it "
             "out, as by sample_weight.filled(0)."
         )
+    given, n_samples = sample_weight, _num_samples(X)
     try:
-        if not (sample_weight is None or isinstance(sample_weight, Number)):
-            if np.asarray(sample_weight).dtype.kind in "mM":  # numbers of days, if they were converted
+        if given is not None and not (is_real(given) and np.ndim(given) == 0):
+            # Dates would be numbers of days, complex numbers would lose a part, and a text is one number or none.
+            if np.ndim(given) == 0 or np.asarray(given).dtype.kind in "mMc":
                 raise TypeError
-            sample_weight = np.asarray(sample_weight, dtype=np.float64)
+            given = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"Sample weights must be numbers, one for each row. Got {sample_weight!r} instead.") from None
-    if isinstance(sample_weight, np.ndarray) and sample_weight.ndim == 1 and len(sample_weight) != _num_samples(X):
+        raise ValueError(f"Sample weights must be numbers, one for each row. Got {shown(given)} instead.") from None
+    shape = np.shape(given)
+    if len(shape) > 2 or 0 in shape[1:] or (len(shape) == 1 and len(given) != n_samples):
         raise ValueError(
-            f"'sample_weight' must have {_num_samples(X)} weights, one for each row of X, or for each sequence of a "
-            f"list. Got an array of shape {sample_weight.shape}."
+            f"'sample_weight' must have {n_samples} weights, one for each row of X, or for each sequence of a list. "
+            f"Got an array of shape {shape}."
         )
-    if isinstance(sample_weight, np.ndarray) and (sample_weight < 0).any():
+    if given is not None and (negative := np.flatnonzero(np.less(given, 0))).size:
         raise ValueError(
-            f"Sample weights say how often rows count, and must be >= 0. Got {sample_weight[sample_weight < 0][0]:g}, "
-            f"for row {int((sample_weight < 0).argmax())}."
+            f"Sample weights say how often rows count, and must be >= 0. Got {np.ravel(given)[negative[0]]:g}, for row "
+            f"{negative[0]}."
         )
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():  # scikit-learn raises this one itself only in newer versions
         raise ValueError("Sample weights must contain at least one non-zero number.")
     with np.errstate(over="ignore"):

@@ -18,7 +18,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from skvbem._arguments import is_real
+import numpy as np
+
+from skvbem._arguments import check_argument, is_real
 
 #: The logger of the library, which has the expected cost of long calls.
 LOGGER = logging.getLogger("skvbem")
@@ -222,6 +224,8 @@ def long_call(
         If the budget is no number of seconds.
     """
     check_time_budget(time_budget)
+    is_right = isinstance(verbose, (bool, np.bool_)) or (is_real(verbose) and verbose >= 0)
+    check_argument(is_right, "verbose", name, "True, False or a number >= 0", verbose)
     outer = _AT_WORK.get()
     deadlines = [] if time_budget is None else [time.monotonic() + time_budget]
     if outer is not None and outer.deadline is not None:

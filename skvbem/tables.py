@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 
+from skvbem._arguments import check_name
 from skvbem._tabular import data_frame, html_table, text_table
 
 #: By how much the probabilities of a row may miss one. Six printed digits that add up to 0.999999 miss it by 1e-6 as
@@ -116,6 +117,7 @@ class LabeledTable:
         """
         import pandas as pd
 
+        check_name("name", "to_series", name)
         index = pd.MultiIndex.from_product([level.tolist() for level in self.levels], names=list(self.axes))
         return pd.Series(np.ravel(self.values), index=index, name=name)
 

@@ -16,6 +16,7 @@ from skvbem._arguments import is_collection, is_option, is_whole
 from skvbem._compat import check_parameters
 from skvbem._names import did_you_mean
 from skvbem.emissions import Emission
+from skvbem.errors import check_memory
 from skvbem.fitting.fit import attributes_of, is_of_data, published
 from skvbem.fitting.kind import kind_of
 from skvbem.reading.column_groups import ColumnGroups, EmissionReader, Group, is_list_of_emissions
@@ -146,6 +147,7 @@ def _names(estimator, parameters: Mapping, columns) -> Sequence:
         first = next(iter(group.specification.checked_parameters(of_group).values()))
         return range(first.shape[1])
     if is_whole(columns) and int(columns) >= 1:
+        check_memory(f"A table of columns={columns:.3g}", 32.0 * int(columns), "fewer", estimator.max_memory, owner)
         return range(int(columns))
     names = list(columns) if is_collection(columns) else []
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):

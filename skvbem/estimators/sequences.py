@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import check_count, check_level
+from skvbem._arguments import check_count, check_level, whole_numbers
 from skvbem._compat import output_of
 from skvbem._docstrings import share_texts
 from skvbem.estimators.base import VBEstimator
@@ -79,12 +79,12 @@ def weights_of_sequences(sample_weight, sequences: Sequences) -> np.ndarray | No
 
 def check_steps(lengths) -> np.ndarray:
     """Lengths of sequences to draw, as an array of them."""
-    steps = np.atleast_1d(np.asarray(lengths))
-    if steps.ndim != 1 or steps.dtype.kind not in "iu" or (steps < 1).any() or not len(steps):
+    steps = whole_numbers(lengths)
+    if steps is None or steps.ndim > 1 or (steps < 1).any() or not steps.size:
         raise ValueError(
             f"The 'lengths' parameter of sample must be an int >= 1, or such ints. Got {show(lengths)} instead."
         )
-    return steps
+    return np.atleast_1d(steps)
 
 
 def check_forecast(X, n_steps, level) -> None:

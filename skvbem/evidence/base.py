@@ -21,8 +21,8 @@ from skvbem._tabular import named_values
 from skvbem.capabilities import Capabilities
 from skvbem.evidence.evaluation import FORMS, Evaluation
 
-# Options of every score: its time budget, and its progress; see `skvbem._progress.long_call`.
-_OF_LONG_CALLS = ("verbose", "time_budget", "progress")
+#: Options of every score: its time budget, and its progress; see `skvbem._progress.long_call`.
+OF_LONG_CALLS = ("verbose", "time_budget", "progress")
 
 
 @total_ordering
@@ -195,14 +195,14 @@ class Score:
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Raise a TypeError if there is an option it does not have, beside those of all long calls."""
         for name in options:
-            if name not in self.options and name not in _OF_LONG_CALLS:
+            if name not in self.options and name not in OF_LONG_CALLS:
                 known = f"Its options are {', '.join(self.options)}." if self.options else "It has none."
-                hint = did_you_mean(name, (*self.options, *_OF_LONG_CALLS))
+                hint = did_you_mean(name, (*self.options, *OF_LONG_CALLS))
                 raise TypeError(f"The score {self.name!r} has no option {name!r}.{hint} {known}")
 
     def __call__(self, evaluation: Evaluation, **options) -> Evidence:
         """The evidence by this score; TypeError for options it does not have, and models that lack what it needs."""
-        limits = {name: options.pop(name) for name in _OF_LONG_CALLS if name in options and name not in self.options}
+        limits = {name: options.pop(name) for name in OF_LONG_CALLS if name in options and name not in self.options}
         self.check_options(options)
         with long_call(f"{getattr(evaluation, 'owner', 'evidence')}: {self.name}", **limits) as call:
             evidence = self._computed(evaluation, options)

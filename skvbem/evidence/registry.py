@@ -8,7 +8,7 @@ from functools import partial
 from math import log, pi
 from typing import Any
 
-from skvbem._names import did_you_mean
+from skvbem._names import did_you_mean, shown
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.annealed_bridge import annealed_bridge
 from skvbem.evidence.asymptotic import bic, bicp, draper
@@ -123,7 +123,7 @@ def get_score(name: str | Score) -> Score:
     if isinstance(name, Score):
         return name
     if not isinstance(name, str):
-        raise TypeError(f"A score is given by its name, a string such as 'ais', or as a Score. Got {name!r}.")
+        raise TypeError(f"The 'kind' of a score is its name, a string such as 'ais', or a Score. Got {shown(name)}.")
     if name not in SCORES:
         hint = did_you_mean(name, SCORES)
         raise ValueError(f"There is no score {name!r}.{hint} The scores are {', '.join(SCORES)}.")

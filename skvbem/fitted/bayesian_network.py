@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import check_count, check_flag, is_real
+from skvbem._arguments import check_count, check_flag, checked_names, is_collection, is_real
 from skvbem._docstrings import share_texts
 from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean, shown
 from skvbem._tabular import html_table
 from skvbem.data import Rows
-from skvbem.errors import StructureError
+from skvbem.errors import StructureError, TooLargeError
 from skvbem.fitted.asking import AskedNetwork, code_of, mapping_of, nodes_asked
 from skvbem.graphs.dag import DAG
 from skvbem.models.network import queries
@@ -24,6 +24,9 @@ from skvbem.reading.tables import Table, read_table
 from skvbem.tables import LabeledTable, as_distributions
 
 __all__ = ["Network"]
+
+# Most rows drawn at once; by hand.
+_MAX_ROWS = 100_000_000
 
 
 @share_texts
@@ -150,7 +153,7 @@ class Network:
         >>> network.parameters("h")["latents"], network.parameters("h")["categories"]
         ({'h': 2}, {'y': ('no', 'yes')})
         """
-        hidden = dict.fromkeys((latents,) if isinstance(latents, str) else latents)
+        hidden = dict.fromkeys(checked_names("latents", "parameters", latents))
         for node in hidden:
             if node not in self.states:
                 raise StructureError(
@@ -344,8 +347,12 @@ class Network:
         True
         """
         check_count("n_samples", "sample", n_samples)
+        if n_samples > _MAX_ROWS:
+            raise TooLargeError(
+                f"'n_samples' of sample must be at most {_MAX_ROWS:,}. Got {n_samples:.3g}: ask for fewer."
+            )
         check_flag("as_frame", "sample", as_frame)
-        rng, asked = np.random.default_rng(random_state), self._asked
+        rng, asked = _generator(random_state), self._asked
         codes = {node: code_of(node, state, asked.levels) for node, state in mapping_of("given", given).items()}
         if codes:
             drawn = queries.sample_given(asked.model, asked.point, codes, int(n_samples), rng)
@@ -462,3 +469,15 @@ def _named_columns(X) -> tuple[list, Table]:
             f"Got a {type(X).__name__} without names."
         )
     return table.names, table
+
+
+def _generator(random_state) -> np.random.Generator:
+    """Random numbers from a seed, as `numpy.random.default_rng` has them."""
+    seed: Any = object() if is_collection(random_state) else random_state  # a list is none, though NumPy takes it
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        wanted = "None, an int >= 0 or a numpy.random.Generator"
+        raise ValueError(
+            f"The 'random_state' parameter of sample must be {wanted}. Got {shown(random_state)} instead."
+        ) from None

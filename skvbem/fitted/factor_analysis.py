@@ -221,10 +221,10 @@ class FittedFactorAnalysis(FittedMixture):
         ends = None
         if intervals is not None:
             of_group = self._of(intervals)
-            unknown = np.full(self.loadings.shape, np.nan)
+            unknown = np.full(self.loadings.shape, np.nan), np.full(len(self.uniquenesses), np.nan)
             each = [
-                of_group.get("loadings", (unknown, unknown)),
-                of_group.get("uniquenesses", (unknown[:, :0], unknown[:, :0])),
+                of_group.get("loadings", (unknown[0], unknown[0])),
+                of_group.get("uniquenesses", (unknown[1], unknown[1])),
                 of_group["means"],
             ]
             ends = tuple(np.column_stack([pair[side] for pair in each]) for side in (0, 1))

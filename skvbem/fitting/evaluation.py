@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from skvbem._compat import IterationReport, check_parameters
 from skvbem.errors import EvidenceWarning, warn
 from skvbem.evidence import Evidence, Score, score_of
+from skvbem.evidence.base import OF_LONG_CALLS
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitted.base import Fitted, FittedRun
 from skvbem.fitted.under_fit import UnderFit
@@ -97,11 +98,11 @@ def read_again(estimator, X, sample_weight=None, **where) -> Reading:
     reading = read(estimator, X, None, sample_weight, columns=fitted.columns, **where)
     if reading.fingerprint == run_of(estimator).fingerprint:
         return reading
-    hint = ""
+    hint, beside = "", " or ".join(["sample_weight", *estimator._kind.located_by])
     if getattr(fitted, "names", ()) and where.get("labels") is None:
         hint = f" This fit knew labels of rows: give {owner} the same 'labels' again, beside X."
     raise ValueError(
-        f"The evidence and the posterior of this {owner} belong to the data of its fit. X (or sample_weight) is other "
+        f"The evidence and the posterior of this {owner} belong to the data of its fit. X (or {beside}) is other "
         "data, as the test folds of a cross-validation are: give a search by the evidence cv=AllRows(), of "
         "skvbem.evidence, and its scorer held_out='predictive' where the search is cross-validated itself. Fit X for "
         "its evidence or posterior, or use score_samples for the log predictive probability "
@@ -193,8 +194,9 @@ def at_draw(estimator, natural: np.ndarray) -> Any:
 def score_options(estimator, options: Mapping) -> dict[str, Any]:
     """Options of a score, tables of nodes among them as the points (n_cells,) that scores know."""
     kind, fitted, owner = estimator._kind, estimator.fitted, type(estimator).__name__
+    tables = {name for name, value in options.items() if isinstance(value, Mapping)} - {*OF_LONG_CALLS}
     return {
-        name: np.exp(kind.log_point(fitted, value, owner)) if isinstance(value, Mapping) else value
+        name: np.exp(kind.log_point(fitted, value, owner)) if name in tables else value
         for name, value in options.items()
     }
 

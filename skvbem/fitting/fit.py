@@ -65,6 +65,7 @@ FIXED_BY_FIRST_BATCH = ("n_features_in_", "feature_names_in_", "_frames_of_", "_
 OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 # Attributes of a fit that tell of its data and of the way to it, besides priors.
 _OF_DATA = frozenset({"batch_lower_bound_", "converged_", "counts_", "latent_states_", "lower_bounds_", "moves_"})
+_OF_DATA |= {"standardized_loadings_", "transition_precision_", "loading_precision_"}
 _OF_DATA |= {"n_iter_", "n_samples_", "restarts_", *OBJECTIVES.values()}
 _FORMS = {"vb": posteriors.VB, "map": posteriors.MAP, "ml": posteriors.ML}
 
@@ -82,7 +83,7 @@ def seed_of(estimator, random_state) -> tuple[int, ...]:
         seed = int(random_state)
         np.random.SeedSequence(seed)
         return (seed,)
-    except ValueError:
+    except (TypeError, ValueError):
         raise ValueError(
             f"The 'random_state' parameter of {type(estimator).__name__} must be an int in the range [0, 4294967295], "
             f"a numpy.random.RandomState or None. Got {random_state!r} instead."

@@ -49,12 +49,14 @@ def read_adjacency(matrix, nodes) -> tuple[tuple, list[tuple[Hashable, Hashable]
     """
     if is_frame(matrix):
         if nodes is not None:
-            raise TypeError("nodes are for arrays: a frame has the names as labels of its rows and columns.")
+            raise TypeError(
+                "nodes are for arrays: leave them out, as a frame has the names as labels of its rows and columns."
+            )
         nodes, columns = tuple(matrix.index), tuple(matrix.columns)
         cells = matrix.to_numpy()
     else:
         if nodes is None:
-            raise TypeError("An array has no labels: give the names of its rows and columns as nodes.")
+            raise TypeError("A 'matrix' that is no frame has no labels: give the names of its rows as 'nodes'.")
         nodes = columns = tuple(nodes)
         cells = np.asarray(matrix)
     if cells.ndim != 2 or cells.shape[0] != cells.shape[1]:
@@ -210,6 +212,8 @@ def read_undirected_networkx(graph) -> tuple[tuple, list[tuple[Hashable, Hashabl
     StructureError
         If the graph is directed.
     """
+    if not hasattr(graph, "is_directed"):
+        raise TypeError(f"from_networkx takes a networkx.Graph. Got a {type(graph).__name__} instead.")
     if graph.is_directed():
         raise StructureError("The networkx graph must be undirected. Got a directed one; use networkx.Graph.")
     once = {frozenset(edge[:2]): edge[:2] for edge in graph.edges}

@@ -13,9 +13,16 @@ import operator
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from itertools import chain, combinations
-from numbers import Integral
 
-from skvbem._arguments import is_whole
+from skvbem._arguments import (
+    check_argument,
+    check_flag,
+    check_mapping,
+    check_name,
+    checked_names,
+    is_collection,
+    is_whole,
+)
 from skvbem._names import did_you_mean, first_few, shown
 from skvbem.errors import StructureError
 from skvbem.graphs import conversions
@@ -103,7 +110,7 @@ class DAG:
         self._fill(nodes, _families(parents), _REMINDER)
 
     def _fill(self, nodes, parents, reminder=""):
-        nodes = _node_names(nodes, "nodes")
+        nodes = checked_names("nodes", "DAG", nodes)
         index = {node: position for position, node in enumerate(nodes)}
         if len(index) < len(nodes):
             raise StructureError(f"Node {shown(_repeated(nodes))} is named twice. Name each node once.")
@@ -149,13 +156,14 @@ class DAG:
         """The graph of (parent, child) pairs: first `nodes`, in order, then the others as they appear in the edges."""
         parents: dict = {}
         ends: list = []
+        check_argument(is_collection(edges), "edges", "from_edges", "a list of pairs (parent, child)", edges)
         for edge in edges:
             if isinstance(edge, (str, Set)) or not isinstance(edge, Iterable) or len(pair := tuple(edge)) != 2:
                 raise TypeError(f"Each edge must be a pair (parent, child). Got {shown(edge)} instead.")
-            parent, child = _node_names(pair, "An edge")
+            parent, child = checked_names("edges", "from_edges", pair)
             parents.setdefault(child, []).append(parent)
             ends += pair
-        return cls._made(_extended(_node_names(nodes, "nodes"), ends), parents)
+        return cls._made(_extended(checked_names("nodes", "from_edges", nodes), ends), parents)
 
     @classmethod
     def from_parents(cls, mapping: Mapping[Hashable, Iterable[Hashable]]) -> DAG:
@@ -193,7 +201,8 @@ class DAG:
         >>> DAG.from_adjacency([[0, 1, 1], [0, 0, 1], [0, 0, 0]], ["a", "b", "c"])
         DAG("[a][b|a][c|a:b]")
         """
-        nodes, edges = conversions.read_adjacency(matrix, nodes if nodes is None else _node_names(nodes, "nodes"))
+        nodes = None if nodes is None else checked_names("nodes", "from_adjacency", nodes)
+        nodes, edges = conversions.read_adjacency(matrix, nodes)
         parents: dict = {}
         for parent, child in edges:
             parents.setdefault(child, []).append(parent)
@@ -220,6 +229,7 @@ class DAG:
         >>> DAG.from_string('[a|"b:c"]').edges
         (('b:c', 'a'),)
         """
+        check_argument(isinstance(text, str), "text", "from_string", "a str, such as '[A][B|A]'", text)
         nodes, parents = conversions.read_model_string(text)
         return cls._made(_extended(tuple(nodes), chain.from_iterable(parents.values())), parents)
 
@@ -232,7 +242,8 @@ class DAG:
         >>> DAG.naive_bayes("class", ["x", "y"])
         DAG("[class][x|class][y|class]")
         """
-        leaves = _node_names(leaves, "leaves")
+        check_name("root", "naive_bayes", root)
+        leaves = checked_names("leaves", "naive_bayes", leaves)
         return cls._made((root, *leaves), dict.fromkeys(leaves, (root,)))
 
     @classmethod
@@ -290,6 +301,7 @@ class DAG:
         >>> DAG.coerce({"y": "h"}, nodes=["y", "z"])
         DAG("[y|h][h][z]")
         """
+        nodes = checked_names("nodes", "coerce", nodes)
         if isinstance(structure, DAG):
             dag = structure
         elif isinstance(structure, str):
@@ -475,6 +487,7 @@ class DAG:
 
     def relabel(self, mapping: Mapping[Hashable, Hashable]) -> DAG:
         """The graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
+        check_mapping("mapping", "relabel", mapping, "{'old': 'new'}")
         for node in mapping:
             self._known(node)
         if not mapping:
@@ -483,12 +496,12 @@ class DAG:
 
     def with_nodes(self, extra: Iterable[Hashable]) -> DAG:
         """The graph with those of the `extra` nodes that it lacks, added at the end, without edges."""
-        nodes = _extended(self._nodes, _node_names(extra, "nodes"))
+        nodes = _extended(self._nodes, checked_names("extra", "with_nodes", extra))
         return self if nodes == self._nodes else self._made(nodes, self._parents)
 
     def reorder(self, nodes: Iterable[Hashable]) -> DAG:
         """An equal graph whose nodes, and so the parents of each node, are listed in the order of `nodes`."""
-        nodes = _node_names(nodes, "nodes")
+        nodes = checked_names("nodes", "reorder", nodes)
         if Counter(nodes) != Counter(self._nodes):
             raise StructureError(
                 f"reorder needs each node of the graph once: {first_few(self._nodes)}. Got {first_few(nodes)} instead."
@@ -595,9 +608,10 @@ class DAG:
         >>> print(chain.essential(), "or", chain.essential([("a", "b")]))
         a - b, b - c or a -> b, b -> c
         """
+        check_argument(is_collection(known), "known", "essential", "a list of edges (parent, child)", known)
         known = list(known)
         for edge in known:
-            if tuple(edge) not in self.edges:
+            if not is_collection(edge) or checked_names("known", "essential", edge) not in self.edges:
                 raise StructureError(f"The known edge {shown(edge)} is not an edge of this graph.")
         return EssentialGraph.of(self, known)
 
@@ -624,15 +638,16 @@ class DAG:
         array([[0, 1],
                [0, 0]])
         """
+        check_flag("as_frame", "to_adjacency", as_frame)
         return (conversions.adjacency_frame if as_frame else conversions.adjacency)(self._nodes, self.edges)
 
     def _known(self, node):
-        if node not in self._parents:
+        if not isinstance(node, Hashable) or node not in self._parents:
             raise StructureError(f"{shown(node)} is not a node of the graph.{did_you_mean(node, self._nodes)}")
         return node
 
     def _disjoint(self, method, *sets):
-        sets = [{self._known(node) for node in _node_names(nodes, "nodes")} for nodes in sets]
+        sets = [{self._known(node) for node in checked_names("nodes", method, nodes)} for nodes in sets]
         for first, second in combinations(sets, 2):
             if first & second:
                 raise StructureError(
@@ -641,13 +656,15 @@ class DAG:
         return sets
 
     def _listed(self, sets, costs):
+        if costs is not None:
+            check_mapping("costs", "DAG", costs, "{'age': 2.0}")
         costs = {self._known(node): check_cost(cost) for node, cost in (costs or {}).items()}
         place = {node: position for position, node in enumerate(self._nodes)}
         listed = [tuple(sorted(nodes, key=place.__getitem__)) for nodes in first_of(sets)]
         return sorted(listed, key=lambda nodes: (sum(costs.get(node, 1) for node in nodes), [place[n] for n in nodes]))
 
     def _reached(self, nodes, neighbors):
-        reached, waiting = set(), [self._known(node) for node in _node_names(nodes, "nodes")]
+        reached, waiting = set(), [self._known(node) for node in checked_names("nodes", "DAG", nodes)]
         while waiting:
             new = [node for node in neighbors[waiting.pop()] if node not in reached]
             reached.update(new)
@@ -668,6 +685,7 @@ class DAG:
         return canonical_renaming(self, hidden)
 
     def _table_shapes(self, cardinalities):
+        check_mapping("cardinalities", "DAG", cardinalities, "{'a': 2}")
         states = {}
         for node in self._nodes:
             if node not in cardinalities:
@@ -748,19 +766,6 @@ def dag_from_masks(nodes: tuple, parents: Sequence[int]) -> DAG:
     return dag
 
 
-def _node_names(value, what: str) -> tuple:
-    """The names that a user gives, as a tuple; a str or an int is one name."""
-    if isinstance(value, (str, Integral)):
-        return (value,)
-    if not isinstance(value, Iterable):
-        raise TypeError(f"{what} must be an iterable of names. Got {shown(value)} instead.")
-    names = tuple(value)
-    for name in names:
-        if type(name) is not str and not isinstance(name, Hashable):  # the first is quick
-            raise TypeError(f"{what} must be hashable names, such as str or int. Got {shown(name)} instead.")
-    return names
-
-
 def _extended(names: tuple, extra: Iterable[Hashable]) -> tuple:
     """The names, then those of the extra names that are not among them, each once."""
     known = set(names)
@@ -777,4 +782,4 @@ def _families(mapping):
         raise TypeError(
             f"parents must be given as a mapping child -> parents. Got {shown(mapping)}; for edges use DAG.from_edges."
         )
-    return {child: _node_names(value, f"The parents of {shown(child)}") for child, value in mapping.items()}
+    return {child: checked_names("parents", f"{shown(child)}", value) for child, value in mapping.items()}

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
-from skvbem._arguments import is_whole
+from skvbem._arguments import check_mapping, checked_names, is_whole
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -93,7 +93,7 @@ class DynamicDAG:
         nodes : iterable of hashable
         """
         ties = {}
-        for node in (nodes,) if isinstance(nodes, str) else nodes:
+        for node in checked_names("nodes", "ties_of", nodes):
             self.slice.parents(node)
             first = 1 if self._before[node] else 0
             for t in range(first + 1, self.n_slices):
@@ -102,6 +102,7 @@ class DynamicDAG:
 
     def latents(self, n_states: Mapping[Hashable, int]) -> dict[Hashable, int]:
         """The hidden nodes of all slices and their numbers of states, given those of one slice."""
+        check_mapping("n_states", "latents", n_states, "{'mood': 2}")
         return {name: size for node, size in n_states.items() for name in self.names_of(node)}
 
     def names_of(self, node: Hashable) -> tuple:

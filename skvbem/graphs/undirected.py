@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import combinations
 
+from skvbem._arguments import check_mapping, checked_names
 from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
@@ -71,7 +72,7 @@ class UndirectedGraph:
     def __init__(self, nodes: Iterable[Hashable], edges: Iterable[Iterable[Hashable]] = ()):
         if isinstance(nodes, str):
             raise TypeError(f"nodes must be an iterable of names. Got the str {nodes!r} instead.")
-        names = tuple(nodes)
+        names = checked_names("nodes", "UndirectedGraph", nodes)
         neighbors: dict = {node: set() for node in names}
         if len(neighbors) < len(names):
             raise StructureError(f"Node {shown(Counter(names).most_common(1)[0][0])} is named twice. Name each once.")
@@ -120,6 +121,7 @@ class UndirectedGraph:
         TypeError
             If it is none of these.
         """
+        nodes = checked_names("nodes", "coerce", nodes)
         if is_undirected(graph):
             return (graph if isinstance(graph, cls) else cls.from_networkx(graph)).with_nodes(nodes)
         if hasattr(graph, "is_directed") or isinstance(graph, (str, Mapping)) or not isinstance(graph, Iterable):
@@ -127,12 +129,12 @@ class UndirectedGraph:
                 "An undirected graph must be an UndirectedGraph, an undirected networkx graph or an iterable of edges "
                 f"(node, node). Got {shown(graph)} instead."
             )
-        edges = [_ends(edge) for edge in graph]
+        edges = [_ends(edge) for edge in graph] if getattr(graph, "ndim", 2) else [_ends(graph)]
         return cls(dict.fromkeys(node for edge in edges for node in edge), edges).with_nodes(nodes)
 
     def neighbors(self, node: Hashable) -> tuple:
         """The nodes that share an edge with `node`, in the order of the nodes."""
-        if node not in self._neighbors:
+        if not isinstance(node, Hashable) or node not in self._neighbors:
             raise StructureError(f"{shown(node)} is not a node of the graph.{did_you_mean(node, self.nodes)}")
         return self._in_order(self._neighbors[node])
 
@@ -168,6 +170,8 @@ class UndirectedGraph:
             If the graph is not chordal.
         """
         self.check_chordal()
+        if priority is not None:
+            check_mapping("priority", "a chordal graph", priority, "{'a': 1.0}")
         return tuple(search_order(self.nodes, self._neighbors, priority) if priority else self._search_order)
 
     @cached_property
@@ -190,18 +194,19 @@ class UndirectedGraph:
 
     def with_nodes(self, extra: Iterable[Hashable]) -> UndirectedGraph:
         """The graph with those of the `extra` nodes that it lacks added at the end, without edges."""
-        nodes = tuple(dict.fromkeys((*self.nodes, *extra)))
+        nodes = tuple(dict.fromkeys((*self.nodes, *checked_names("extra", "with_nodes", extra))))
         return self if nodes == self.nodes else UndirectedGraph(nodes, self.edges)
 
     def reorder(self, nodes: Iterable[Hashable]) -> UndirectedGraph:
         """An equal graph whose nodes are listed in the order of `nodes`."""
-        nodes = tuple(nodes)
+        nodes = checked_names("nodes", "reorder", nodes)
         if Counter(nodes) != Counter(self.nodes):
             raise StructureError(f"reorder needs each node of the graph once: {shown(self.nodes)}. Got {shown(nodes)}.")
         return UndirectedGraph(nodes, self.edges)
 
     def relabel(self, mapping: Mapping[Hashable, Hashable]) -> UndirectedGraph:
         """The graph with nodes renamed as `mapping` (old -> new) says; each keeps its place in the order."""
+        check_mapping("mapping", "relabel", mapping, "{'old': 'new'}")
         for node in mapping:
             self.neighbors(node)
         return self._renamed(mapping, [mapping.get(node, node) for node in self.nodes])
@@ -214,7 +219,7 @@ class UndirectedGraph:
         hidden : mapping
             Hidden node -> its kind, see `DAG.canonical`.
         """
-        renaming, _ = canonical_renaming(_BothWays(self), hidden)
+        renaming, _ = self._canonical_renaming(hidden)
         return self._renamed(renaming, self.nodes)
 
     def n_automorphisms(self, hidden: Mapping[Hashable, Hashable]) -> int:
@@ -225,7 +230,13 @@ class UndirectedGraph:
         hidden : mapping
             Hidden node -> its kind, see `DAG.canonical`.
         """
-        return canonical_renaming(_BothWays(self), hidden)[1]
+        return self._canonical_renaming(hidden)[1]
+
+    def _canonical_renaming(self, hidden) -> tuple[dict, int]:
+        check_mapping("hidden", "UndirectedGraph", hidden, "{'h': 2}")
+        for node in hidden:
+            self.neighbors(node)
+        return canonical_renaming(_BothWays(self), hidden)
 
     def to_networkx(self):
         """A networkx.Graph with the same nodes and edges. Needs networkx."""
@@ -297,7 +308,7 @@ class _BothWays:
 def _ends(edge) -> tuple:
     if isinstance(edge, (str, Set)) or not isinstance(edge, Iterable) or len(ends := tuple(edge)) != 2:
         raise TypeError(f"Each edge of an undirected graph must be a pair (node, node). Got {shown(edge)} instead.")
-    return ends
+    return checked_names("graph", "UndirectedGraph", ends)
 
 
 # Chordal graphs -------------------------------------------------------------------------------------------------------

@@ -22,6 +22,11 @@ VERSION = 1
 MEMBERS = ("header.json", "content.json", "arrays.bin")
 _AT_NO_TIME = (1980, 1, 1, 0, 0, 0)  # the same fit makes the same file
 _MAX_HEADER_BYTES = 10_000
+# Bytes that Python takes for each mark in JSON, half a text for a quotation mark; measured.
+_BYTES_OF_MARKS = {b"[": 72, b"{": 232, b'"': 28, b",": 8}
+# What a description may take: so many bytes in any case, and for each byte of the file. Long ones of fits are lists of
+# texts, with 7; empty arrays have 17. By hand.
+_SMALL, _BYTES_PER_BYTE = 2**26, 12
 
 
 class DamagedError(ValueError):
@@ -86,6 +91,9 @@ def unpacked(data: bytes, this_version: str) -> Archive:
     for name, part in zip(MEMBERS[1:], parts[1:]):
         if not isinstance(sums, dict) or sums.get(name) != sha256(part).hexdigest():
             raise DamagedError(f"the checksum of its member {name!r} is not that of what was written")
+    planned = sum(n_bytes * parts[1].count(mark) for mark, n_bytes in _BYTES_OF_MARKS.items())
+    if planned > max(_SMALL, _BYTES_PER_BYTE * len(data)):
+        raise DamagedError(f"its description would take {planned:.2g} bytes of memory, more than that of any fit")
     return Archive(json_of(parts[1], "content.json"), parts[2], written_by)
 
 

@@ -102,7 +102,7 @@ def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
 
     max_bytes : int, default=2**31
         A longer file is refused before it is read. No member of it is compressed, so that what is read takes
-        a small multiple of this.
+        a small multiple of this; a description that would swell beyond it is refused before it is read.
 
     Returns
     -------

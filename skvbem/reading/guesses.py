@@ -97,7 +97,7 @@ def _as(word: str) -> Callable[[str], bool]:
 
 def _nines_among(levels: Sequence) -> list:
     """The code 99, 999, ... that is the highest of whole numbers, and far from the others."""
-    if len(levels) < 3 or not all(map(is_real, levels[:: len(levels) - 1])) or float(levels[-1]) not in _NINES:
+    if len(levels) < 3 or not all(map(is_real, levels[:: len(levels) - 1])) or levels[-1] not in _NINES:
         return []
     nearest = next((level for level in levels[-2::-1] if level < levels[-1] - 2), None)  # 97, 98: other refusals
     is_far = nearest is not None and levels[0] >= 0 and nearest <= _SHARE_OF_NINES * levels[-1]

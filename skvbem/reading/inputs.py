@@ -74,10 +74,12 @@ def column_names(tables: Any, name: str) -> list[str] | None:
     Raises
     ------
     ValueError
-        If tables have different ones.
+        If tables have different ones, or one has a name twice.
     """
     each = [_names_of(table) for table in tables]
     for k, names in enumerate(each):
+        if len(set(names or [])) < len(names or []):
+            raise ValueError(f"The columns of {name!r} must have different names. Got {names}.")
         if sorted(names or []) != sorted(each[0] or []):
             raise ValueError(
                 f"The tables of {name!r} must have the same columns. Table 0 has {each[0]} and table {k} has {names}."
@@ -128,7 +130,7 @@ def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
     try:
         parts = [_matrix(part) for part in (_in_one_order(given) if sequences.are_listed else [given])]
         values = np.concatenate(parts)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"{name!r} must hold real numbers, none of them masked, in a table with a row for each row of X."
         ) from None
@@ -255,7 +257,7 @@ def inputs_of_steps(given: Any, name: str, shape: tuple[int, int, int], estimato
             if np.ma.is_masked(given) or np.asarray(given).dtype.kind in "mMc":
                 raise ValueError
             values = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{name!r} must hold numbers, in tables of one shape for all sequences.") from None
         if values.ndim == 1 and shape[2] == 1:
             values = values[:, None]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
-from skvbem._arguments import is_list
+from skvbem._arguments import is_list, whole_numbers
 from skvbem.reading.tables import Table, is_missing_value, library_of, read_table, series_as_frame, show
 
 _REMEDY = "Give a list of sequences, or 'sequence_id' with an id for each row: these are split as rows are."
@@ -321,8 +321,8 @@ def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def _checked_lengths(lengths, n_rows: int) -> np.ndarray:
-    checked = np.asarray(lengths)
-    if checked.ndim != 1 or checked.dtype.kind not in "iu" or np.ma.is_masked(lengths):
+    checked = whole_numbers(lengths)
+    if checked is None or checked.ndim != 1 or np.ma.is_masked(lengths):
         raise ValueError(
             f"'lengths' must be a list of whole numbers, the rows of each sequence. Got {show(lengths)} instead."
         )

@@ -117,6 +117,8 @@ def fit_indices(n_free_parameters: int, under: UnderFit) -> GoodnessOfFit:
     """Fit indices of a model of some dimension, from what it says of rows or sequences."""
     scores, d, n = under.scores, n_free_parameters, under.total_weight
     weight = np.ones(len(scores)) if under.weight is None else under.weight
+    if not n:
+        raise ValueError("X must have a row with an observed cell, of categories that the fit knows.")
     log_likelihood = float(weight @ scores)
     g2 = x2 = np.nan
     df, residuals = None, {}

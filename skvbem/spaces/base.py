@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import ClassVar
 
+from skvbem._arguments import check_limit, check_mapping
 from skvbem._names import shown
 from skvbem.errors import TooLargeError
 from skvbem.spaces.settings import canonical, n_relabeled_graphs
@@ -60,6 +61,7 @@ class Space(ABC):
 
     def has_more_than(self, n: int) -> bool:
         """True if there are more than n settings; true if they are too many to count."""
+        check_limit("n", "has_more_than", n)
         try:
             return self.n_settings > n
         except TooLargeError:
@@ -86,6 +88,7 @@ class Space(ABC):
         TooLargeError
             If there are more than `max_settings`.
         """
+        check_limit("max_settings", "to_list", max_settings)
         if self.n_settings > max_settings:
             raise TooLargeError(
                 f"{type(self).__name__} has {_readable(self.n_settings)} settings; max_settings={max_settings}. "
@@ -111,6 +114,7 @@ class Space(ABC):
 
     def check_member(self, setting: Mapping) -> Mapping:
         """The setting itself, checked to be in the space; ValueError if it is not."""
+        check_mapping("setting", type(self).__name__, setting, "{'structure': dag}")
         if setting not in self:
             raise ValueError(f"The setting {shown(setting)} is not in {shown(self)}.")
         return setting

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import factorial, prod
 from typing import Any
 
+from skvbem._arguments import check_limit
 from skvbem._lazy import cached_property
 from skvbem.errors import TooLargeError
 from skvbem.graphs.undirected import UndirectedGraph
@@ -89,11 +91,12 @@ class ChordalSpace(Space):
 
     def has_more_than(self, n: int) -> bool:
         """True if there are more than n settings; no more are listed than that takes."""
+        check_limit("n", "has_more_than", n)
         n_nodes = len(self._order)
         n_trees = n_nodes ** max(n_nodes - 2, 0)  # which are chordal, and leave no latent alone
         if n_trees > n * prod(factorial(k) for k in range(1, len(self.latents) + 1)):
             return True
-        return next(islice(self if self.latents else self._masks(), n, None), None) is not None
+        return next(islice(self if self.latents else self._masks(), min(int(n), sys.maxsize), None), None) is not None
 
     def __iter__(self) -> Iterator[dict]:
         kinds = dict(self.latents)

@@ -16,7 +16,7 @@ from numbers import Real
 
 import numpy as np
 
-from skvbem._arguments import is_whole
+from skvbem._arguments import check_mapping, is_whole
 from skvbem._names import shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -62,6 +62,7 @@ def canonical(setting: Mapping) -> Hashable:
     >>> canonical({"n_components": 2}) == canonical({"n_components": 3})
     False
     """
+    check_mapping("setting", "canonical", setting, "{'n_components': 2}")
     rest = dict(setting)
     parts = []
     if (graph_and_latents := hidden_graph(setting)) is not None:

@@ -16,6 +16,7 @@ from math import comb, factorial, prod
 from types import MappingProxyType
 from typing import Any
 
+from skvbem._arguments import check_argument, check_limit
 from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem.errors import StructureError, TooLargeError
@@ -81,6 +82,7 @@ class StructureSpace(Space):
 
     def has_more_than(self, n: int) -> bool:
         """True if there are more than n settings; no more are counted than that takes."""
+        check_limit("n", "has_more_than", n)
         return (not self.latents and self._n_along_an_order() > n) or super().has_more_than(n)
 
     def _n_along_an_order(self) -> int:
@@ -121,6 +123,8 @@ class StructureSpace(Space):
 
     def representative(self, dag: DAG) -> DAG:
         """The graph that stands for all graphs of the space that differ from `dag` by names of exchangeable latents."""
+        is_right = isinstance(dag, DAG) and self.rules.allow(dag)
+        check_argument(is_right, "dag", "representative", f"a graph of {type(self).__name__}", dag)
         return min(self._images(dag), key=self._order)
 
     def _setting(self, dag):

@@ -42,7 +42,8 @@ class FitAtHand:
     @cached_property
     def evaluation(self) -> Evaluation:
         """The fit on its data, as scores take it."""
-        assert self.evaluate is not None
+        if self.evaluate is None:
+            raise ValueError(f"X must be the data of the fit, where draws of this {self.owner} begin. Got None.")
         return self.evaluate()
 
     def check_is_density(self, caller: str) -> None:

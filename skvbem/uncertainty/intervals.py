@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from skvbem._arguments import check_count, check_level
+from skvbem._arguments import check_argument, check_count, check_level
 from skvbem._progress import call_at_work
 from skvbem.errors import TooLargeError
 from skvbem.evidence.tuning import TUNING
@@ -167,7 +167,11 @@ def reported_intervals(
 ) -> ReportedIntervals:
     """Intervals from draws at hand, or by a method that suits the fit and its data; none without any of these."""
     if draws is not None:
+        wanted = "what sample_posterior, bootstrap or standard_errors returns"
+        is_right = isinstance(draws, (PosteriorDraws, BootstrapDraws, StandardErrors))
+        check_argument(is_right, "draws", "summary", wanted, draws)
         return ReportedIntervals.of(draws, level)
+    check_argument(isinstance(method, str), "method", "summary", "'auto', or a method of credible_intervals", method)
     if method == "vb":
         return ReportedIntervals(credible_intervals(at_hand, level, method), method)
     if at_hand.evaluate is None and method == "auto":

@@ -132,7 +132,8 @@ def sample_posterior(
     check_run(at_hand)
     fitted, evaluation, n_draws = at_hand.fitted, at_hand.evaluation, int(n_draws)
     numbers = 4 * max(n_draws, TUNING.draws_of_chain * n_chains) * fitted.model.n_cells
-    evaluation.check_memory(f"{n_draws:,} draws of all parameters", numbers, "fewer")
+    what = f"{n_draws:,} draws (n_draws) of all parameters, by {n_chains:,} chains (n_chains),"
+    evaluation.check_memory(what, numbers, "fewer")
     if method == "draws":
         return replace(_by_chains(at_hand, n_draws, int(n_chains), int(max_sweeps), is_patient), at=at_hand.at)
     rng = evaluation.generator(Stream.PARAMETERS, 1)

@@ -117,7 +117,7 @@ def test_what_is_no_graph(matrix, nodes, message):
 
 
 def test_names_are_given_once():
-    with pytest.raises(TypeError, match="An array has no labels: give the names"):
+    with pytest.raises(TypeError, match="has no labels: give the names"):
         DAG.from_adjacency(NONE)
     with pytest.raises(TypeError, match="nodes are for arrays"):
         DAG.from_adjacency(frame(NONE), ["a", "b", "c"])

@@ -462,9 +462,11 @@ class TestErrors:
             DAG("[A][B|A]", {})
         with pytest.raises(TypeError, match=re.escape("a mapping child -> parents. Got [('A', 'B')]; for edges use")):
             DAG(["A", "B"], [("A", "B")])
-        with pytest.raises(TypeError, match=r"parents of 'B' must be an iterable of names\. Got None instead"):
+        with pytest.raises(
+            TypeError, match=r"'parents' .* must be an iterable of hashable names, .*\. Got None instead"
+        ):
             DAG.from_parents({"B": None})
-        with pytest.raises(TypeError, match=re.escape("must be hashable names, such as str or int. Got ['A'] instead")):
+        with pytest.raises(TypeError, match=re.escape("names, such as str or int. Got ['A'] among them")):
             DAG([["A"]], {})
         with pytest.raises(
             TypeError, match=re.escape("hidden must map each hidden node to its kind, as {'h': 2}. Got ['A']")

@@ -78,6 +78,8 @@ def _special():
     return {
         "undirected": (VBDiscreteDAG(one, prior="bdeu", **OPTIONS), CODES, {}),
         "tied": (VBDiscreteDAG(THREE, **tied, **OPTIONS), CODES, {}),
+        "strengths of tables": (VBDiscreteDAG({"x1": ["x0"], "x2": ["x1"]}, prior="bdla", **OPTIONS), CODES, {}),
+        "strengths and a class": (VBDiscreteDAG(THREE, latents={"h": 2}, prior="bdla", **OPTIONS), CODES, {}),
         "learned prior": (VBDiscreteDAG(THREE, latents={"h": 2}, learn_prior=True, **OPTIONS), CODES, {}),
         "mean field": (VBDiscreteDAG(two, latents={"h": 2, "g": 2}, inference="mean_field", **OPTIONS), CODES, {}),
         "intervals": (VBDiscreteDAG({"word": ["size"]}, **OPTIONS), INTERVALS, {}),

@@ -9,6 +9,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 from persistence.fits import fitted
+from persistence.fuzz import File
 
 from skvbem import load, save
 from skvbem.errors import SavedFitError, TooLargeError
@@ -263,3 +264,16 @@ def test_files_that_are_no_files(tmp_path):
         load(tmp_path)
     with pytest.raises(OSError, match="is no regular file"):
         save(fitted("mixture, vb")[0], tmp_path)
+
+
+@pytest.mark.parametrize("part", [["<f8", [0], "C"], [], {"a": "b"}])
+def test_descriptions_that_swell_are_refused_before_they_are_read(part, tmp_path, monkeypatch):
+    """A short file of a million empty arrays would take hundreds of megabytes."""
+    path = saved(tmp_path, fitted("mixture of frames, vb")[0])
+    monkeypatch.setattr(archive, "_SMALL", 2**20)
+    load(path)
+    file = File(path.read_bytes())
+    file.content["arrays"] += [part] * 40_000
+    path.write_bytes(file.packed(file.content, file.arrays))
+    monkeypatch.setattr(archive, "json_of", lambda text, name: json.loads(text) if name == "header.json" else 1 / 0)
+    refused(path, "its description would take .* bytes of memory")

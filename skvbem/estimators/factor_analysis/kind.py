@@ -128,8 +128,8 @@ class FactorKind(MixtureKind):
 
 def _warn_of_moments(X) -> None:
     """Warn of covariances or correlations in the place of rows, which other programs take."""
-    n_rows, n_columns = getattr(X, "shape", (0, 0)) if isinstance(X, np.ndarray) or hasattr(X, "columns") else (0, 0)
-    if not isinstance(n_rows, int) or n_rows != n_columns or n_rows < 3:
+    shape: tuple[int, ...] = getattr(X, "shape", ()) if isinstance(X, np.ndarray) or hasattr(X, "columns") else ()
+    if len(shape) != 2 or (n_rows := shape[0]) != shape[1] or n_rows < 3:
         return
     values = np.asarray(X)
     if values.dtype.kind in "iuf" and np.allclose(values, values.T):

@@ -309,7 +309,10 @@ class VBFactorAnalysis(VBEstimator):
         """
         check_is_fitted(self)
         q = self.n_factors_
-        scores = check_array(X, dtype=float, ensure_min_features=min(q, 1), input_name="X")
+        try:
+            scores = check_array(X, dtype=float, ensure_min_features=min(q, 1), input_name="X")
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"X of inverse_transform must be a table of finite numbers. {error}") from None
         if scores.shape[1] != q:
             raise ValueError(
                 f"inverse_transform of {type(self).__name__} takes scores on its {q} factors. Got {scores.shape[1]} "

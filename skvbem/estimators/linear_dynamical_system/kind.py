@@ -118,9 +118,7 @@ class LDSKind(Kind):
 
     def start_from(self, last: FittedLDS, model, data: LDSData, reading: InputReading) -> np.ndarray:
         """Statistics under the states of the last solution."""
-        natural, _ = last.form.of(last.model.prior, last.statistics[:, None])
-        here = reading.compiled(last.model)
-        states = last.smoothed(here, natural[:, 0])
+        states = last.smoothed(reading.compiled(last.model), last.natural_of_q)
         return model.statistics_of_start(data, states.mean[data.rows], states.covariance[data.rows].mean(axis=0))
 
     def leads_nowhere(self, fitted: FittedLDS) -> bool:
@@ -171,18 +169,22 @@ class LDSKind(Kind):
     def attributes(self, fitted: FittedLDS) -> dict[str, Any]:
         """Matrices of the system, and precisions of its prior."""
         matrices, prior = fitted.matrices, fitted.model.prior
+        known = {
+            **{f"{name}_": value for name, value in matrices._asdict().items()},
+            "n_components_": fitted.model.n_states,
+            "spectral_radius_": float(np.abs(np.linalg.eigvals(matrices.transition)).max()),
+            "n_free_parameters_": prior.n_free_parameters,
+        }
+        if fitted.given is not None:
+            return known
         if prior.hyperprior is not None:
             natural, _ = fitted.form.of(prior, fitted.statistics[:, None])
             prior = prior.given_hyperparameters(prior.hyperparameters(natural[:, 0]))
         transition, loading = (np.diagonal(np.linalg.inv(block.covariance[0])).copy() for block in prior.blocks[:2])
-        return {
-            **{f"{name}_": value for name, value in matrices._asdict().items()},
+        return known | {
             "standardized_loadings_": fitted.standardized_loadings,
             "transition_precision_": transition,
             "loading_precision_": loading,
-            "n_components_": fitted.model.n_states,
-            "spectral_radius_": float(np.abs(np.linalg.eigvals(matrices.transition)).max()),
-            "n_free_parameters_": fitted.model.prior.n_free_parameters,
         }
 
     def data_attributes(self, fitted: FittedLDS, reading, data, before: Mapping | None) -> dict[str, Any]:

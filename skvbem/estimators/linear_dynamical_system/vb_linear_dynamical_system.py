@@ -14,6 +14,7 @@ from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.linear_dynamical_system.kind import LDSKind
+from skvbem.estimators.linear_dynamical_system.known_matrices import checked_matrices, system_of_matrices
 from skvbem.estimators.sequences import (
     SequenceEstimator,
     check_forecast,
@@ -23,7 +24,7 @@ from skvbem.estimators.sequences import (
     steps_of_question,
 )
 from skvbem.fitted.fills import check_fill
-from skvbem.fitted.linear_dynamical_system import LDSForecast
+from skvbem.fitted.linear_dynamical_system import LDSForecast, Matrices
 from skvbem.fitting.fit import generator_of
 from skvbem.reading.inputs import InputReading, inputs_of_steps
 from skvbem.reading.output import filled
@@ -196,6 +197,75 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         verbose=0,
     ):
         keep_parameters(self, locals())
+
+    @classmethod
+    def from_parameters(
+        cls,
+        transition,
+        loadings,
+        noise_variance,
+        *,
+        offset=None,
+        input=None,
+        output_input=None,
+        initial_mean=None,
+        initial_covariance=None,
+        columns=None,
+        **params,
+    ):
+        r"""The system of known matrices, which filters, smooths, forecasts and draws without a fit.
+
+        States follow :math:`x_t = A x_{t-1} + B u_t + w_t` with :math:`w_t \sim N(0, I)`, columns
+        :math:`y_t = C x_t + c + D v_t + e_t` with independent noise. States whose covariance of :math:`w_t` is
+        :math:`Q = L L^\top` are L times those of the system :math:`L^{-1} A L`, :math:`L^{-1} B`, :math:`C L`.
+
+        Parameters
+        ----------
+        transition : array-like of shape (n_components, n_components)
+            A.
+        loadings : array-like of shape (n_features, n_components)
+            C, in the units of the columns.
+        noise_variance : array-like of shape (n_features,)
+            Variances of the noise, > 0.
+        offset : array-like of shape (n_features,), default=None
+            c; 0 by default.
+        input : array-like of shape (n_components, n_inputs), default=None
+            B; no inputs by default.
+        output_input : array-like of shape (n_features, n_output_inputs), default=None
+            D; no such inputs by default.
+        initial_mean : array-like of shape (n_components,), default=None
+            Mean of first states; 0 by default.
+        initial_covariance : array-like of shape (n_components, n_components), default=None
+            Their covariance; the identity by default.
+        columns : list of str, default=None
+            Names of the columns; by default they have none.
+        **params
+            Other parameters of the class.
+
+        Returns
+        -------
+        VBLinearDynamicalSystem
+
+        Raises
+        ------
+        ValueError
+            If an array has another shape, is not finite, or is no variance or covariance; the message names it.
+
+        Examples
+        --------
+        The level of the Nile, with the variances of Durbin and Koopman: 1469.1 of its moves, 15099 of the noise.
+
+        >>> from skvbem import VBLinearDynamicalSystem
+        >>> move = 1469.1**0.5
+        >>> first = [[1e7 / move**2]]
+        >>> level = VBLinearDynamicalSystem.from_parameters([[1.0]], [[move]], [15099.0], initial_covariance=first)
+        >>> states = level.filter([[1120.0], [1160.0], [963.0]])
+        >>> (move * states).round(1).ravel().tolist()
+        [1118.3, 1140.1, 1072.3]
+        """
+        given = (transition, input, loadings, offset, output_input, noise_variance, initial_mean, initial_covariance)
+        matrices = checked_matrices(Matrices(*given))
+        return system_of_matrices(cls(len(matrices.transition), **params), matrices, columns)
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
