@@ -204,11 +204,12 @@ def check_sample_weight(sample_weight, X) -> np.ndarray:
         )
     given, n_samples = sample_weight, _num_samples(X)
     try:
-        if given is not None and not (is_real(given) and np.ndim(given) == 0):
+        cells = None if given is None else np.asarray(given)
+        if cells is not None and not (cells.ndim == 0 and is_real(given)):
             # Dates would be numbers of days, complex numbers would lose a part, and a text is one number or none.
-            if np.ndim(given) == 0 or np.asarray(given).dtype.kind in "mMc":
+            if cells.ndim == 0 or cells.dtype.kind in "mMc":
                 raise TypeError
-            given = np.asarray(given, dtype=np.float64)
+            given = np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"Sample weights must be numbers, one for each row. Got {shown(given)} instead.") from None
     shape = np.shape(given)

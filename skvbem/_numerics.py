@@ -103,18 +103,25 @@ def _have_positive_pivots(a: np.ndarray) -> np.ndarray:
     return positive
 
 
+# Rows compared at once, which bounds the memory beside a table.
+_COMPARED_ROWS = 4096
+
+
 def extremes(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest number of each column, (n_columns,); NaN is none, and inf and -inf stand for none.
 
-    Halves of the rows are compared until few are left: reductions over short rows take five times as long.
+    Halves of some rows are compared until few are left: reductions over short rows take five times as long.
     """
     ends = []
     for end, nothing in ((np.fmin, np.inf), (np.fmax, -np.inf)):
-        left = cells
-        while len(left) > 64:
-            n = (len(left) + 1) // 2
-            left = end(left[:n], left[-n:])
-        ends.append(end.reduce(left, axis=0, initial=nothing))
+        result = np.full(cells.shape[1:], nothing)
+        for at in range(0, len(cells), _COMPARED_ROWS):
+            left = cells[at : at + _COMPARED_ROWS]
+            while len(left) > 64:
+                n = (len(left) + 1) // 2
+                left = end(left[:n], left[-n:])
+            result = end(result, end.reduce(left, axis=0, initial=nothing))
+        ends.append(result)
     return ends[0], ends[1]
 
 

@@ -284,6 +284,18 @@ def call_at_work() -> LongCall | None:
     return _AT_WORK.get()
 
 
+#: The name of a call that tries a candidate of a search.
+CANDIDATE = "a candidate"
+
+
+def is_candidate() -> bool:
+    """True if the call at work is for a candidate of a search, in any process."""
+    call = _AT_WORK.get()
+    while call is not None and call.name != CANDIDATE:
+        call = call.outer
+    return call is not None
+
+
 @contextmanager
 def working_for(name: str, deadline: float | None) -> Iterator[LongCall]:
     """A context in which a thread or a worker works for the call of another, up to its deadline, and says nothing."""

@@ -107,8 +107,10 @@ def together() -> Iterator[None]:
     try:
         yield
     finally:
-        release()
-        _waiting.reset(token)
+        try:
+            release()
+        finally:  # where warnings are errors, too
+            _waiting.reset(token)
 
 
 def release() -> None:

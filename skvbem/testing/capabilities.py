@@ -15,6 +15,7 @@ import numpy as np
 from skvbem._numerics import times_log
 from skvbem.errors import TooLargeError
 from skvbem.evidence import SCORES, Score, get_score
+from skvbem.evidence.annealed_bridge import has_annealed_bridge
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.testing.cases import ModelCase, ModelInstance
 from skvbem.testing.laws import agree, needs, refuses, require
@@ -258,6 +259,8 @@ def every_score_knows_the_model(case: ModelCase, rng: np.random.Generator) -> No
             refuses(TypeError, words, f"The score {kind!r}", ask)
         elif kind == "mled" and "counted" in case.lacks:
             refuses(ValueError, "densities", f"The score {kind!r}", ask)
+        elif kind == "annealed_bridge" and not has_annealed_bridge(evaluation):
+            refuses(ValueError, "one path for all relabelings", f"The score {kind!r}", ask)
         elif set(score.needs) & set(case.lacks):
             refuses(ValueError, "is not known here", f"The score {kind!r}", ask)
         else:

@@ -16,7 +16,6 @@ import scipy.sparse
 from estimators.inputs import (
     any_container,
     any_numeric,
-    as_categories,
     as_floats,
     as_lists,
     as_objects,
@@ -163,11 +162,8 @@ def test_fractions_are_categories_with_a_warning_that_names_the_other_estimator(
 @any_container
 def test_missing_cells_need_no_declaration_and_other_markers_do(container):
     columns = {"x0": ["", "a", None, "b"], "x1": ["u", "v", "u", None]}
-    if container is as_categories:  # a declared level is no cause for doubt
-        estimator = model().fit(container(columns))
-    else:
-        text = "Column 'x0' of X holds the empty string, taken as a category. If it marks missing cells, pass missing_"
-        estimator = warned(DataWarning, text, model().fit, container(columns))
+    text = "Column 'x0' of X holds the empty string, taken as a category. If it marks missing cells, pass missing_"
+    estimator = warned(DataWarning, text, model().fit, container(columns))
     assert estimator.categories_[0].tolist() == ["", "a", "b"]
     estimator = model(missing_values="").fit(container(columns))
     assert estimator.categories_[0].tolist() == ["a", "b"]

@@ -121,13 +121,6 @@ def test_any_method_answers_every_form(method):
         )
 
 
-def test_map_in_probabilities_is_not_the_map_of_scores(fitted):
-    model = VBDiscreteDAG(latents=2, method="map", map_basis="probability", prior=1.5, tol=1e-9, random_state=0).fit(X)
-    natural = VBDiscreteDAG(latents=2, method="map", prior=1.5, tol=1e-9, random_state=0).fit(X)
-    ours, theirs = (each.log_evidence(X, kind="laplace").value for each in (model, natural))
-    assert ours == pytest.approx(theirs, abs=1e-6)
-
-
 def test_given_starts(fitted):
     bic = fitted.log_evidence(X, kind="bic").value
     init = {node: np.asarray(table) for node, table in fitted.tables_.items()}

@@ -10,6 +10,7 @@ import pytest
 from skvbem import (
     DAG,
     VBHMM,
+    StructureSearchCV,
     UndirectedGraph,
     VBClassifier,
     VBDiscreteDAG,
@@ -77,6 +78,15 @@ def test_warnings_of_the_data_come_before_a_fit_and_with_errors():
     assert len(caught) == 1
 
 
+def test_a_warning_that_is_an_error_leaves_nothing_waiting():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match=r"^one\ntwo$"):
+            _warn_together()
+    with pytest.warns(UserWarning, match="^three$"):
+        warn("three")
+
+
 def _warn_together():
     with together(), together():
         for word in ("one", "two", "one"):
@@ -87,16 +97,23 @@ GRAPHS = [(DAG, [("a", "b")]), (UndirectedGraph, UndirectedGraph(["a", "b"], [("
 
 
 @pytest.mark.parametrize(("kind", "graph"), GRAPHS)
-def test_columns_that_a_structure_does_not_name(kind, graph):
+def test_columns_that_a_structure_does_not_name_stand_in_the_log(kind, graph, caplog):
     X = pd.DataFrame(RNG.integers(0, 2, size=(40, 4)), columns=list("abcd")).astype(str)
-    with pytest.warns(DataWarning, match="'c', 'd' of X are not in the 'structure' of VBDiscreteDAG") as caught:
-        whole = VBDiscreteDAG(graph, prior="bdeu").fit(X)
-    drop, name = (str(caught[0].message).split("as by ")[k].split(", or ")[0].rstrip(".") for k in (1, 2))
+    whole = VBDiscreteDAG(graph, prior="bdeu").fit(X)
+    (line,) = caplog.messages
+    assert "'c', 'd' of X are not in the 'structure' of VBDiscreteDAG" in line
+    drop, name = (line.split("as by ")[k].split(", or ")[0].rstrip(".") for k in (1, 2))
+    caplog.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         alone = VBDiscreteDAG(graph, prior="bdeu").fit(eval(drop))
         named = VBDiscreteDAG(eval(name, {kind.__name__: kind, "structure": graph}), prior="bdeu").fit(X)
         VBDiscreteDAG([]).fit(X)  # no edge at all is meant so
     assert named.lower_bound_ == whole.lower_bound_ < alone.lower_bound_
-    with pytest.warns(DataWarning, match=r"Column 'd' of X is not in the 'structure' of VBNetwork: it is a node"):
-        VBNetwork([("h", "a"), ("b", "c")], latents={"h": 2}, **FEW | {"max_iter": 100}).fit(X)
+    assert not caplog.messages
+    VBNetwork([("h", "a"), ("b", "c")], latents={"h": 2}, **FEW | {"max_iter": 100}).fit(X)
+    assert "Column 'd' of X is not in the 'structure' of VBNetwork: it is a node" in caplog.messages[0]
+    caplog.clear()
+    edges = {"structure": [[("a", "b")], [("b", "c")]]}
+    StructureSearchCV(VBDiscreteDAG(prior="bdeu"), edges, cv=2, refit=False).fit(X)
+    assert not [text for text in caplog.messages if "'structure'" in text]

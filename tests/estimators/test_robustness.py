@@ -285,8 +285,8 @@ def test_other_options_of_chains(options, part):
 def test_scores_tables_and_certificates_of_what_is_none():
     estimator = VBDiscreteDAG(n_init=1, random_state=0).fit(CODES)
     for none in (["ais"], None, 3):
-        refused(TypeError, f"such as 'ais', or as a Score. Got {none!r}", estimator.log_evidence, CODES, kind=none)
-        refused(TypeError, f"such as 'ais', or as a Score. Got {none!r}", scorer, none)
+        refused(TypeError, f"such as 'ais', or a Score. Got {none!r}", estimator.log_evidence, CODES, kind=none)
+        refused(TypeError, f"such as 'ais', or a Score. Got {none!r}", scorer, none)
     for none in (3, "bic", None):
         refused(
             TypeError,

@@ -187,7 +187,8 @@ def impute_rows(estimator, X, fill: str, random_state) -> Any:
     check_fill(fill)
     fitted, reading = question(estimator, X)
     groups, values = fitted.groups, reading.values
-    imputed = fitted.imputed_rows(values, fill, generator_of(estimator, random_state))
+    rng = generator_of(estimator, random_state) if fill == "draw" else None
+    imputed = fitted.imputed_rows(values, fill, rng)
     return filled(X, groups.missing(values), groups.columns_of(imputed))
 
 

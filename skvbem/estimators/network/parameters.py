@@ -12,7 +12,8 @@ import numpy as np
 
 from skvbem._arguments import is_collection, is_option, is_real, is_whole
 from skvbem._names import did_you_mean, first_few
-from skvbem.errors import DataWarning, StructureError, TooLargeError, warn
+from skvbem._progress import LOGGER, is_candidate
+from skvbem.errors import StructureError, TooLargeError, warn
 from skvbem.estimators.network.ties import check_categories_of_ties, check_priors_of_ties, resolve_ties
 from skvbem.estimators.network.undirected import check_is_hyper_dirichlet, perfect_dag
 from skvbem.families.dirichlet import EqualConcentration
@@ -304,19 +305,21 @@ def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float, *, is_undirec
 
 
 def warn_of_unnamed(structure, columns: Sequence, owner: str) -> None:
-    """Warn of columns that a structure does not name, unless it names no node at all."""
-    if structure is None:
+    """Name in the log the columns that a structure does not name: no fault, but nodes that may not be meant.
+
+    Nothing is said of a structure without any node, nor of the candidates of a search.
+    """
+    if structure is None or is_candidate():
         return
     graph: DAG | UndirectedGraph = (UndirectedGraph if is_undirected(structure) else DAG).coerce(structure)
     unnamed = [column for column in columns if column not in graph.nodes]
     if unnamed and graph.nodes:
         several, those = len(unnamed) > 1, repr(unnamed) if len(unnamed) <= MAX_NAMED_COLUMNS else "[...]"
-        warn(
+        LOGGER.warning(
             f"{named_columns(unnamed)} of X {'are' if several else 'is'} not in the 'structure' of {owner}: "
             f"{'they are nodes' if several else 'it is a node'} without edges, which bounds and scores are of, too. "
             f"Leave {'them' if several else 'it'} out, as by X.drop(columns={those}), or name "
-            f"{'them' if several else 'it'}, as by {type(graph).__name__}.coerce(structure, nodes={those}).",
-            DataWarning,
+            f"{'them' if several else 'it'}, as by {type(graph).__name__}.coerce(structure, nodes={those})."
         )
 
 

@@ -277,7 +277,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         check_flag("return_proba", "impute", return_proba)
         check_fill(fill)
         network, reading = question(self, X)
-        rng = generator_of(self, random_state)
+        rng = generator_of(self, random_state) if fill == "draw" else None
         codes, probabilities = network.imputed(reading.rows, fill, rng, **self._kind.limits(self))
         modes = [network.encoder.decode(column, j) for j, column in enumerate(codes.T)]
         completed = filled(X, reading.rows.codes < 0, modes)

@@ -27,7 +27,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skvbem._arithmetic import arithmetic
 from skvbem._compat import has_shared_memory, hold_workers, in_store, pickled, returns_one_by_one, worker_deaths
 from skvbem._lazy import cached_property
-from skvbem._progress import long_call, working_for
+from skvbem._progress import CANDIDATE, long_call, working_for
 from skvbem.emissions.registry import know_emissions, registered_emissions
 from skvbem.search.execution.deadlines import Deadline, end_with
 from skvbem.search.execution.jobs import Job, Record
@@ -57,7 +57,7 @@ class Batch(NamedTuple):
 def attempt(job: Job, name: str, setting: Mapping, keep: Keep | None) -> Outcome:
     """The outcome of a candidate tried in this process, kept at once; errors are those that a job lets through."""
     one_worker = parallel_config(backend="threading", n_jobs=1)  # unless the estimator has its own `n_jobs`
-    with one_worker, long_call("a candidate") as call:
+    with one_worker, long_call(CANDIDATE) as call:
         record = job.record(setting)
     is_kept = keep is not None and not record.failure and not call.was_cut and keep(name, record)
     return Outcome(name, record, is_kept, not call.was_cut)

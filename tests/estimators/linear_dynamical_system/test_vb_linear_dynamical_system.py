@@ -167,7 +167,7 @@ def test_states_that_are_not_needed_are_taken_away(nile):
     assert models[0].lower_bound_ == approx(models[1].lower_bound_, abs=1e-3)
     assert models[1].transform(nile).shape == (100, 1)
     assert models[1].transform(nile).shape[1] == len(models[1].get_feature_names_out())
-    with pytest.raises(TypeError, match=r"'mled' has no meaning .* parts of the prior are learned. .* a number"):
+    with pytest.raises(ValueError, match=r"'mled' leaves out the entropy .* Take 'cheeseman_stutz'"):
         models[0].log_evidence(nile, kind="mled")
     kept = VBLinearDynamicalSystem(2, learn_prior="ard", prune=False, random_state=0).fit(nile)
     assert kept.n_components_ == 2
