@@ -270,6 +270,20 @@ cdef const double* _begin(const double[:, ::1] matrix) noexcept:
     return &matrix[0, 0] if matrix.shape[0] and matrix.shape[1] else NULL
 
 
+cdef void _fill_blocks(Py_ssize_t k, const skvbem_sequences* of_all, const skvbem_lane* of_lane, const double* first,
+                       double* linear, double* link, double* of_link, double* of_states) noexcept nogil:
+    """The parts that states alone have of the matrices of a lane, and the linear term of first states."""
+    cdef Py_ssize_t i, j, g
+    for i in range(k):
+        linear[i] = 0.0
+        for j in range(k):
+            linear[i] += first[i * k + j] * of_all.mean[j]
+            link[i * k + j] = of_lane.transition[i * of_all.nz + j]
+            of_link[i * k + j] = of_lane.squares[i * of_all.nz + j]
+            for g in range(of_all.n_patterns):
+                of_states[(g * k + i) * k + j] = of_lane.blocks[(g * of_all.nr + i) * of_all.nr + j]
+
+
 def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const long long[::1] starts,
           const double[:, ::1] measured, const double[:, ::1] inputs, const double[:, ::1] outputs,
           const double[:, ::1] mean, const double[:, :, ::1] first, const double[:, :, ::1] transition,
@@ -310,7 +324,7 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
         Sums of x x', and of x in the last row, at drawn first states, if there is noise.
     """
     cdef Py_ssize_t k = first.shape[1], kk = k * k, nz = transition.shape[2], nr = output.shape[2]
-    cdef Py_ssize_t lane, n, a, b, i, j, g
+    cdef Py_ssize_t lane, n, a, b, i, j
     cdef Py_ssize_t longest = 0, n_sequences = starts.shape[0] - 1, n_lanes = transition.shape[0]
     cdef bint draws = noise.shape[0] > 0
     cdef skvbem_sequences of_all
@@ -363,14 +377,7 @@ def lanes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const 
             of_lane.precision, of_lane.blocks = &precision[lane, 0], &blocks[lane, 0, 0, 0]
             of_lane.spreads, of_lane.constant = &spreads[lane, 0, 0, 0], &constant[lane, 0]
             of_all.mean, chain.first = &mean[lane, 0], &first[lane, 0, 0]
-            for i in range(k):
-                linear[i] = 0.0
-                for j in range(k):
-                    linear[i] += first[lane, i, j] * mean[lane, j]
-                    link[i * k + j] = transition[lane, i, j]
-                    of_link[i * k + j] = squares[lane, i, j]
-                    for g in range(seen.shape[0]):
-                        of_states[g * kk + i * k + j] = blocks[lane, g, i, j]
+            _fill_blocks(k, &of_all, &of_lane, chain.first, linear, link, of_link, of_states)
             for n in range(n_sequences):
                 a, b = starts[n], starts[n + 1]
                 log_z[lane, n] = 0.0

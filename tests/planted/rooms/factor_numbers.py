@@ -19,6 +19,9 @@ ERRORS = {
         )
     ],
     "rows are drawn with factors that their component has not": [
-        ("coefficients = coefficients * self.in_use(len(coefficients))[:, None]", "coefficients = 1.0 * coefficients")
+        (
+            "n_regressors) * self.in_use(shape[-2])[:, None]",
+            "n_regressors)",
+        )
     ],
 }

@@ -67,7 +67,7 @@ ERRORS = {
     ],
     "chains stop however much they differ": [
         (
-            "converged = bool(sizes.min() >= TUNING.effective_share * n_draws and r_hat.max() <= TUNING.r_hat)",
+            "converged = bool(sizes.min() >= least and r_hat.max() <= TUNING.r_hat)",
             "converged = True",
         )
     ],
