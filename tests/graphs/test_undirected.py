@@ -130,7 +130,8 @@ def test_undirected_graphs_are_values():
     assert graph.edges == (("a", "b"),)
     assert pickle.loads(pickle.dumps(graph)) == copy.deepcopy(graph) == graph
     assert eval(repr(graph), {"UndirectedGraph": UndirectedGraph}) == graph
-    assert graph.with_nodes("cd").nodes == ("a", "b", "c", "d")
+    assert graph.with_nodes(["c", "d"]).nodes == ("a", "b", "c", "d")
+    assert graph.with_nodes("cd").nodes == ("a", "b", "c", "cd")  # a text is one name, as in DAG
     assert graph.relabel({"a": "x"}).edges == (("x", "b"),)
     assert UndirectedGraph.coerce([("a", "b")], nodes=["c"]) == graph
     with pytest.raises(AttributeError, match="cannot be changed"):
