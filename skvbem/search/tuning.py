@@ -28,7 +28,7 @@ class Tuning:
     max_summed_nodes: int = 12  #: nodes of the sum over all graphs: a second, and threefold with each node more
     n_grown: int = 8  #: sets of parents that an order's search extends, and parents they gain; reproduction.strategies
     n_turning_sweeps: int = 2  #: times that each covered edge may turn, to draw from an equivalence class; by hand
-    dropped_share: float = 0.3  #: share of edges that a perturbed graph loses; .3 of .15, .3 and .6 on alarm
+    dropped_share: float = 0.3  #: share of edges that a perturbed graph loses; by hand
     # Structural climbs with hidden nodes
     max_group: int = 5  #: columns that a hidden node is first put above; by hand
     n_groups: int = 2  #: groups fitted with all columns, for each hidden node; by hand
