@@ -103,6 +103,12 @@ def _have_positive_pivots(a: np.ndarray) -> np.ndarray:
     return positive
 
 
+def drawn_codes(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """One of the states of each row, drawn by probabilities (n_rows, n_states) that need not sum to one, (n_rows,)."""
+    below = np.cumsum(probabilities, axis=1)
+    return (rng.random((len(probabilities), 1)) * below[:, -1:] >= below[:, :-1]).sum(axis=1)
+
+
 # Rows compared at once, which bounds the memory beside a table.
 _COMPARED_ROWS = 4096
 

@@ -238,8 +238,9 @@ def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality,
             n_groups = refine(n_rows, <int>cardinality[parents[k]], &group[here, 0], n_groups, &codes[parents[k], 0],
                               &weight[0], &place[0], &group[1 - here, 0], &mass[1, 0])
             here = 1 - here
-        for row in range(n_rows):
-            lower[row] = group[here, row] * n_states + codes[child, row]
+        if n_groups * n_states <= most_cells:  # else no table is counted
+            for row in range(n_rows):
+                lower[row] = group[here, row] * n_states + codes[child, row]
         for k in range(further.shape[0]):
             more = further[k]
             n_more = <int>cardinality[more] if more >= 0 else 1

@@ -57,15 +57,13 @@ from skvbem.evidence.tuning import TUNING
 
 KIND = "auto"
 _BRIDGE, _ANNEALED_BRIDGE = "bridge", "annealed_bridge"
-#: Nats; a smaller error, where it is wanted, is not given up for one that is sharp.
-_USUAL_ERROR = 0.1
 _IMPORTANCE, _PARTICLES, _ANNEALED = "importance_gibbs", "smc_data", "ais"
 
 
 def auto(
     evaluation: Evaluation,
     *,
-    error: float = _USUAL_ERROR,
+    error: float = TUNING.usual_error,
     exact_terms: int = 2**16,
     n_draws: int = 4096,
     n_particles: int = 1024,
@@ -323,7 +321,7 @@ def _annealed_bridge(check: _CrossCheck) -> _Answer | None:
     if answer is not None or evidence is None:
         return answer
     longer = check.run(_ANNEALED_BRIDGE, annealed_bridge, **LONGER_ANNEALED)
-    most = max(check.error, TUNING.sharp) if check.error >= _USUAL_ERROR else check.error
+    most = max(check.error, TUNING.sharp) if check.error >= TUNING.usual_error else check.error
     if longer is None or is_flagged(longer) or stated_error(longer) > most:
         return None
     return _Answer(longer, [longer])

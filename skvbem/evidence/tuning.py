@@ -45,6 +45,7 @@ class Tuning:
     annealed_share: float = 0.5  # share of uncertain counts that densities keep which are annealed; bridge
     rough_annealed: float = 0.8  # nats, standard error above which bridges of annealed chains are in doubt; bridge
     times_too_rough: float = 3.0  # times the error wanted that four times the chains may make up for; bridge
+    usual_error: float = 0.1  # nats, error of "auto"; a smaller one that is wanted is not given up as sharp; by hand
     degrees_of_freedom: float = 8.0  # of proposals up to turns; factors
     draws_up_to_turns: int = 4  # times as many draws up to turns, which are cheap; factors
 

@@ -155,7 +155,7 @@ class FittedSequences(Fitted):
     """A model of sequences as fitted."""
 
     def natural(self, predictive: str) -> np.ndarray:
-        """Natural parameters under which states are told, (n_cells,): at the published point, or those of VB."""
+        """Natural parameters under which states are found, (n_cells,): at the published point, or those of VB."""
         if predictive == "vb" and self.form.density:
             return self.posterior.expected_natural()
         return self.model.prior.natural(self.point)

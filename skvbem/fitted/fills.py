@@ -72,12 +72,6 @@ def filled_together(
     return rows[better], together[better]
 
 
-def drawn_codes(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One of the states of each row, drawn by probabilities (n_rows, n_states) that need not sum to one, (n_rows,)."""
-    below = np.cumsum(probabilities, axis=1)
-    return (rng.random((len(probabilities), 1)) * below[:, -1:] >= below[:, :-1]).sum(axis=1)
-
-
 def drawn_cells(
     emission: Any, values: np.ndarray, point: Any, components: np.ndarray, n_components: int, rng: np.random.Generator
 ) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Forecasts as readers meet them: a row for each sequence, step and column, with its interval, a pair of quantiles.
 
-Quantiles are those of mixtures of distributions, as predictions over hidden states and draws of parameters are.
+Predictions are mixtures of distributions over hidden states and draws of parameters, and have their quantiles.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skvbem._lazy import cached_property
+from skvbem._numerics import drawn_codes
 from skvbem.emissions import NumericSpecification
 from skvbem.emissions.base import parts_of
 from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
 from skvbem.fitted.base import FittedSequences, Intervals, Parameters
-from skvbem.fitted.fills import drawn_codes
 from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable

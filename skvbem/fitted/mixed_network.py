@@ -12,11 +12,12 @@ from scipy.special import logsumexp
 
 from skvbem._arguments import is_real
 from skvbem._lazy import cached_property
+from skvbem._numerics import drawn_codes
 from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
 from skvbem.fitted.asking import code_of
 from skvbem.fitted.base import Fitted, Intervals, Parameters
-from skvbem.fitted.fills import drawn_cells, drawn_codes, filled_together
+from skvbem.fitted.fills import drawn_cells, filled_together
 from skvbem.fitted.labeled_tables import LabeledTables
 from skvbem.fitted.latent_states import LatentStates
 from skvbem.fitted.parameter_tables import ParameterTable, joint_states, rows_of_profiles

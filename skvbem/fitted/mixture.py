@@ -10,9 +10,10 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from skvbem._lazy import cached_property
+from skvbem._numerics import drawn_codes
 from skvbem.errors import warn_of_impossible
 from skvbem.fitted.base import Intervals, Parameters
-from skvbem.fitted.fills import drawn_codes, filled_together
+from skvbem.fitted.fills import filled_together
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import Cells, UnderFit

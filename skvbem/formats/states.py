@@ -1,7 +1,7 @@
 """States of nodes as words, and what the words stand for.
 
-In files a state is a word. What the words of a variable stand for where they are numbers, booleans or intervals in
-Python is told by a property `STATES_PROPERTY`, which other programs skip.
+In files a state is a word. The words of a variable may stand for numbers, booleans or intervals in Python: a property,
+`STATES_PROPERTY`, has their type, and other programs skip it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from typing import Any
 from skvbem._arguments import is_real
 from skvbem._names import shown
 from skvbem.errors import TooLargeError
-from skvbem.graphs.paths import are_separated, moral_graph, with_ancestors
+from skvbem.graphs.paths import are_separated, moral_graph, reached, with_ancestors
 
 Nodes = frozenset
 # Most sets that are listed, by hand.
@@ -52,22 +52,13 @@ def _separators(neighbors: Mapping, one: Set, other: Set, among: Set) -> Iterato
     The one next to `one` comes first. From each all others follow by going one of its nodes further [KK98].
     """
 
-    def reached(nodes: Set, barred: Set) -> set:
-        """The nodes, and those to which paths lead that avoid some others."""
-        inside, waiting = set(nodes), list(nodes)
-        while waiting:
-            new = neighbors[waiting.pop()] - barred - inside
-            inside |= new
-            waiting += new
-        return inside
-
     def next_to(inside: Set) -> Nodes | None:
         """The set next to some nodes around `one`; None if nothing cuts these off from `other`."""
-        inside = reached(inside, among - inside)
+        inside = reached(neighbors, inside, among - inside)
         if inside & other:
             return None
         border = set().union(*(neighbors[node] for node in inside)) - inside
-        beyond = reached(other, border)
+        beyond = reached(neighbors, other, border)
         return Nodes(border & set().union(*(neighbors[node] for node in beyond)))
 
     waiting, seen = [next_to(one)], set[Nodes]()
@@ -76,7 +67,7 @@ def _separators(neighbors: Mapping, one: Set, other: Set, among: Set) -> Iterato
         if separator is not None and separator not in seen:
             seen.add(separator)
             yield separator
-            inside = reached(one, separator)
+            inside = reached(neighbors, one, separator)
             waiting += [next_to(inside | {node}) for node in sorted(separator, key=str)]
 
 

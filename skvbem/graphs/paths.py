@@ -69,12 +69,17 @@ def are_separated(parents: Mapping, one: Set, other: Set, given: Set) -> bool:
         Disjoint.
     """
     neighbors = moral_graph(parents, with_ancestors(parents, one | other | given))
-    reached, waiting = set(one), list(one)
+    return not reached(neighbors, one, given) & other
+
+
+def reached(neighbors: Mapping, nodes: Set, barred: Set) -> set:
+    """Some nodes, and those to which paths of an undirected graph lead that avoid others."""
+    inside, waiting = set(nodes), list(nodes)
     while waiting:
-        for node in neighbors[waiting.pop()] - given - reached:
-            reached.add(node)
-            waiting.append(node)
-    return not reached & other
+        new = neighbors[waiting.pop()] - barred - inside
+        inside |= new
+        waiting += new
+    return inside
 
 
 def with_ancestors(parents: Mapping, nodes: Set) -> set:

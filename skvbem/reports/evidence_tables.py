@@ -287,7 +287,7 @@ def scorer(kind: str | Score, *, held_out: str = "error", **options) -> Evidence
     """A score by name as a callable of (estimator, X, y=None), for scikit-learn's model selection.
 
     The evidence has its penalty for complexity built in and is that of the data of the fit: a splitter that holds rows
-    out makes it an error. Give searches ``cv=AllRows()``. A search within a cross-validation is asked for a score of
+    out makes it an error. Give searches ``cv=AllRows()``. A search within a cross-validation has a score of
     the rows held out, too: ``held_out="predictive"`` gives these rows their log predictive probability.
 
     In a pipeline the last step is scored, of a search its best estimator. Compare pipelines only if the steps before

@@ -42,7 +42,7 @@ def _recursive():
     return value
 
 
-#: Values that are no rows, each made when it is asked for.
+#: Values that are no rows, each made anew.
 VALUES = {
     "object": Whatever,
     "class": lambda: dict,

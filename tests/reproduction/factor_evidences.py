@@ -84,7 +84,7 @@ def asked() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def measure(seconds: float) -> None:
-    """What is asked and not done yet, as much as the CPU time allows."""
+    """Measure what is not in the record yet, as much as the CPU time allows."""
     done = record()
     for name, options in asked():
         if time.process_time() > seconds:

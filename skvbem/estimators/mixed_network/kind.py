@@ -13,11 +13,11 @@ from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import resolve_emission_prior
 from skvbem.estimators.network.parameters import (
     CandidateNetwork,
+    log_unnamed_columns,
     prior_in_words,
     resolve_latents,
     resolve_structure,
     warn_of_oddities,
-    warn_of_unnamed,
 )
 from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitting.fit import n_starts_of
@@ -142,10 +142,10 @@ class MixedNetworkKind(Kind):
         return self.fitted.drawn_for(like.columns, model, point, len(values[0]), rng)
 
     def warn_of_data(self, estimator, reading: MixedReading, model: MixedNetwork, data: MixedData) -> None:
-        """Warn of one row, of codes of missing cells among measurements, and of what the structure does not name."""
+        """Warn of one row, and of codes of missing cells; say in the log which columns the structure does not name."""
         if len(data) == 1:
             warn_of_one_row()
-        warn_of_unnamed(estimator.structure, nodes_of(reading.columns)[0], type(estimator).__name__)
+        log_unnamed_columns(estimator.structure, nodes_of(reading.columns)[0], type(estimator).__name__)
         for k, group in enumerate(reading.columns.groups):
             if group.specification.needs_variation:
                 warn_of_marks(reading, k, *ranges(reading, k))

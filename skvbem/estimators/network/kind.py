@@ -24,9 +24,9 @@ from skvbem.estimators.network.parameters import (
     CandidateNetwork,
     as_floats,
     has_hidden_strengths,
+    log_unnamed_columns,
     prior_in_words,
     warn_of_oddities,
-    warn_of_unnamed,
 )
 from skvbem.estimators.network.points import given_point, point_of
 from skvbem.fitted.network import FittedNetwork
@@ -186,10 +186,10 @@ class NetworkKind(Kind):
         return queries.sample(model, point, len(like.rows), rng)
 
     def warn_of_data(self, estimator, reading: NetworkReading, model: DiscreteDAG, data: Program) -> None:
-        """Warn of one row, and of columns that the structure does not name."""
+        """Warn of one row; say in the log which columns the structure does not name."""
         if reading.n_rows == 1:
             warn_of_one_row()
-        warn_of_unnamed(estimator.structure, reading.rows.names, type(estimator).__name__)
+        log_unnamed_columns(estimator.structure, reading.rows.names, type(estimator).__name__)
 
     def warn_of_fit(self, estimator, fitted: FittedNetwork, data: Program) -> None:
         """Warn of latents that nothing tells."""

@@ -304,7 +304,7 @@ def warn_of_oddities(dag: DAG, latents: Mapping, n_samples: float, *, is_undirec
             warn(f"Latent {name!r} {why}: it does not change the score.")
 
 
-def warn_of_unnamed(structure, columns: Sequence, owner: str) -> None:
+def log_unnamed_columns(structure, columns: Sequence, owner: str) -> None:
     """Name in the log the columns that a structure does not name: no fault, but nodes that may not be meant.
 
     Nothing is said of a structure without any node, nor of the candidates of a search.

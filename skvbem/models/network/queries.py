@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._numerics import safe_log
+from skvbem._numerics import drawn_codes, safe_log
 from skvbem.data import Rows
 from skvbem.errors import warn_of_impossible
 from skvbem.models.network.layout import complete_cells
@@ -203,8 +203,7 @@ def drawn(
         hidden = np.flatnonzero(known.setdefault(node, np.full(len(data), -1)) < 0)
         if len(hidden):
             rows = Rows(tuple(known), np.stack([codes[hidden] for codes in known.values()], axis=1))
-            below = np.cumsum(marginals(model, point, rows, (node,), **limits)[node], axis=1)
-            known[node][hidden] = (rng.random((len(hidden), 1)) * below[:, -1:] >= below[:, :-1]).sum(axis=1)
+            known[node][hidden] = drawn_codes(marginals(model, point, rows, (node,), **limits)[node], rng)
     return {node: known[node] for node in nodes}
 
 

@@ -326,7 +326,7 @@ class _Samples:
     def evidences_by(self, step: int, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Evidences by a sampler, or the sum that is known, their standard errors, and whether there was time for them.
 
-        Each doubt makes the error as much wider as it is, but of the last sampler, whose doubts are told.
+        Each doubt makes the error as much wider as it is, but of the last sampler, whose doubts are warned of.
         """
         summed = {k: Record({EVIDENCE: self.exact[k]}, {EVIDENCE: 0.0}) for k in positions if k in self.exact}
         sampled = [k for k in positions if k not in summed]
