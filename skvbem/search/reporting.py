@@ -194,17 +194,16 @@ def _number_of(value) -> int | None:
 
 
 def log_empty_states(best: Any) -> None:
-    """Say in the log if the best estimator has states that no row is in."""
+    """Say in the log if the fit of the best estimator has states that no row is in."""
     for latent, states in (getattr(best, "latent_states_", None) or {}).items():
         if states.empty:
             LOGGER.warning(
-                "The best has %d states of %r, of which %d (%s) have no rows: %d are in use. A model of %d says the "
-                "same of the data.",
+                "The best has %d states of %r, and its fit leaves %d (%s) without rows: %d are in use there. Draws of "
+                "all parameters may have rows in them: states_in_use(X) tells how probably.",
                 len(states.mass),
                 latent,
                 len(states.empty),
                 ", ".join(map(str, states.empty)),
-                len(states.in_use),
                 len(states.in_use),
             )
 

@@ -50,6 +50,7 @@ from skvbem.search.execution.runner import Runner
 from skvbem.search.families.sum_of_dags import GraphPosterior
 from skvbem.search.posterior import tables
 from skvbem.search.posterior.ranking import EVIDENCE, Ranker, Ranking
+from skvbem.search.posterior.states_in_use import states_in_use
 from skvbem.search.posterior.tables import average_over
 from skvbem.search.reporting import (
     Progress,
@@ -65,6 +66,7 @@ from skvbem.spaces import Space, coerce_space
 from skvbem.spaces.combinations import ProductSpace
 from skvbem.spaces.settings import hidden_graph, resolve_latents
 from skvbem.spaces.structures import StructureSpace
+from skvbem.tables import LabeledTable
 
 # What the best estimator knows of its data.
 _ATTRIBUTES_OF_BEST = ("n_features_in_", "feature_names_in_", "classes_")
@@ -504,6 +506,51 @@ class StructureSearchCV(
         parts = space.parts if isinstance(space, ProductSpace) else (space,)
         rules = next((part.rules for part in parts if isinstance(part, StructureSpace)), None)
         return tables.equivalence_classes(structure, self.cv_results_["params"], _weights(vars(self)), rules)
+
+    def states_in_use(self, X, n_draws=200, *, max_sweeps=2048, **params) -> LabeledTable:
+        """Posterior probabilities of numbers of hidden states in use, over all candidates.
+
+        They are not those of the numbers that models have. A state is in use in a draw of all parameters that expects a
+        row or more in it. The fit of a candidate may have fewer states in use: a state of few rows can be empty at the
+        optimum, and in use in every draw.
+
+        Parameters
+        ----------
+        X : array-like, data frame or list
+            The data of the search.
+        n_draws : int, default=200
+            Draws of each candidate, by `sample_posterior`.
+        max_sweeps : int, default=2048
+            Most sweeps of a chain.
+        **params
+            Parameters that `fit` was passed, such as `sample_weight`.
+
+        Returns
+        -------
+        LabeledTable
+            Probabilities along the axis "n_in_use" [Nobile04], of the candidates that hold 99 % of
+            `structure_posterior_`.
+
+        Raises
+        ------
+        AttributeError
+            If the search has no `structure_posterior_`.
+        ValueError
+            If X is not the data of the search, or a candidate has several latents.
+
+        Examples
+        --------
+        >>> from skvbem import StructureSearchCV, VBDiscreteDAG
+        >>> from skvbem.datasets import load_carcinoma
+        >>> X = load_carcinoma().data
+        >>> search = StructureSearchCV(VBDiscreteDAG(), {"latents": [1, 2, 3]}, random_state=0).fit(X)
+        >>> round(search.states_in_use(X)["n_in_use":3], 1)
+        1.0
+        """
+        check_is_fitted(self)
+        posterior, settings = self.structure_posterior_, self.cv_results_["params"]
+        estimator = self._seeded(clone(self.estimator), self._drawn_seed())
+        return states_in_use(estimator, settings, posterior, X, {"n_draws": n_draws, "max_sweeps": max_sweeps}, params)
 
     def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:
         fitted: dict = {}

@@ -96,7 +96,7 @@ def test_empty_states_of_the_best_are_said(caplog):
         random_state=0,
     )
     search.fit(SLIDES)
-    assert re.search(r"has 4 states of 'h0', of which 1 \(\d\) have no rows: 3 are in use", caplog.text)
+    assert re.search(r"has 4 states of 'h0', and its fit leaves 1 \(\d\) without rows: 3 are in use there", caplog.text)
 
 
 def test_the_first_sign_of_life_comes_at_once_and_no_best_is_none(capsys):

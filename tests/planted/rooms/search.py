@@ -126,4 +126,7 @@ ERRORS = {
             'which = "fingerprint"',
         )
     ],
+    "states in use count all candidates alike": [
+        ("probability += share * np.bincount", "probability += 1.0 / len(kept) * np.bincount")
+    ],
 }
