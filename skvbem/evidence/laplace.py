@@ -93,7 +93,8 @@ def laplace(
     if np.isneginf(natural).any():
         raise ValueError(
             "Laplace's approximation does not exist at this MAP fit: its mode in probabilities lies at the edge, with "
-            f"{np.count_nonzero(np.isneginf(natural))} probabilities of 0. Take form='map', or a prior above 1."
+            f"{np.count_nonzero(np.isneginf(natural))} probabilities of 0. Fit with map_basis='natural', or with a "
+            "prior above 1."
         )
     statistics, log_likelihood = evaluation.expectation(natural, "The score 'laplace'")
     in_probabilities = _BASES[form] == "probability"

@@ -117,7 +117,7 @@ def test_a_mode_at_the_edge_is_refused():
     network = Network({"y": 2}, {"y": ()})
     data = Data(("y",), np.ones((10, 1), dtype=int))
     evaluation = evaluation_of(Problem(network, data, uniform_prior(network)), n_init=1)
-    with pytest.raises(ValueError, match=r"at the edge, with 1 probabilities of 0. Take form='map'"):
+    with pytest.raises(ValueError, match=r"at the edge, with 1 probabilities of 0. Fit with map_basis='natural'"):
         laplace(evaluation, form="map_probability")
     with pytest.raises(ValueError, match=r"form='map' or 'map_probability', a mode. Got 'ml'"):
         laplace(evaluation, form="ml")

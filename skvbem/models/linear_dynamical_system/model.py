@@ -197,7 +197,7 @@ class LinearDynamicalSystem(LatentModel):
             reasons = {}
         return reasons | {
             "information": "It asks for a Gaussian about a mode that stands alone. Turns and reflections of the states "
-            "change nothing observed, so that there is none. Take 'auto', 'ais' or 'collapsed'.",
+            "change nothing observed, so that there is none. Take 'auto' or 'ais'.",
             "enumeration": "It asks for a sum over all values of what is hidden, and states are real numbers. Take "
             "'auto' or 'ais', whose standard error says how near they come.",
         }
