@@ -377,6 +377,13 @@ class QuotientCoordinates(Protocol):
         """
         ...
 
+    def log_volume(self, coordinates: np.ndarray) -> np.ndarray:
+        """ln of the volume of all that turns lead to, over that of coordinates, nats, (n,).
+
+        A density of coordinates over it is the same in any coordinates.
+        """
+        ...
+
 
 class Quotient(Protocol):
     r"""Parameters up to turns: continuous changes, such as rotations of factors, that no likelihood tells apart.
@@ -387,6 +394,10 @@ class Quotient(Protocol):
     @property
     def log_n_orders(self) -> float:
         """ln of the number of relabelings of labels, which are no turns."""
+        ...
+
+    def orders(self) -> np.ndarray:
+        """The cell that takes each cell's place in each of these relabelings, (n_orders, n_cells)."""
         ...
 
     @property

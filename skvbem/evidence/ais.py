@@ -102,7 +102,7 @@ def anchored_ais(
         raise ValueError(
             "The score 'ais' starts chains from one rotation of the factors, where the posterior lies on all of them: "
             "of two factors or more it is too low, and does not tell. Take 'bridge' or 'auto', which integrate them "
-            "out for one component, 'smc_data' of few rows, or 'linear_response', which ranks models of any size."
+            "out in up to five components, 'smc_data' of few rows, or 'linear_response', which ranks any models."
         )
     starts, which = make_starts(evaluation, fractions, n_fits).dealt(n_chains)
     paths = annealing.paths(evaluation.data, starts.statistics.T)

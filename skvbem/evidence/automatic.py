@@ -52,7 +52,7 @@ from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
 from skvbem.evidence.growing_data import check_error, evidence_of_runs, particle_runs
 from skvbem.evidence.importance import are_nearly_equal, importance, importance_gibbs
-from skvbem.evidence.quotient import identifies_coordinates
+from skvbem.evidence.quotient import has_few_orders
 from skvbem.evidence.tuning import TUNING
 
 KIND = "auto"
@@ -237,7 +237,7 @@ class _CrossCheck:
     @property
     def has_bridge_up_to_turns(self) -> bool:
         """True if hidden variables turn, and bridges integrate turns out."""
-        return self.evaluation.has_turns and identifies_coordinates(self.evaluation) and self.has_few_cells
+        return self.evaluation.has_turns and has_few_orders(self.evaluation) and self.has_few_cells
 
     @property
     def may_do_with_longer_chains(self) -> bool:

@@ -6,7 +6,7 @@ what it is bridged with; see `skvbem.evidence.bridge`. How far the means of chai
 error: where hills are seldom left, or the proposal is thin where the posterior is not, it is large.
 
 Where hidden variables turn, such as factors, the posterior lies on orbits of rotations. There proposal and chains are
-of parameters up to turns; see `skvbem.evidence.quotient`.
+of parameters up to turns, in all orders of components if these are few; see `skvbem.evidence.quotient`.
 
 What neither optima nor chains have met, nothing here tells of.
 """
@@ -26,7 +26,7 @@ from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.linear_response import LinearResponse, LinearResponses, responses_at_optima, split_by_weight
 from skvbem.evidence.proposals import Proposal, affordable_components
 from skvbem.evidence.psis import pareto_smoothed
-from skvbem.evidence.quotient import QuotientProposal, identifies_coordinates
+from skvbem.evidence.quotient import QuotientProposal, has_few_orders
 from skvbem.evidence.starts import make_starts
 from skvbem.evidence.tuning import TUNING
 
@@ -91,7 +91,7 @@ def bridge_sampling(
     )
     sweeps = (burn_in, *[spacing] * (n_kept - 1))
     responses = responses_or_none(evaluation, n_fits)
-    if responses is not None and identifies_coordinates(evaluation):
+    if responses is not None and has_few_orders(evaluation):
         return _bridge_up_to_turns(evaluation, responses, n_draws, n_chains, sweeps)
     starts = make_starts(evaluation, (0.5, 0.0), n_fits)
     n_points = n_draws + n_chains * n_kept
@@ -138,7 +138,7 @@ def _bridge_up_to_turns(
         chains.shape[1],
         len(sweeps),
     )
-    return summary_of_bridge(evaluation, *logs, None, responses)
+    return summary_of_bridge(evaluation, *logs, proposal, responses)
 
 
 def _weighed(
@@ -265,12 +265,12 @@ def summary_of_bridge(
     evaluation: Evaluation,
     log_weights: np.ndarray,
     chain_log_weights: np.ndarray,
-    proposal: Proposal | None,
+    proposal: Proposal | QuotientProposal,
     responses: LinearResponses | None,
     kind: str = KIND,
     rough: float = TUNING.rough,
 ) -> Evidence:
-    """The evidence of a bridge, in doubt from a rough error on; a proposal of coordinates up to turns is None."""
+    """The evidence of a bridge, in doubt from a rough error on."""
     estimate, shape = bridge(log_weights, chain_log_weights), pareto_smoothed(log_weights)[1]
     doubts = []
     if not estimate.standard_error <= rough:
@@ -288,13 +288,16 @@ def summary_of_bridge(
             f"{kind}: chains do not agree, with an R-hat of {estimate.r_hat:.2f}: they stay where they are, and "
             "there may be hills that none has met. Take more starts of the fit, or 'auto'."
         )
-    if proposal is not None and proposal.relabelings is None:
+    if proposal.n_relabelings is None:
         doubts.append(
             f"{kind}: hidden nodes have too many relabelings to correct for. The value counts those that were met, one "
             "perhaps, and may be too low by up to ln of their number."
         )
-    relabelings = None if proposal is None else proposal.relabelings
-    n_relabelings = 1 if proposal is None else None if relabelings is None else relabelings.n
+    if evaluation.has_turns and isinstance(proposal, Proposal):
+        doubts.append(
+            f"{kind}: rotations of the factors are not integrated out, as components have too many orders, or the "
+            "bound is at a maximum at no optimum. The value may be too low. Take 'linear_response', which ranks models."
+        )
     n, n_optima = len(log_weights) + chain_log_weights.size, 0 if responses is None else len(responses.responses)
     return Evidence(
         estimate.value,
@@ -312,9 +315,9 @@ def summary_of_bridge(
             "effective_sample_size": 1.0 / (estimate.standard_error**2 + 1.0 / n),
             "pareto_k": shape,
             "r_hat": estimate.r_hat,
-            "n_components": n_optima if proposal is None else len(proposal.statistics),
+            "n_components": proposal.n_parts,
             "n_optima": n_optima,
-            "n_relabelings": n_relabelings,
+            "n_relabelings": proposal.n_relabelings,
         },
         doubts=tuple(doubts),
     )

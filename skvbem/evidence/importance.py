@@ -137,7 +137,7 @@ def gibbs_statistics(evaluation: Evaluation, starts: Starts, n_completions: int)
 
 
 def _importance(evaluation, kind, proposal, n_draws) -> Evidence:
-    statistics, relabelings = proposal.statistics, proposal.relabelings
+    statistics = proposal.statistics
     at_once = 4.0 * min(n_draws, TUNING.at_once) * evaluation.n_jobs * (statistics.shape[1] + len(statistics))
     of_all = 8.0 * n_draws + statistics.size
     evaluation.check_memory(f"The score {kind!r} with {n_draws:,} draws", of_all + at_once, "fewer 'n_draws'")
@@ -172,7 +172,7 @@ def _importance(evaluation, kind, proposal, n_draws) -> Evidence:
         pareto_k=shape,
         smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
         n_components=len(statistics),
-        n_relabelings=None if relabelings is None else relabelings.n,
+        n_relabelings=proposal.n_relabelings,
     )
     if are_nearly_equal(evidence) or evidence.standard_error is None:
         return evidence

@@ -67,6 +67,16 @@ class Proposal:
         return self.evaluation.model.prior.log_evidence(self.statistics.T)
 
     @property
+    def n_parts(self) -> int:
+        """Number of components."""
+        return len(self.statistics)
+
+    @property
+    def n_relabelings(self) -> int | None:
+        """Number of relabelings that weights are right for; None where there are too many to correct for."""
+        return None if self.relabelings is None else self.relabelings.n
+
+    @property
     def has_sums(self) -> bool:
         """True if densities are summed over relabelings; otherwise weights are put right at one anchor."""
         return self.relabelings is not None and bool(np.isfinite(self.relabelings.cost))

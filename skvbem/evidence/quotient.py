@@ -3,12 +3,16 @@ r"""Proposals of parameters up to turns, where the posterior lies on orbits of r
 Coordinates are those of the quotient (`skvbem.capabilities.Quotient`), in which all points of an orbit are one. There
 the posterior is near a normal distribution again. So the proposal is a mixture of multivariate t distributions, one
 about each optimum that the fit has met, of the mean and the covariance that draws by linear response have there.
+
+Each optimum has coordinates of its own, which are smooth there. So densities are those of orbits, not of coordinates:
+one is the other over the volume of an orbit. Labels of components may be in any order, and the density of the proposal
+is its mean over all orders.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -20,10 +24,10 @@ from skvbem.evidence.linear_response import LinearResponses
 from skvbem.evidence.tuning import TUNING
 
 
-def identifies_coordinates(evaluation: Evaluation) -> bool:
-    """True if parameters are unique up to turns of hidden variables, of which there are any."""
+def has_few_orders(evaluation: Evaluation) -> bool:
+    """True if parameters are unique up to turns of hidden variables, of which there are any, and few orders."""
     quotient = evaluation.capabilities.quotient
-    return quotient is not None and quotient.log_n_orders == 0.0
+    return quotient is not None and quotient.log_n_orders <= np.log(TUNING.orders_up_to_turns) + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,58 +61,89 @@ class StudentT:
         return constant - (nu + d) / 2 * np.log1p((steps**2).sum(axis=0) / nu)
 
 
+class Part(NamedTuple):
+    """A part of a proposal: a t distribution of coordinates about an optimum.
+
+    Parameters
+    ----------
+    coordinates : QuotientCoordinates
+    distribution : StudentT
+    """
+
+    coordinates: QuotientCoordinates
+    distribution: StudentT
+
+    def log_density(self, natural: np.ndarray) -> np.ndarray:
+        """ln of the density of the orbits of points (n_cells, n), (n,)."""
+        at = self.coordinates.coordinates(natural)
+        return self.distribution.log_density(at) - self.coordinates.log_volume(at)
+
+
 @dataclass(frozen=True, eq=False)
 class QuotientProposal:
-    """A mixture of t distributions of coordinates up to turns.
+    """A mixture of t distributions of coordinates up to turns, in any order of labels.
 
     Parameters
     ----------
     evaluation : Evaluation
-    coordinates : QuotientCoordinates
-    parts : tuple of StudentT
+    parts : tuple of Part
     log_parts : ndarray of shape (n_parts,)
         ln of their weights, which add up to 1.
+    orders : ndarray of int, shape (n_orders, n_cells)
+        The cell that takes each cell's place in each order of labels.
     data : object
         Rows that have the likelihood of all.
     """
 
     evaluation: Evaluation
-    coordinates: QuotientCoordinates
-    parts: tuple[StudentT, ...]
+    parts: tuple[Part, ...]
     log_parts: np.ndarray
+    orders: np.ndarray
     data: Any
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts, one for each optimum."""
+        return len(self.parts)
+
+    @property
+    def n_relabelings(self) -> int:
+        """Number of orders of labels that the density is a mean over."""
+        return len(self.orders)
 
     @classmethod
     def of(cls, evaluation: Evaluation, responses: LinearResponses) -> QuotientProposal:
         """The proposal about the optima that linear response is of."""
-        rng, best = evaluation.generator(Stream.RESPONSE), responses.responses[np.argmax(responses.log_evidences)]
-        coordinates = evaluation.capability("quotient").coordinates_at(best.posterior.expected_natural())
+        rng, quotient = evaluation.generator(Stream.RESPONSE), evaluation.capability("quotient")
         parts = []
         for response in responses.responses:
+            coordinates = quotient.coordinates_at(response.posterior.expected_natural())
             drawn = coordinates.coordinates(response.draws(TUNING.response_draws, rng))
             factor = np.linalg.cholesky(np.cov(drawn))
-            parts.append(StudentT(drawn.mean(axis=1), factor, TUNING.degrees_of_freedom))
-        return cls(evaluation, coordinates, tuple(parts), np.log(responses.weights), evaluation.few_rows)
+            parts.append(Part(coordinates, StudentT(drawn.mean(axis=1), factor, TUNING.degrees_of_freedom)))
+        return cls(evaluation, tuple(parts), np.log(responses.weights), quotient.orders(), evaluation.few_rows)
 
     def log_weights_of_draws(self, batch: slice) -> np.ndarray:
         """ln w of draws with these numbers, nats, (n_draws,)."""
         n_draws, rng = batch.stop - batch.start, self.evaluation.generator(Stream.PROPOSAL, batch.start)
         number = rng.multinomial(n_draws, np.exp(self.log_parts))
-        drawn = [part.draw(n, rng) for part, n in zip(self.parts, number)]
+        drawn = [part.coordinates.natural(part.distribution.draw(n, rng)) for part, n in zip(self.parts, number) if n]
         return self._log_weights(np.concatenate(drawn, axis=1), 0, batch.start)
 
     def log_weights_of_posterior(self, log_points: np.ndarray, batch: slice) -> np.ndarray:
         """ln w of draws of the posterior with these numbers, nats, (n,); the points of all are (n_cells, n_all)."""
-        coordinates = self.coordinates.coordinates(log_points[:, batch])
-        return self._log_weights(coordinates, 1, batch.start, posterior=True)
+        return self._log_weights(log_points[:, batch], 1, batch.start, posterior=True)
 
-    def _log_weights(self, coordinates: np.ndarray, *key: int, posterior: bool = False) -> np.ndarray:
-        """ln of p(data, coordinates) over the proposal, nats, (n_draws,)."""
-        log_proposal = logsumexp(
-            [log_part + part.log_density(coordinates) for log_part, part in zip(self.log_parts, self.parts)], axis=0
-        )
-        rng = self.evaluation.generator(Stream.TURNS, *key)
-        log_prior = self.coordinates.log_prior(coordinates, rng, posterior=posterior)
-        natural = self.coordinates.natural(coordinates)
+    def _log_weights(self, natural: np.ndarray, *key: int, posterior: bool = False) -> np.ndarray:
+        """ln of p(data, orbit) over the proposal at natural parameters (n_cells, n), nats, (n,)."""
+        log_terms = [
+            log_part + part.log_density(natural[order])
+            for log_part, part in zip(self.log_parts, self.parts)
+            for order in self.orders
+        ]
+        log_proposal = logsumexp(log_terms, axis=0) - np.log(len(self.orders))
+        rng, coordinates = self.evaluation.generator(Stream.TURNS, *key), self.parts[0].coordinates
+        at = coordinates.coordinates(natural)
+        log_prior = coordinates.log_prior(at, rng, posterior=posterior) - coordinates.log_volume(at)
         points = self.evaluation.capability("points")
         return points.log_likelihoods(self.data, natural) + log_prior - log_proposal

@@ -47,6 +47,7 @@ class Tuning:
     times_too_rough: float = 3.0  # times the error wanted that four times the chains may make up for; bridge
     usual_error: float = 0.1  # nats, error of "auto"; a smaller one that is wanted is not given up as sharp; by hand
     degrees_of_freedom: float = 8.0  # of proposals up to turns; factors
+    orders_up_to_turns: int = 120  # of labels that proposals up to turns are summed over, 5!; time
     draws_up_to_turns: int = 4  # times as many draws up to turns, which are cheap; factors
 
     # Annealed chains --------------------------------------------------------------------------------------------------

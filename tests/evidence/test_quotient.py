@@ -1,9 +1,12 @@
 """Evidence where the posterior lies on orbits of rotations, against means over draws from the prior."""
 
 from contextlib import nullcontext
+from math import factorial
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
+from sklearn.datasets import load_iris
 
 from skvbem import VBFactorAnalysis, VBMixture
 from skvbem.emissions import FactorGaussian
@@ -51,6 +54,63 @@ def test_bridges_up_to_turns_meet_the_mean_likelihood_of_the_prior(n_factors, op
     evidence = model.log_evidence(X, kind="bridge", n_chains=32, n_kept=32, random_state=0)
     assert abs(evidence.value - reference) < 3.5 * np.hypot(error, evidence.standard_error)
     assert np.hypot(error, evidence.standard_error) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("n_components", "emission"),
+    [(2, FactorGaussian(2)), (3, FactorGaussian(2, tied=True, **KNOWN))],
+)
+def test_mixtures_meet_the_mean_likelihood_of_the_prior_in_all_orders_of_their_components(n_components, emission):
+    X = small_table(4, 3)
+    model = VBMixture(n_components, emission=emission, random_state=0).fit(X)
+    reference, error = mean_likelihood(model, X, 40_000)
+    evidence = model.log_evidence(X, kind="bridge", n_chains=32, n_kept=32, random_state=0)
+    assert abs(evidence.value - reference) < 3.0 * np.hypot(error, evidence.standard_error)
+    assert np.hypot(error, evidence.standard_error) < 0.15
+    assert evidence.details["n_relabelings"] == factorial(n_components)
+
+
+def test_clumps_that_lie_apart_have_the_evidence_of_each():
+    """Times the evidence of their labels, and the number of orders of these; a scale of noises is each clump's own."""
+    rng, n, d = np.random.default_rng(0), 40, 5
+    clumps = [(Y - Y.mean(axis=0)) / Y.std(axis=0) for Y in (simulated(n, d, 1, seed) for seed in (1, 2))]
+    X = np.concatenate([clumps[0], clumps[1] + 30.0])[rng.permutation(2 * n)]
+    options = {"mean_prior": X.mean(axis=0), "mean_precision_prior": 0.01}
+    mixture = VBMixture(2, emission=FactorGaussian(1, noise_prior=(1.0, 0.002), **options), random_state=0).fit(X)
+    log_labels = np.log(2) + gammaln(2) + 2 * gammaln(n + 1) - gammaln(2 * n + 2)
+    parts = [
+        VBFactorAnalysis(1, noise_prior=(1.0, 0.002 * X[:, 0].var()), **options, random_state=0)
+        .fit(Y)
+        .log_evidence(Y, kind="bridge", random_state=0)
+        for Y in (clumps[0], clumps[1] + 30.0)
+    ]
+    evidence = mixture.log_evidence(X, kind="bridge", n_chains=64, random_state=0)
+    error = np.linalg.norm([evidence.standard_error, *(part.standard_error for part in parts)])
+    assert abs(evidence.value - log_labels - sum(part.value for part in parts)) < 3.0 * error
+    assert error < 0.2
+
+
+def test_samplers_agree_on_iris():
+    """Two components of two factors: they said -407.8, -404.4 and -405.8 +- 15 of one model."""
+    X = load_iris().data
+    values = []
+    for seed in range(2):
+        model = VBMixture(2, emission=FactorGaussian(2), random_state=seed).fit(X)
+        evidence = model.log_evidence(X, kind="auto", random_state=seed)
+        assert evidence.details["taken"][0].startswith("bridge")
+        assert not evidence.doubts
+        values.append((evidence.value, evidence.standard_error))
+    (first, one), (second, other) = values
+    assert abs(first - second) < 3.0 * np.hypot(one, other)
+    assert abs(first + 307.03) < 0.4  # 256 chains
+
+
+def test_components_of_too_many_orders_are_in_doubt():
+    X = small_table(12, 3)
+    model = VBMixture(6, emission=FactorGaussian(2, **KNOWN), random_state=0, max_iter=20, tol=1.0, n_init=1).fit(X)
+    with pytest.warns(EvidenceWarning):
+        evidence = model.log_evidence(X, kind="bridge", n_draws=8, n_components=2, n_chains=2, burn_in=0, n_kept=1)
+    assert "rotations of the factors are not integrated out" in evidence.doubts[-1]
 
 
 def test_missing_cells_are_summed_out():

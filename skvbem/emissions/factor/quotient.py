@@ -69,13 +69,18 @@ class FactorQuotient:
             Whether these are draws of the posterior; see `log_mean_over_turns`.
         """
         log_density = self.prior.log_density_as_prior(self.family.from_natural(self.natural(coordinates)))
+        log_density = log_density + self.log_volume(coordinates)
         _, *parts, _ = np.split(coordinates, self._ends)
         for k, (triangle, part) in enumerate(zip(self._components, parts)):
-            log_density = log_density + triangle.log_volume(part)
             n_unused = self._shape[2] - 1 - triangle.q
             log_density += n_unused * self._shape[1] / 2 * np.log(2 * np.pi)
             log_density += self._log_turned(k, triangle.lower(part), rng, _N_TURNS, posterior=posterior)
         return log_density
+
+    def log_volume(self, coordinates: np.ndarray) -> np.ndarray:
+        """ln of the volume of loadings, of all turns, over that of coordinates, nats, (n,)."""
+        _, *parts, _ = np.split(coordinates, self._ends)
+        return np.sum([triangle.log_volume(part) for triangle, part in zip(self._components, parts)], axis=0)
 
     def log_turns(self, natural: np.ndarray, rng: np.random.Generator) -> float:
         """ln of the integral of the prior over the turns of a point (n_cells,), as a share of its value, nats."""

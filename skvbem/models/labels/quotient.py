@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import lgamma
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions.base import exchangeability_classes, n_symmetries
+from skvbem.models.labels.relabelings import orders_of_classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,18 +21,27 @@ class LabelQuotient:
     ----------
     model : Mixture
         Whose emission has hidden variables that turn.
+    places : callable of ndarray (n_orders, n_components)
+        For each cell the one that takes its place where components are in an order, (n_orders, n_cells).
     """
 
     model: Any
+    places: Callable[[np.ndarray], np.ndarray]
 
     @property
     def log_n_orders(self) -> float:
         """ln of the number of orders of labels that the prior does not tell apart."""
-        model = self.model
-        if not model.weights.exchangeable:
-            return 0.0
-        classes = exchangeability_classes(model.emission, model.n_components)
-        return sum(lgamma(size + 1.0) for size in np.bincount(classes))
+        return sum(lgamma(size + 1.0) for size in np.bincount(self._classes))
+
+    @property
+    def _classes(self) -> np.ndarray:
+        """Class of each component, (n_components,): those of one class may change places."""
+        n = self.model.n_components
+        return exchangeability_classes(self.model.emission, n) if self.model.weights.exchangeable else np.arange(n)
+
+    def orders(self) -> np.ndarray:
+        """The cell that takes each cell's place in each order of labels, (n_orders, n_cells)."""
+        return self.places(np.array(list(orders_of_classes(self._classes))))
 
     @property
     def has_turns(self) -> bool:
@@ -88,15 +99,19 @@ class LabelCoordinates:
             log_density = log_density + block.log_density_as_prior(block.from_unconstrained(x))
         return log_density
 
+    def log_volume(self, coordinates: np.ndarray) -> np.ndarray:
+        """ln of the volume of all turns of the emission's parameters, over that of coordinates, nats, (n,)."""
+        return self.emission.log_volume(self._split(coordinates)[-1])
+
     def _split(self, coordinates: np.ndarray) -> list[np.ndarray]:
         """Coordinates of each block."""
         sizes = [block.n_free_parameters for block in self.model.prior.blocks[:-1]]
         return np.split(coordinates, np.cumsum(sizes))
 
 
-def quotient_of(model: Any) -> LabelQuotient | None:
+def quotient_of(model: Any, places: Callable[[np.ndarray], np.ndarray]) -> LabelQuotient | None:
     """Parameters of a model up to turns; None where nothing turns, or hidden variables of groups of columns do."""
     hidden = model.emission.hidden
     if hidden is None or hidden.awaits_n_factors or hidden.n_symmetries() == 1:
         return None
-    return LabelQuotient(model)
+    return LabelQuotient(model, places)

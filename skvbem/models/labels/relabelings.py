@@ -90,10 +90,10 @@ def are_alike(natural: np.ndarray, classes: np.ndarray) -> bool:
 def orders_within(classes: np.ndarray, limit: int) -> np.ndarray | None:
     """Orders of labels within their classes, (n_orders, n_labels); None if there are more than a limit."""
     n_orders = prod(factorial(size) for size in np.bincount(classes))
-    return None if n_orders > limit else np.array(list(_orders_within(classes)))
+    return None if n_orders > limit else np.array(list(orders_of_classes(classes)))
 
 
-def _orders_within(classes: np.ndarray) -> Iterator[np.ndarray]:
+def orders_of_classes(classes: np.ndarray) -> Iterator[np.ndarray]:
     """Orders of labels in which each stands in the place of one of its class; the first leaves all as it is."""
     members = [np.flatnonzero(classes == number) for number in np.unique(classes)]
     for changed in product(*(permutations(each) for each in members)):

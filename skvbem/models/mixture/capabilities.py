@@ -55,13 +55,7 @@ def completed(
 
 def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
     """Ways in which components can change places unnoticed: none where their priors differ."""
-    component = np.concatenate(
-        [
-            np.arange(model.n_components) if model.weights.exchangeable else np.full(model.first_emission_cell, -1),
-            model.emission.component_of_cell(model.n_components),
-        ]
-    )
-    cells = np.stack([np.flatnonzero(component == k) for k in range(model.n_components)])
+    cells = _cells_of_components(model)
     # priors that take components for alike have natural parameters that do
     natural = model.prior.expected_natural()[cells]
     classes = exchangeability_classes(model.emission, model.n_components)
@@ -72,11 +66,22 @@ def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
         return signed_relabelings(model, own_cells, partial(_places, cells, model.n_cells), alike, limit)
     exchangeable = np.flatnonzero(np.bincount(classes)[classes] > 1)
     if not (alike and len(exchangeable)):
-        return ListedRelabelings(np.arange(len(component))[None])
+        return ListedRelabelings(np.arange(model.n_cells)[None])
     if np.ptp(classes[exchangeable]) == 0:
         return relabelings_of_states(cells[exchangeable])
     orders = orders_within(classes, limit)
     return None if orders is None else ListedRelabelings(_places(cells, model.n_cells, orders))
+
+
+def _cells_of_components(model: Mixture) -> np.ndarray:
+    """The cells of each component, (n_components, n_own): its weight, where weights are exchangeable, and its own."""
+    component = np.concatenate(
+        [
+            np.arange(model.n_components) if model.weights.exchangeable else np.full(model.first_emission_cell, -1),
+            model.emission.component_of_cell(model.n_components),
+        ]
+    )
+    return np.stack([np.flatnonzero(component == k) for k in range(model.n_components)])
 
 
 def _places(cells: np.ndarray, n_cells: int, orders: np.ndarray) -> np.ndarray:
@@ -117,7 +122,7 @@ def capabilities_of(model: Mixture) -> Capabilities:
         batches=RowBatches(model),
         metropolis=gibbs,
         relabelings=LabelRelabelings(model, relabelings),
-        quotient=quotient_of(model),
+        quotient=quotient_of(model, lambda orders: _places(_cells_of_components(model), model.n_cells, orders)),
         marginals=MixtureMarginals(model),
         complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),

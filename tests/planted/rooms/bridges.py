@@ -37,6 +37,13 @@ ERRORS = {
             "return np.log(2.0) + log_volume(self.q, self.rank) + (self.q - np.arange(self.rank)) @ logs",
         )
     ],
+    "components are proposed in one order": [("for order in self.orders\n", "for order in self.orders[:1]\n")],
+    "orders of components are summed, not averaged": [
+        (
+            "log_proposal = logsumexp(log_terms, axis=0) - np.log(len(self.orders))",
+            "log_proposal = logsumexp(log_terms, axis=0)",
+        )
+    ],
     "the mean of precisions over rotations is left out": [
         (
             "return log_mean_over_turns(grams, power, self._rates[k], rng, n_turns, posterior=posterior) - log_value",
