@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from skvbem.reports.fit_indices import FitIndices, minka_evidence
     from skvbem.reports.goodness_of_fit import GoodnessOfFit
     from skvbem.reports.likelihood_ratio import LikelihoodRatioTest, bootstrap_lrt
+    from skvbem.reports.stepwise.membership import MembershipRegression, three_step, two_step
+    from skvbem.reports.stepwise.outcomes import DistalOutcome, distal
     from skvbem.reports.summary import Summary
     from skvbem.tables import LabeledTable
     from skvbem.uncertainty.bootstrap import BootstrapDraws
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BootstrapDraws",
     "Comparison",
+    "DistalOutcome",
     "FitIndices",
     "Forecast",
     "GoodnessOfFit",
@@ -42,6 +45,7 @@ __all__ = [
     "LabeledTable",
     "LatentStates",
     "LikelihoodRatioTest",
+    "MembershipRegression",
     "Move",
     "Network",
     "ParameterIntervals",
@@ -60,9 +64,12 @@ __all__ = [
     "VBNetwork",
     "bootstrap_lrt",
     "compare",
+    "distal",
     "minka_evidence",
     "read_bif",
     "read_network",
+    "three_step",
+    "two_step",
     "write_bif",
     "write_network",
 ]
@@ -74,6 +81,8 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.reports.comparison": ("Comparison", "compare"),
         "skvbem.reports.fit_indices": ("FitIndices", "minka_evidence"),
         "skvbem.estimators.factor_analysis.vb_factor_analysis": ("VBFactorAnalysis",),
+        "skvbem.reports.stepwise.membership": ("MembershipRegression", "three_step", "two_step"),
+        "skvbem.reports.stepwise.outcomes": ("DistalOutcome", "distal"),
         "skvbem.reports.goodness_of_fit": ("GoodnessOfFit",),
         "skvbem.fitted.hmm": ("Forecast",),
         "skvbem.estimators.hmm.vb_hmm": ("VBHMM",),
