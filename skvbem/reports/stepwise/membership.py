@@ -349,8 +349,8 @@ def two_step(
 
     Notes
     -----
-    After a fit by ``method="ml"`` the log likelihood is that of the rows given covariates. It lies below the maximum over
-    all parameters, since the first step knows no covariates. After other fits it is by predictive probabilities.
+    After a fit by ``method="ml"`` the log likelihood is that of the rows given covariates. It lies below the maximum
+    over all parameters, since the first step knows no covariates. After other fits it is by predictive probabilities.
 
     Examples
     --------

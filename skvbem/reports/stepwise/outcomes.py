@@ -1,8 +1,8 @@
 r"""`distal`: an outcome of the classes, corrected for assignments that are wrong [BCH04].
 
 With proportions :math:`D^* = D P^{-1}` of assignments, corrected by :math:`P_{kw} = P(\text{assigned to } w \mid k)`,
-which may be negative, class k has the mean :math:`m_k = \sum_i \omega_i D^*_{ik} y_i / \sum_i \omega_i D^*_{ik}`. Errors are
-of these ratios, row by row: :math:`\sum_i \omega_i D^*_{ik} D^*_{il} (y_i - m_k)(y_i - m_l) / (N_k N_l)`.
+which may be negative, class k has the mean :math:`m_k = \sum_i \omega_i D^*_{ik} y_i / \sum_i \omega_i D^*_{ik}`.
+Errors are of these ratios, row by row: :math:`\sum_i \omega_i D^*_{ik} D^*_{il} (y_i - m_k)(y_i - m_l) / (N_k N_l)`.
 """
 
 from __future__ import annotations
