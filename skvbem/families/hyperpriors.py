@@ -118,11 +118,11 @@ class GammaHyperprior(Hyperprior):
         """Expected rates under their Gamma posteriors, as statistics, and ln Z of q(nu), nats."""
         lanes = np.ascontiguousarray(natural.reshape(len(natural), -1), dtype=float)
         statistics, grown = np.zeros(lanes.shape), np.zeros(lanes.shape[1])
-        _hyperpriors.expect_rates(*self._below, self.rate, lanes, statistics, grown)
-        return statistics.reshape(natural.shape), self._log_gain - grown.reshape(natural.shape[1:])
+        _hyperpriors.expect_rates(*self.below, self.rate, lanes, statistics, grown)
+        return statistics.reshape(natural.shape), self.log_gain - grown.reshape(natural.shape[1:])
 
     @cached_property
-    def _below(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def below(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Offsets of the cells of each rate, these cells, their loadings, and shapes of q(nu)."""
         loadings = csr_array(self.loadings)
         starts, cells = (np.asarray(x, dtype=np.int32) for x in (loadings.indptr, loadings.indices))
@@ -133,7 +133,7 @@ class GammaHyperprior(Hyperprior):
         return self.loadings.T if isinstance(self.loadings, np.ndarray) else csr_array(self.loadings.T)
 
     @cached_property
-    def _log_gain(self) -> float:
+    def log_gain(self) -> float:
         """The part of ln Z that no parameter changes, nats."""
         return self.constant + float((log_rising(self.shape, self.power) - self.power * np.log(self.rate)).sum())
 

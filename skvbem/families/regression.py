@@ -192,6 +192,11 @@ class Regression(FlatFamily):
         return self.by_noise(self._rows.solution(matrices, pseudo_inverse(matrices), total)[1])
 
     @property
+    def arrays(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, int]:
+        """Regressors, matrix and noise of each row, rows of each matrix, and noises, as kernels take them."""
+        return self._rows.arrays
+
+    @property
     def precision_cells(self) -> np.ndarray:
         """The cells of the packed precision matrices, (n_precisions, D (D + 1) / 2)."""
         return self.split(np.arange(len(self.coordinates)))[0]

@@ -72,7 +72,7 @@ class RegressionRows:
         """Expected natural parameters of densities with coordinates (n_cells, ...), of their shape; log normalizers."""
         lanes = _lanes(coordinates)
         natural, log_normalizer = np.empty(lanes.shape), np.empty(len(lanes))
-        _regressions.expect(*self._shared, lanes, natural, log_normalizer)
+        _regressions.expect(*self.arrays, lanes, natural, log_normalizer)
         return natural.T.reshape(coordinates.shape), log_normalizer.reshape(coordinates.shape[1:])
 
     def growth(self, coordinates: np.ndarray, statistics: np.ndarray) -> np.ndarray:
@@ -84,11 +84,12 @@ class RegressionRows:
             coordinates = np.broadcast_to(one, (len(one), *batch))
         statistics = np.broadcast_to(other, (len(other), *batch))
         grown = np.empty(int(np.prod(batch)))
-        _regressions.growth(*self._shared, _lanes(coordinates), _lanes(statistics), grown)
+        _regressions.growth(*self.arrays, _lanes(coordinates), _lanes(statistics), grown)
         return grown.reshape(batch)
 
     @cached_property
-    def _shared(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, int]:
+    def arrays(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, int]:
+        """Regressors, matrix and noise of each row, rows of each matrix, and noises, as kernels take them."""
         return self.n_regressors, self.precision_of, self.noise_of, self.n_sharing.astype(float), self.n_noises
 
     def solution(self, matrices: np.ndarray, inverses: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

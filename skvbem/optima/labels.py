@@ -14,6 +14,7 @@ from skvbem.emissions.base import exchangeability_classes, start_natural
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows, draws
 from skvbem.models.labels.model import EmissionAscent
+from skvbem.models.mixture.analyzer_ascent import AnalyzerAscent
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.optima.candidates import NEW_START, Proposals, drawn, smoothing_of
 from skvbem.optima.plan import FitMethod, Stop, best_of
@@ -250,7 +251,9 @@ class MixtureMethod(LabelMethod):
 
     def ascent(self, model, data, form: Form, n_threads: int) -> MixtureAscent:
         """Full steps of a mixture on its data."""
-        return MixtureAscent(model, model.condensed(data), form, n_threads)
+        data = model.condensed(data)
+        kind = AnalyzerAscent if AnalyzerAscent.suits(model, data, form) else MixtureAscent
+        return kind(model, data, form, n_threads)
 
     def condensed(self, model, data) -> Any:
         """Few rows in place of all of one component, where its bound is the same with them."""
