@@ -217,12 +217,12 @@ static double skvbem_analyzer_step(const skvbem_analyzer *of, skvbem_point *poin
     double gain = 0.0;
     memset(map, 0, (size_t) size * sizeof(double));
     for (intptr_t i = 0; i < d; i++) map[i * d + i] = 1.0;
-    if (skvbem_root_of_factors(q, products, root)) {
+    if (q && skvbem_root_of_factors(q, products, root)) {
         skvbem_under_root(q, root, loadings, rest, turned);
         skvbem_axes(q, turned, axes);
         gain = skvbem_whitening_map(q, products, root, axes, map);
     }
-    for (int is_last = 0;; is_last = 1) {
+    for (int is_last = 0; q; is_last = 1) {
         skvbem_map_point(&form, n, map, statistics, natural, there, natural_there, rest);
         const double objective = gain + skvbem_complete(of, there, natural_there, &other, given, &ignored, rest);
         if (objective > highest) {

@@ -465,9 +465,8 @@ def with_learned_precisions(
     block, regressor = np.nonzero(learned)
     diagonal_cells = prior.precision_cells[:, diagonal_places(prior.n_regressors)]
     which, matrix = np.nonzero(block[:, None] == block_of)
-    sums = csr_array(
-        (np.ones(len(which)), (which, diagonal_cells[matrix, regressor[which]])), (len(block), len(prior.coordinates))
-    )
+    shape_of_sums = len(block), len(prior.coordinates)
+    sums = _loadings(which, diagonal_cells[matrix, regressor[which]], np.ones(len(which)), shape_of_sums)
     power = np.bincount(block_of[prior.precision_of], minlength=len(learned))[block] / 2
     known = replace(prior, coordinates=np.where(sums.sum(axis=0) > 0, 0.0, prior.coordinates))
     return _with_gammas(known, GammaHyperprior(np.full(len(block), shape), np.full(len(block), rate), power, sums))
@@ -498,7 +497,7 @@ def with_hidden_rates(
     cells = split(np.arange(len(coordinates)))[-1]
     rate_of = np.arange(len(cells)) if rate_of is None else rate_of
     n = int(rate_of.max(initial=-1)) + 1
-    twice = csr_array((np.full(len(cells), 2.0), (rate_of, cells)), (n, len(coordinates)))
+    twice = _loadings(rate_of, cells, np.full(len(cells), 2.0), (n, len(coordinates)))
     power = np.bincount(rate_of, split(coordinates)[-2] / 2, n)
     coordinates[cells] = regression.squares_of_means
     known: Any = replace(regression, coordinates=coordinates)
@@ -528,7 +527,7 @@ def with_hidden_mean_precision(prior: Regression | Hierarchical, mean: np.ndarra
         *(regression.precision_of, regression.noise_of),
     )
     shape, rate, power = (np.array([x]) for x in (hidden.shape, hidden.rate, len(mean) / 2))
-    return _with_gammas(prior, GammaHyperprior(shape, rate, power, csr_array(one.coordinates[None])))
+    return _with_gammas(prior, GammaHyperprior(shape, rate, power, one.coordinates[None]))
 
 
 def _with_gammas(prior: Regression | Hierarchical, hyperprior: GammaHyperprior) -> Hierarchical:
@@ -541,11 +540,23 @@ def _with_gammas(prior: Regression | Hierarchical, hyperprior: GammaHyperprior) 
         assert isinstance(prior.hyperprior, GammaHyperprior)
         groups = [prior.hyperprior, hyperprior]
     shape, rate, power = (np.concatenate([getattr(x, name) for x in groups]) for name in ("shape", "rate", "power"))
-    joined = vstack([csr_array(x.loadings) for x in groups], format="csr")
-    constant = -float((regression + joined.sum(axis=0)).log_normalizer())
-    loadings = joined.toarray() if np.prod(joined.shape) <= _MAX_DENSE_OF_REGRESSIONS else joined
+    parts = [x.loadings for x in groups]
+    if len(shape) * parts[0].shape[1] <= _MAX_DENSE_OF_REGRESSIONS:
+        loadings: Any = np.vstack(parts)
+    else:
+        loadings = vstack([csr_array(part) for part in parts], format="csr")
+    constant = -float((regression + loadings.sum(axis=0)).log_normalizer())
     together = GammaHyperprior(shape, rate, power, loadings, constant)
     return Hierarchical(regression, together)
+
+
+def _loadings(rates: np.ndarray, cells: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> Any:
+    """Loadings (n_rates, n_cells) with some values: dense where they are few, which is faster to make and to use."""
+    if np.prod(shape) > _MAX_DENSE_OF_REGRESSIONS:
+        return csr_array((values, (rates, cells)), shape)
+    dense = np.zeros(shape)
+    dense[rates, cells] = values
+    return dense
 
 
 def regression_of(prior: ConjugateFamily) -> Regression:

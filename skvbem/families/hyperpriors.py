@@ -124,9 +124,14 @@ class GammaHyperprior(Hyperprior):
     @cached_property
     def below(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Offsets of the cells of each rate, these cells, their loadings, and shapes of q(nu)."""
+        shapes = self.shape + self.power
+        if isinstance(self.loadings, np.ndarray):
+            rates, below = np.nonzero(self.loadings)
+            first = np.searchsorted(rates, np.arange(len(shapes) + 1)).astype(np.int32)
+            return first, below.astype(np.int32), np.asarray(self.loadings[rates, below], dtype=float), shapes
         loadings = csr_array(self.loadings)
         starts, cells = (np.asarray(x, dtype=np.int32) for x in (loadings.indptr, loadings.indices))
-        return starts, cells, np.asarray(loadings.data, dtype=float), self.shape + self.power
+        return starts, cells, np.asarray(loadings.data, dtype=float), shapes
 
     @cached_property
     def _by_cell(self) -> Any:

@@ -346,6 +346,8 @@ class Problem:
 
     def ascent(self, model: Any) -> Any:
         """Full steps of a model on the data, which are condensed, and distinct ones found, once for all models."""
+        if "ascent" in self._known and self._known["ascent"].model is model:
+            return self._known["ascent"]
         data = self.data
         if model.n_components == 1:
             if "condensed" not in self._known:
@@ -356,6 +358,7 @@ class Problem:
             if "rows" not in self._known:
                 self._known["rows"] = ascent.rows
             ascent.rows = self._known["rows"]
+        self._known["ascent"] = ascent
         return ascent
 
     def reached(self, model: Any, starts: np.ndarray, moves: tuple[Move, ...], least: float = -np.inf) -> Candidate:

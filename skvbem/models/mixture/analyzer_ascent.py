@@ -8,7 +8,7 @@ kernel; what is computed is what `skvbem.models.mixture.model.MixtureAscent` doe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,9 +29,16 @@ class AnalyzerAscent(MixtureAscent):
         super().__init__(model, data, form, n_threads)
         prior: Any = model.prior.blocks[-1]
         rows = np.vstack([np.ones(len(data)), data.table.measured])
-        log_unit = np.log(model.emission.unit).sum(keepdims=True)
+        log_unit = np.log(cast(FactorAnalyzer, model.emission).unit).sum(keepdims=True)
         self._moments, self._constant = (rows * data.weight) @ rows.T, prior.hyperprior.log_gain
-        self._fixed = *prior.base.arrays, *prior.hyperprior.below, prior.hyperprior.rate, prior.coordinates, self._moments, log_unit
+        self._fixed = (
+            *prior.base.arrays,
+            *prior.hyperprior.below,
+            prior.hyperprior.rate,
+            prior.coordinates,
+            self._moments,
+            log_unit,
+        )
 
     @staticmethod
     def suits(model: Mixture, data: Any, form: Form) -> bool:
@@ -41,7 +48,6 @@ class AnalyzerAscent(MixtureAscent):
             model.n_components == 1
             and type(emission) is FactorAnalyzer
             and form.density
-            and emission.n_factors > 0
             and emission.n_columns <= _MOST_COLUMNS
             and isinstance(prior, Hierarchical)
             and isinstance(data, MixtureData)

@@ -252,6 +252,8 @@ class MixtureData:
     has_whole_weights : bool
     row_hashes : callable or None
         Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
+    is_condensed : bool, default=False
+        These few rows stand for many; see `Mixture.condensed`.
     """
 
     table: Any
@@ -259,6 +261,7 @@ class MixtureData:
     total_weight: float
     has_whole_weights: bool = True
     row_hashes: Callable[[slice], np.ndarray] | None = None
+    is_condensed: bool = False
     _for_draws: list[MixtureData] = field(default_factory=list, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -407,14 +410,18 @@ class Mixture(LabelModel):
 
     def condensed(self, data: MixtureData | DataInParts) -> MixtureData | DataInParts:
         """Few rows in place of all where one component is all there is, and its bound the same with them."""
-        few = condensed(self.emission, data.blocks(self.emission.block_rows(1))) if self.n_components == 1 else None
+        if self.n_components > 1 or getattr(data, "is_condensed", False):
+            return data
+        few = condensed(self.emission, data.blocks(self.emission.block_rows(1)))
         if few is None or len(few[0]) >= len(data):
             return data
-        table, weight = few
-        return MixtureData(table, weight, data.total_weight, False, np.arange(len(weight), dtype=np.uint64).__getitem__)
+        (table, weight), hashes = few, np.arange(len(few[0]), dtype=np.uint64).__getitem__
+        return MixtureData(table, weight, data.total_weight, False, hashes, is_condensed=True)
 
     def expected_rows(self, natural: np.ndarray, data: MixtureData | DataInParts, rows: DistinctRows) -> np.ndarray:
         """Expected rows of each component at distinct rows, (n_components, n_rows): equal rows are of one kind."""
+        if self.n_components == 1:
+            return rows.weight[None].copy()
         parts = [softmax(self.log_joint(natural, block).T, axis=0) for block in rows.blocks]
         return np.concatenate(parts, axis=1) * rows.weight
 

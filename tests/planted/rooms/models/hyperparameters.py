@@ -23,7 +23,7 @@ ERRORS = {
     ],
     "a hyperparameter's own divergence is forgotten": [
         (
-            "return statistics.reshape(natural.shape), self._log_gain - grown.reshape(natural.shape[1:])",
+            "return statistics.reshape(natural.shape), self.log_gain - grown.reshape(natural.shape[1:])",
             "return statistics.reshape(natural.shape), (statistics * lanes).sum(axis=0).reshape(natural.shape[1:])",
         )
     ],

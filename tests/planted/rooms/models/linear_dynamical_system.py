@@ -53,7 +53,7 @@ ERRORS = {
         )
     ],
     "a hidden rate of noise has half of its statistics": [
-        ("np.full(len(cells), 2.0), (rate_of, cells)", "np.full(len(cells), 1.0), (rate_of, cells)")
+        ("_loadings(rate_of, cells, np.full(len(cells), 2.0)", "_loadings(rate_of, cells, np.full(len(cells), 1.0)")
     ],
     "states without a density are read where nobody wrote": [
         ("for unknown in (inverse, gain, log_det, marginal):", "for unknown in (log_det,):")
