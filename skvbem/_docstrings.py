@@ -139,7 +139,7 @@ criterion.X : array-like of shape (n_samples, n_features)
     The data of the fit; without them an error says so.
 
 criterion.**where
-    `labels`, if `fit` was given any.
+    `labels` or `interventions`, if `fit` was given any.
 
 fitted.X : list of tables, or table
     The data of the fit.
@@ -160,7 +160,10 @@ do : mapping of node to state, default=None
     Nodes that are set from outside, and to what: they lose their parents. The answer is causal if the edges are.
 
 data.**where
-    For sequences, `sequence_id` or `lengths` as in `fit`.
+    As in `fit`: `sequence_id` or `lengths` of sequences, `interventions` in networks.
+
+interventions : array-like or str, default=None
+    As in `fit`: which columns were set in each row.
 
 sequences.X : list of tables, or table
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,8 @@ class Rows:
     names : tuple
         Names of the columns.
     codes : ndarray of int, shape (n_rows, n_columns)
-        Category of each cell, 0, 1, ...; negative where the cell is missing.
+        Category of each cell, 0, 1, ...; negative where the cell is missing. A cell that an experimenter set has as
+        much more as its column has categories: its own node's table does not count it, those of the children do.
     weight : ndarray of shape (n_rows,) or None
         How often each row counts, > 0; once each if None. Weights define the likelihood prod p(row)^weight.
     """
@@ -66,6 +68,16 @@ class Rows:
     def column(self, name) -> np.ndarray:
         """The codes of one column."""
         return self.codes[:, self.names.index(name)]
+
+
+def have_set(codes: np.ndarray, n_categories: Any) -> bool:
+    """True if a cell was set by an experimenter; `n_categories` is a number, or one for each column."""
+    return bool(codes.size) and bool((codes.max(axis=0) >= n_categories).any())
+
+
+def categories_of(codes: np.ndarray, n_categories: Any) -> np.ndarray:
+    """Categories of cells, observed or set; negative where they are missing."""
+    return np.where(codes >= n_categories, codes - n_categories, codes) if have_set(codes, n_categories) else codes
 
 
 def _words(codes: np.ndarray) -> np.ndarray:

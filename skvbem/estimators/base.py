@@ -43,7 +43,7 @@ from skvbem.fitting.fit import (
     warn_unless_converged,
 )
 from skvbem.fitting.kind import Kind
-from skvbem.reading.tables import checked_weights
+from skvbem.reading.tables import weighted_mean
 from skvbem.reports.goodness_of_fit import goodness_of_fit
 from skvbem.reports.summary import summary
 from skvbem.uncertainty.bootstrap import bootstrap
@@ -230,11 +230,7 @@ class VBEstimator(
         -------
         float
         """
-        scores = self.score_samples(X)
-        weights = checked_weights(sample_weight, len(scores))
-        if weights is not None:  # a row that counts for nothing may be impossible
-            scores, weights = scores[weights > 0], weights[weights > 0]
-        return float(np.average(scores, weights=weights))
+        return weighted_mean(self.score_samples(X), sample_weight)
 
     def _check_memory(self, what: str, n_numbers: float, least: str) -> None:
         """Refuse an answer of more numbers than `max_memory` holds, before anything is allocated."""
@@ -275,8 +271,8 @@ class VBEstimator(
         **options
             Options of the score; :doc:`/user_guide/scores` lists them. Every score takes `verbose`, `time_budget`
             (seconds) and `progress` (a callable of the number of steps done, and of all). Parameters of the model, as
-            the `start` of "ais_metropolis", are given as a mapping of nodes to tables. `labels` are needed if `fit` was
-            given any.
+            the `start` of "ais_metropolis", are given as a mapping of nodes to tables. `labels` or `interventions` are
+            needed if `fit` was given any.
 
         Returns
         -------
@@ -626,7 +622,7 @@ class VBEstimator(
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         **where
-            For sequences, `sequence_id`, `lengths` and inputs as in `fit`.
+            For sequences, `sequence_id`, `lengths` and inputs as in `fit`; `interventions` in networks.
 
         Returns
         -------

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._compat import check_feature_names_in
 from skvbem._docstrings import share_texts
 from skvbem.estimators.base import VBEstimator, has_posterior
+from skvbem.reading.tables import weighted_mean
 
 
 @share_texts
@@ -19,7 +20,7 @@ class LatentNodesEstimator(VBEstimator):
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None, *, interventions=None):
         """Fit the network to a table.
 
         A fit that raises or is interrupted leaves the estimator as it was before.
@@ -31,6 +32,11 @@ class LatentNodesEstimator(VBEstimator):
         %(y)s
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts; rows of weight 0 are as if absent.
+        interventions : array-like of shape (n_samples,) or (n_samples, n_features), or str, default=None
+            What an experimenter set in each row: the name of a column, a list of names, or None or NaN where nothing
+            was set. A table of booleans, one for each cell, says the same; a string names a column of X that holds the
+            names and is no node. A node that was set tells of its children, never of its parents: its own table does
+            not count the row. `log_evidence`, draws and reports need the interventions again.
 
         Returns
         -------
@@ -45,10 +51,10 @@ class LatentNodesEstimator(VBEstimator):
             If a table or the whole fit exceeds `max_table_cells` or `max_memory`.
         %(fit.ValueError)s
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, interventions=interventions)
 
     @available_if(has_posterior)
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X, y=None, sample_weight=None, *, interventions=None):
         """Update the posterior with a batch, whose prior is the last posterior [Beal (2.114)-(2.117)].
 
         Exact on complete data, whatever the batches. With hidden variables a state that an early batch does not need is
@@ -60,13 +66,13 @@ class LatentNodesEstimator(VBEstimator):
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
             The first batch fixes columns, categories, units, structure and prior.
-        %(y, sample_weight)s
+        %(y, sample_weight, interventions)s
 
         Returns
         -------
         %(self)s
         """
-        return self._partial_fit(X, y, sample_weight)
+        return self._partial_fit(X, y, sample_weight, interventions=interventions)
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
@@ -76,27 +82,40 @@ class LatentNodesEstimator(VBEstimator):
         check_is_fitted(self)
         return {name: self._fitted_.states_of(name) for name in self.latent_names_}
 
+    def score(self, X, y=None, sample_weight=None, *, interventions=None):
+        """Mean log predictive probability (density) of the rows, nats per row: the mean of `score_samples`.
+
+        A row without an observed cell has 0 nats, and counts as a row.
+
+        %(X, y, sample_weight, interventions -> float)s
+        """
+        return weighted_mean(self.score_samples(X, interventions=interventions), sample_weight)
+
     @abstractmethod
-    def _latent_marginals(self, X) -> list[np.ndarray]:
+    def score_samples(self, X, *, interventions=None):
+        """Log predictive probability (density) of each row, nats."""
+
+    @abstractmethod
+    def _latent_marginals(self, X, interventions=None) -> list[np.ndarray]:
         """Posteriors (n_samples, n_states) of the latents, in the order of `latent_names_`."""
 
-    def predict_proba(self, X):
+    def predict_proba(self, X, *, interventions=None):
         """Posterior probabilities of each latent's states given each row.
 
-        %(X -> ndarray of shape (n_samples, n_states), or list of such)s
+        %(X, interventions -> ndarray of shape (n_samples, n_states), or list of such)s
             One array if there is one latent, else a list in the order of `latent_names_`, as scikit-learn's
             multi-output classifiers return. A row that is impossible under the fit gets the probabilities of an empty
             row.
         """
-        marginals = self._latent_marginals(X)
+        marginals = self._latent_marginals(X, interventions)
         return marginals[0] if len(marginals) == 1 else marginals
 
-    def predict(self, X):
+    def predict(self, X, *, interventions=None):
         """Most probable state of each latent, one by one, given each row.
 
-        %(X -> ndarray of int, shape (n_samples,) or (n_samples, n_latents))s
+        %(X, interventions -> ndarray of int, shape (n_samples,) or (n_samples, n_latents))s
         """
-        return as_columns([marginal.argmax(axis=1) for marginal in self._latent_marginals(X)])
+        return as_columns([marginal.argmax(axis=1) for marginal in self._latent_marginals(X, interventions)])
 
     @abstractmethod
     def impute(self, X, *, fill="auto", return_proba=False):

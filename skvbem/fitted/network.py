@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skvbem._lazy import cached_property
-from skvbem.data import Rows
+from skvbem.data import Rows, have_set
 from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
 from skvbem.families import DirichletMixture
@@ -246,11 +246,8 @@ def under_fit(model: DiscreteDAG, point: np.ndarray, data: Rows, latents, limits
         except TooLargeError:
             return None
 
-    return UnderFit(
-        queries.log_likelihood(model, point, data, **limits),
-        data.weight,
-        data.total_weight,
-        posteriors,
-        data.weight,
-        Cells(data.codes, [model.layout.cardinalities[model.position[name]] for name in data.names], data.names, joint),
-    )
+    sizes, cells = [model.layout.cardinalities[model.position[name]] for name in data.names], None
+    if not have_set(data.codes, sizes):  # else rows are of several distributions, one for what was set
+        cells = Cells(data.codes, sizes, data.names, joint)
+    log_likelihoods = queries.log_likelihood(model, point, data, **limits)
+    return UnderFit(log_likelihoods, data.weight, data.total_weight, posteriors, data.weight, cells)

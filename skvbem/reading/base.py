@@ -93,6 +93,11 @@ class Reading(ABC):
     def unit_weight(self) -> np.ndarray | None:
         """How often each unit counts, (n_units,); once if None."""
 
+    @property
+    def intervention_targets(self) -> tuple[tuple, ...]:
+        """The columns that were set together in some rows: () where nothing was; none where nothing ever was."""
+        return ()
+
     @abstractmethod
     def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
         """The reading of the units at some positions, in this order, each with a weight."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Self
 
 import numpy as np
 
 from skvbem._lazy import cached_property
-from skvbem.data import Rows, row_hashes, rows_that_count
+from skvbem.data import Rows, have_set, row_hashes, rows_that_count
 from skvbem.reading.base import Extent, Reading
 from skvbem.reading.categories import CategoryEncoder
-from skvbem.reading.tables import are_observed
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class NetworkReading(Reading):
     n_rows : int
         Of the rows as they were read, whatever becomes of the codes.
     n_rows_all_missing : int
-        Rows of X without an observed cell.
+        Rows of X without an observed cell that was not set.
     n_missing : int
         Missing cells of these rows.
     of_rows : str
@@ -44,16 +44,28 @@ class NetworkReading(Reading):
     def of(cls, columns: CategoryEncoder, rows: Rows, **options) -> Self:
         """The reading of rows of X."""
         empty, n_missing = np.ones(len(rows), dtype=bool), 0
-        for column in rows.codes.T:
-            is_missing = column < 0
-            n_missing += int(np.count_nonzero(is_missing))
-            empty &= is_missing
+        for column, n_categories in zip(rows.codes.T, columns.n_categories_):
+            n_missing += int(np.count_nonzero(column < 0))
+            empty &= (column < 0) | (column >= n_categories)
         return cls(columns, rows, len(rows), int(empty.sum()), n_missing, rows.fingerprint(), **options)
 
     @property
     def extent(self) -> Extent:
         """How much data these are."""
         return Extent(len(self.rows.names), self.n_rows, self.n_missing)
+
+    @property
+    def has_interventions(self) -> bool:
+        """True if an experimenter set a cell."""
+        return have_set(self.rows.codes, self.columns.n_categories_)
+
+    @property
+    def intervention_targets(self) -> tuple[tuple, ...]:
+        """See `Reading`."""
+        if not self.has_interventions:
+            return ()
+        patterns = np.unique(self.rows.codes >= self.columns.n_categories_, axis=0)
+        return tuple(tuple(compress(self.rows.names, pattern)) for pattern in patterns)
 
     @property
     def is_complete(self) -> bool:
@@ -102,15 +114,17 @@ class NetworkReading(Reading):
         """The reading with values that a model drew, the same cells missing."""
         like = self.rows
         codes = np.stack([drawn[name] for name in like.names], axis=1).astype(like.codes.dtype)
-        codes[like.codes < 0] = -1
+        codes = np.where((like.codes < 0) | (like.codes >= self.columns.n_categories_), like.codes, codes)
         return replace(self, rows=Rows(like.names, codes, like.weight))
 
     def informative(self) -> Self:
         """The reading without rows that say nothing; see `skvbem.reading.base.Reading`."""
         if not self.n_rows_all_missing:
             return self
-        rows, weight = rows_that_count(are_observed([self.rows.codes]), self.rows.weight)
-        kept = self.of(self.columns, Rows(self.rows.names, self.rows.codes[rows], weight))
+        codes = self.rows.codes
+        tell = (codes >= 0) & (codes < self.columns.n_categories_)
+        rows, weight = rows_that_count(np.logical_or.reduce(tell, axis=1), self.rows.weight)
+        kept = self.of(self.columns, Rows(self.rows.names, codes[rows], weight))
         return replace(kept, n_rows_all_missing=self.n_rows_all_missing, names=self.names, given=self.given)
 
     def shared(self) -> Self:

@@ -297,6 +297,14 @@ def checked_weights(sample_weight, n_samples: int) -> np.ndarray | None:
     return None if (weights == 1.0).all() else weights
 
 
+def weighted_mean(scores: np.ndarray, sample_weight) -> float:
+    """The mean of scores of rows, of those that count."""
+    weights = checked_weights(sample_weight, len(scores))
+    if weights is not None:  # a row that counts for nothing may be impossible
+        scores, weights = scores[weights > 0], weights[weights > 0]
+    return float(np.average(scores, weights=weights))
+
+
 def weighted_rows(table: Table, sample_weight) -> tuple[Table, np.ndarray | None, np.ndarray | None]:
     """The rows of a table of weight > 0, their weights, and which rows these are (None for all)."""
     weights = None if sample_weight is None else checked_weights(sample_weight, table.n_samples)

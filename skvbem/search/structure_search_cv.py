@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
@@ -189,6 +190,8 @@ class StructureSearchCV(
         diagonal, P(a node has one).
     hidden_parent_counts_ : LabeledTable
         P(a node has so many hidden parents).
+    intervention_targets_ : tuple of tuple
+        The columns that were set together, in rows of X: () where nothing was. Empty without `interventions`.
     averaged_ : Average
         The models averaged over and their weights (with `averaging`).
     timed_out_ : bool
@@ -387,6 +390,12 @@ class StructureSearchCV(
 
     def _job(self, estimator, space: Space, names: Mapping[str, Callable], X, y, params: dict) -> Job:
         if self.cv is not None:
+            if params.get("interventions") is not None and not get_config()["enable_metadata_routing"]:
+                raise ValueError(
+                    "With 'cv', 'interventions' reach the scores of rows held out by metadata routing alone: call "
+                    "sklearn.set_config(enable_metadata_routing=True), and set_fit_request(interventions=True) and "
+                    "set_score_request(interventions=True) of the estimator."
+                )
             rest = {name: value for name, value in params.items() if name != "groups"}
             splits = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(X, y, params.get("groups")))
             return HeldOutJob(estimator, X, y, rest, splits, names, self.error_score)
@@ -464,6 +473,8 @@ class StructureSearchCV(
         settings = state["cv_results_"]["params"]
         best = structure(state["best_params_"])
         published = tables.tables_of(structure, best, settings, _weights(state), graphs)
+        common = job.readings.common
+        published["intervention_targets_"] = () if common is None else common.intervention_targets
         return tables.without_numbers(published) if is_cut_off and graphs is None else published
 
     def equivalence_classes(self) -> list[tables.EquivalenceClass]:
@@ -477,7 +488,8 @@ class StructureSearchCV(
         list of EquivalenceClass
             `graph` (an `EssentialGraph`, or the `UndirectedGraph` of an undirected candidate), `probability` and
             `candidates`, positions in `cv_results_`. Edges whose direction the space fixes, by tiers, allowed, required
-            or forbidden edges, are arrows, and so are those that follow.
+            or forbidden edges, are arrows, and so are those that follow. Where `fit` was given `interventions`, edges
+            between a node that was set and one that was not keep their direction within a class [HB12].
 
         Examples
         --------
@@ -505,7 +517,8 @@ class StructureSearchCV(
         space = coerce_space(self.space)
         parts = space.parts if isinstance(space, ProductSpace) else (space,)
         rules = next((part.rules for part in parts if isinstance(part, StructureSpace)), None)
-        return tables.equivalence_classes(structure, self.cv_results_["params"], _weights(vars(self)), rules)
+        settings, targets = self.cv_results_["params"], self.intervention_targets_
+        return tables.equivalence_classes(structure, settings, _weights(vars(self)), rules, targets)
 
     def states_in_use(self, X, n_draws=200, *, max_sweeps=2048, **params) -> LabeledTable:
         """Posterior probabilities of numbers of hidden states in use, over all candidates.

@@ -40,6 +40,7 @@ class MixedNetworkKind(Kind):
 
     method = MixedNetworkMethod()
     fitted = FittedMixedNetwork
+    located_by = ("interventions",)
     prior_parameters = ("prior",)
     default_score = "lower_bound"
     reading_parameters = Kind.reading_parameters | {"emission"}
@@ -47,7 +48,9 @@ class MixedNetworkKind(Kind):
     def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> MixedReading:
         """The reading of a table."""
         owner = type(estimator).__name__
-        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
+        given = {"X": X, "metadata": {"sample_weight": sample_weight, **where}}
+        if where.get("interventions") is not None:
+            raise ValueError(f"{owner} takes no 'interventions' yet. Cut numbers into categories, for VBDiscreteDAG.")
         table = read_table(X, owner)
         if columns is not None:
             check_names(table, estimator)

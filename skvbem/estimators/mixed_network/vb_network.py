@@ -149,25 +149,25 @@ class VBNetwork(LatentNodesEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
-    def score_samples(self, X):
+    def score_samples(self, X, *, interventions=None):
         """Log predictive density of each row, nats; what is missing is summed out.
 
         With ``method="vb"`` the exact average of p(row | theta) over q(theta); with MAP and ML that of the point found.
 
-        %(X -> ndarray of shape (n_samples,))s
+        %(X, interventions -> ndarray of shape (n_samples,))s
         """
-        fitted, reading = question(self, X)
+        fitted, reading = question(self, X, interventions=interventions)
         return fitted.predictive.log_densities(fitted.rows(reading.values), **self._kind.limits(self))
 
-    def _about_latents(self, X) -> tuple[FittedMixedNetwork, MixedRows]:
+    def _about_latents(self, X, interventions=None) -> tuple[FittedMixedNetwork, MixedRows]:
         """The fit, and rows whose latents are to be predicted."""
-        fitted, reading = question(self, X)
+        fitted, reading = question(self, X, interventions=interventions)
         if not fitted.latents:
             raise ValueError(f"This {type(self).__name__} has no latents to predict. Declare some, or use 'impute'.")
         return fitted, fitted.rows(reading.values)
 
-    def _latent_marginals(self, X) -> list[np.ndarray]:
-        fitted, rows = self._about_latents(X)
+    def _latent_marginals(self, X, interventions=None) -> list[np.ndarray]:
+        fitted, rows = self._about_latents(X, interventions)
         return fitted.predictive.all_posteriors(
             rows, [[latent] for latent in fitted.latents], **self._kind.limits(self)
         )

@@ -42,6 +42,7 @@ from skvbem.optima.network import NetworkMethod, TableStarts
 from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.categories import CategoryEncoder
 from skvbem.reading.guesses import MIN_LEVELS, warn_of_names_of_rows
+from skvbem.reading.interventions import read_interventions, with_set_cells
 from skvbem.reading.names import check_names
 from skvbem.reading.network import NetworkReading
 from skvbem.reading.tables import read_table, weighted_rows
@@ -53,18 +54,21 @@ class NetworkKind(Kind):
 
     method = NetworkMethod()
     fitted = FittedNetwork
+    located_by = ("interventions",)
     prior_parameters = ("prior",)
 
     def read(self, estimator, X, sample_weight, columns: CategoryEncoder | None, where: Mapping) -> NetworkReading:
         """The reading of a table of categories."""
         owner = type(estimator).__name__
-        given = {"X": X, "metadata": {"sample_weight": sample_weight}}
-        table = read_table(X, owner)
+        given = {"X": X, "metadata": {"sample_weight": sample_weight, **where}}
+        table, is_set = read_interventions(where.get("interventions"), read_table(X, owner), owner)
         if columns is not None:
             check_names(table, estimator)
-        table, weights, _ = weighted_rows(table, sample_weight)
+        table, weights, kept = weighted_rows(table, sample_weight)
+        is_set = is_set if is_set is None or kept is None else is_set[kept]
         if columns is not None:
-            return NetworkReading.of(columns, Rows(tuple(columns.names_), columns.encode(table), weights), given=given)
+            codes = with_set_cells(columns.encode(table), is_set, columns, owner)
+            return NetworkReading.of(columns, Rows(tuple(columns.names_), codes, weights), given=given)
         columns = CategoryEncoder(
             owner,
             categories=estimator.categories,
@@ -74,6 +78,7 @@ class NetworkKind(Kind):
         rows = Rows(tuple(table.names), columns.fit_encode(table), weights)
         if columns.n_categories_.max() > MIN_LEVELS:
             warn_of_names_of_rows(rows.names, rows.codes, columns.n_categories_, estimator.categories)
+        rows = replace(rows, codes=with_set_cells(rows.codes, is_set, columns, owner))
         return NetworkReading.of(columns, rows, names=table.names_of_fit(), given=given)
 
     def check(self, estimator, X) -> None:
@@ -182,8 +187,8 @@ class NetworkKind(Kind):
         return fitted.latents
 
     def drawn_like(self, like: NetworkReading, model: DiscreteDAG, point, rng: np.random.Generator) -> dict:
-        """As many rows."""
-        return queries.sample(model, point, len(like.rows), rng)
+        """As many rows, the same cells set to the same."""
+        return queries.sample(model, point, len(like.rows), rng, like.rows)
 
     def warn_of_data(self, estimator, reading: NetworkReading, model: DiscreteDAG, data: Program) -> None:
         """Warn of one row; say in the log which columns the structure does not name."""

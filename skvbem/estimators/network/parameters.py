@@ -80,6 +80,11 @@ class CandidateNetwork:
         latents = resolve_latents(estimator.latents, estimator.structure, owner)
         undirected = None
         if estimator.structure is not None and is_undirected(estimator.structure):
+            if reading.has_interventions:
+                raise ValueError(
+                    f"'interventions' of {owner} need a directed 'structure', in which causes come before effects: an "
+                    "undirected one does not say which tables a node that was set leaves out."
+                )
             undirected = resolve_undirected(estimator.structure, latents, columns, owner)
             # axes of tables that a user gives are those that the user can know
             order = None if isinstance(estimator.prior, Mapping) else reading.observed_weight()

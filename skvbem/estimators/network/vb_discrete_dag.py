@@ -224,9 +224,9 @@ class VBDiscreteDAG(LatentNodesEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
-    def _ask(self, query, X, *args):
+    def _ask(self, query, X, *args, interventions=None):
         """The answer of a function of `skvbem.models.network.queries` about the rows of X."""
-        network, reading = question(self, X)
+        network, reading = question(self, X, interventions=interventions)
         return query(network.model, network.point, reading.rows, *args, **self._kind.limits(self))
 
     def _need_latents(self) -> tuple:
@@ -238,7 +238,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
             )
         return self.latent_names_
 
-    def score_samples(self, X):
+    def score_samples(self, X, *, interventions=None):
         """Log predictive probability of each row, nats; what is missing is summed out.
 
         With ``method="vb"`` the exact average of p(row | theta) over q(theta), which sums to one over all rows; with
@@ -246,12 +246,13 @@ class VBDiscreteDAG(LatentNodesEstimator):
         table several times: then it is p(row | theta) at posterior means, which sums to one as well, but is no exact
         average. Where `inference_` divides what is hidden in a row, it is a lower bound.
 
-        %(X -> ndarray of shape (n_samples,))s
+        %(X, interventions -> ndarray of shape (n_samples,))s
         """
-        return self._ask(queries.log_likelihood, X)
+        return self._ask(queries.log_likelihood, X, interventions=interventions)
 
-    def _latent_marginals(self, X) -> list[np.ndarray]:
-        return list(self._ask(queries.marginals, X, self._need_latents()).values())
+    def _latent_marginals(self, X, interventions=None) -> list[np.ndarray]:
+        latents = self._need_latents()
+        return list(self._ask(queries.marginals, X, latents, interventions=interventions).values())
 
     def _joint_modes(self, X) -> list[np.ndarray]:
         return list(self._ask(queries.joint_mode, X, self._need_latents()).values())

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from skvbem._kernels._contraction import Contraction
+from skvbem.data import categories_of
 from skvbem.graphs.elimination import JunctionTree
 from skvbem.models.network.contexts import Contexts, _Slot
 from skvbem.models.network.layout import Layout
@@ -247,7 +248,8 @@ def _joined_by_cost(singles, joined: Callable, n_contexts: int, n_cells: int) ->
 def _factors(layout: Layout, slot: _Slot, nodes: Sequence[int], shape: Sequence[int], contexts: Contexts) -> np.ndarray:
     """Parameter cells whose product is each table cell: (codes x cells x families,), flat.
 
-    A family whose own node is neither hidden nor observed is left out: its cell is past the last one.
+    A family whose own node is neither hidden nor observed is left out, and so is that of a node that was set: its cell
+    is past the last one.
     """
     n_cells = prod(shape)
     position = dict(zip(nodes, np.unravel_index(np.arange(n_cells), shape), strict=True)) if shape else {}
@@ -265,10 +267,11 @@ def _factors(layout: Layout, slot: _Slot, nodes: Sequence[int], shape: Sequence[
             if member in position:
                 by_cell = by_cell + position[member] * stride
             else:
-                by_code = by_code + value(member) * stride
+                by_code = by_code + categories_of(value(member), layout.cardinalities[member]) * stride
         factors[:, :, k] = by_code[:, None] + by_cell
-        if contexts.has_gaps.get(family):
-            factors[value(family) < 0, :, k] = layout.n_table_cells
+        if contexts.has_gaps.get(family) or contexts.has_set.get(family):
+            codes = value(family)
+            factors[(codes < 0) | (codes >= layout.cardinalities[family]), :, k] = layout.n_table_cells
     return factors.ravel()
 
 

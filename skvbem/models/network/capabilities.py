@@ -21,8 +21,18 @@ from skvbem.models.network.sampling import NetworkBatches, NetworkSampler
 def identifiable_dimension(model: DiscreteDAG, hidden: Sequence, data: Any = None) -> int:
     """The generic rank of the map from parameters to the distribution of all nodes but the hidden ones.
 
-    The data make no difference.
+    Other data make no difference, but rows in which nodes were set have distributions of their own.
+
+    Raises
+    ------
+    ValueError
+        If there are such rows.
     """
+    if data is not None and getattr(data, "exact", data).has_set:
+        raise ValueError(
+            "dimension='identifiable' is of rows that were only observed; here nodes were set in some. Take "
+            "dimension='free'."
+        )
     sizes = dict(zip(model.dag.nodes, model.layout.cardinalities))
     return dimension.identifiable_dimension(model.dag, sizes, [node for node in model.dag.nodes if node not in hidden])
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from skvbem._lazy import cached_property
-from skvbem.data import Rows
+from skvbem.data import Rows, categories_of, have_set
 from skvbem.errors import TooLargeError
 from skvbem.graphs.elimination import junction_tree
 from skvbem.models.network.assembly import Assembly
@@ -80,7 +81,7 @@ class Compiler:
         Parameters
         ----------
         columns : dict of int to ndarray of shape (n_rows,)
-            Codes of the observed nodes, negative where the cell is missing. Nodes without a column are hidden. Emptied
+            Codes of the observed nodes, as `Rows` has them. Nodes without a column are hidden. Emptied
             as soon as it is not needed. Nodes with an emission have a column, too: 0 where any of their cells is
             observed.
         n_rows : int
@@ -106,8 +107,10 @@ class Compiler:
         latents = tuple(node for node in range(len(layout.names)) if node not in columns)
         wanted = frozenset(wanted).union(*together)
         components: dict[tuple, list] = {}
-        for rows, observed in self._patterns(columns, n_rows, wanted):
-            for component in self._components(observed, wanted, together):
+        self._forget_set_leaves(columns, wanted)
+        has_set = any(have_set(column, layout.cardinalities[node]) for node, column in columns.items())
+        for rows, observed, are_set in self._patterns(columns, n_rows, wanted):
+            for component in self._components(observed, are_set, wanted, together):
                 components.setdefault(component, []).append(rows)
         shared = [] if partition is None else divided(self, components, partition, together, n_rows)
         of_shared = dict(columns) if shared else {}
@@ -141,30 +144,42 @@ class Compiler:
         contraction = assembly.finish(complete)
         total = float(n_rows if weight is None else weight.sum())
         whole = weight is None or bool(np.all(weight == np.round(weight)))
-        program = Program(layout, contraction, tuple(plans), total, sum(assembly.work), whole or not plans, latents)
+        work, whole = sum(assembly.work), whole or not plans
+        program = Program(layout, contraction, tuple(plans), total, work, whole, latents, has_set)
         if not shared:
             return program
         assert source is not None
         return structured_program(self, shared, program, of_shared, weight, together, source, assembly.n_bytes)
 
+    def _forget_set_leaves(self, columns, wanted):
+        """Cells of childless nodes that were set say nothing: they are as missing ones."""
+        for node in columns.keys() - wanted:
+            size = self.layout.cardinalities[node]
+            if not self.layout.children[node] and have_set(columns[node], size):
+                columns[node] = np.where(columns[node] < size, columns[node], -1)
+
     def _patterns(self, columns, n_rows, wanted):
-        """Groups of rows whose hidden parts are alike: (rows, or None for all; nodes observed in any of them)."""
-        nodes = sorted(columns)
+        """Groups of rows whose hidden parts are alike: (rows, or None for all; nodes observed in any; nodes set)."""
+        nodes, sizes = sorted(columns), self.layout.cardinalities
         gappy = [node for node in nodes if n_rows and columns[node].min() < 0]
-        if not gappy:
-            yield None, frozenset(nodes)
+        with_set = [node for node in nodes if have_set(columns[node], sizes[node])]
+        if not (gappy or with_set):
+            yield None, frozenset(nodes), frozenset()
             return
-        keys = joint_keys([columns[node] < 0 for node in gappy], [2] * len(gappy), n_rows)
+        cells = [*(columns[node] < 0 for node in gappy), *(columns[node] >= sizes[node] for node in with_set)]
+        keys = joint_keys(cells, [2] * len(cells), n_rows)
         _, first, inverse, n_alike = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-        missing = np.stack([columns[node][first] < 0 for node in gappy])
-        missing = self._without_unseen_leaves(missing, gappy, frozenset(nodes), wanted, n_alike)
-        keys = joint_keys(missing, [2] * len(gappy), len(first))
+        patterns = np.stack([cell[first] for cell in cells])
+        missing = patterns[: len(gappy)]
+        missing[:] = self._without_unseen_leaves(missing, gappy, frozenset(nodes), wanted, n_alike)
+        keys = joint_keys(patterns, [2] * len(cells), len(first))
         _, first, group = np.unique(keys, return_index=True, return_inverse=True)
         groups = group[inverse]
         order = np.argsort(groups, kind="stable")
         bounds = np.flatnonzero(np.diff(groups[order])) + 1
-        for pattern, rows in zip(missing[:, first].T, np.split(order, bounds)):
-            yield rows, frozenset(nodes) - {node for node, is_missing in zip(gappy, pattern) if is_missing}
+        for pattern, rows in zip(patterns[:, first].T, np.split(order, bounds)):
+            unseen, are_set = (set(compress(*each)) for each in ((gappy, pattern), (with_set, pattern[len(gappy) :])))
+            yield rows, frozenset(nodes) - unseen, frozenset(are_set)
 
     def _without_unseen_leaves(self, missing, gappy, nodes, wanted, n_alike):
         """Cells (n_gappy, n_patterns) that are missing, but for childless nodes beside an observed one like them.
@@ -205,24 +220,28 @@ class Compiler:
 
     def _codes_around(self, hidden, families, columns, rows):
         """Codes of the observed nodes around a component in its rows, -1 where no family needs them."""
-        layout = self.layout
+        layout, sizes = self.layout, self.layout.cardinalities
         picked = (lambda column: column) if rows is None else (lambda column: column[rows])
         around = sorted({m for f in families for m in layout.strides[f] if m not in hidden})
         codes = {node: picked(columns[node]) for node in around}
-        has = {family: codes[family] >= 0 for family in families if family in codes}
+        for node in around:
+            if node not in families:  # no table of its own that could be left out
+                codes[node] = categories_of(codes[node], sizes[node])
+        has = {family: (codes[family] >= 0) & (codes[family] < sizes[family]) for family in families if family in codes}
         gappy = {family for family, there in has.items() if not there.all()}
         for node in around if gappy else ():
             users = [family for family in families if node in layout.strides[family]]
-            if len(users) > (node in users) and gappy.issuperset(users):
+            if (len(users) > (node in users) or have_set(codes[node], sizes[node])) and gappy.issuperset(users):
                 codes[node] = np.where(np.logical_or.reduce([has[family] for family in users]), codes[node], -1)
         return codes
 
-    def _components(self, observed, wanted, together):
+    def _components(self, observed, are_set, wanted, together):
         """Hidden parts of a pattern: (hidden nodes, families that touch them), each connected."""
         layout = self.layout
         kept = [False] * len(layout.names)
         for node in layout.leaves_first:
-            kept[node] = node in observed or node in wanted or any(kept[child] for child in layout.children[node])
+            if node not in are_set:
+                kept[node] = node in observed or node in wanted or any(kept[child] for child in layout.children[node])
         groups: list[tuple[int, list[int]]] = []  # hidden nodes as bits
         unseen = sum(1 << node for node in range(len(kept)) if node not in observed)
         scopes = [(mask & unseen, [node]) for node, mask in enumerate(self._scopes) if kept[node]]

@@ -11,7 +11,7 @@ can be merged and split, and hidden nodes come and go, which makes a q(x) for ne
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Self
 
@@ -20,7 +20,7 @@ from scipy.special import xlogy
 
 from skvbem._lazy import cached_property
 from skvbem._numerics import safe_log
-from skvbem.data import Rows
+from skvbem.data import Rows, categories_of, have_set
 from skvbem.errors import TooLargeError
 from skvbem.models.network.contexts import joint_keys
 from skvbem.models.network.layout import Layout
@@ -48,6 +48,8 @@ class CompletedRows:
     weight : ndarray of shape (n_completions,)
         The weight of the row times the probability of the completion, > 0.
     row_weight : ndarray of shape (n_rows,)
+    rows_set : mapping of node to ndarray of bool, shape (n_rows,)
+        Of each node that was set somewhere, the rows that its own table does not count, since it was set there.
     """
 
     cardinalities: Mapping[Hashable, int]
@@ -55,13 +57,16 @@ class CompletedRows:
     row: np.ndarray
     weight: np.ndarray
     row_weight: np.ndarray
+    rows_set: Mapping[Hashable, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of_complete(cls, rows: Rows, cardinalities: Mapping[Hashable, int]) -> Self:
         """Rows in which nothing is hidden: each is its only completion."""
         weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, dtype=float)
         sizes = {name: cardinalities[name] for name in rows.names}
-        return cls(sizes, rows.codes.T, np.arange(len(rows)), weight, weight)
+        rows_set = _rows_set(rows, cardinalities)
+        codes = categories_of(rows.codes, np.array([*sizes.values()])) if rows_set else rows.codes
+        return cls(sizes, codes.T, np.arange(len(rows)), weight, weight, rows_set)
 
     @cached_property
     def place(self) -> dict[Hashable, int]:
@@ -87,9 +92,17 @@ class CompletedRows:
             cells += self.codes[self.place[node]]
         return np.bincount(cells, weights=self.weight, minlength=prod(shape)).reshape(shape)
 
+    def without_rows_set(self, node: Hashable) -> CompletedRows:
+        """The rows that a node's own table counts: all, but those in which it was set."""
+        if node not in self.rows_set:
+            return self
+        kept = np.flatnonzero(~self.rows_set[node][self.row])
+        return replace(self, codes=self.codes[:, kept], row=self.row[kept], weight=self.weight[kept])
+
     def statistics(self, model: DiscreteDAG) -> np.ndarray:
         """Expected statistics of a network over these nodes, (n_cells,)."""
-        return model.flat({node: self.counts(model.dag.family(node)) for node in model.dag.nodes})
+        dag = model.dag
+        return model.flat({node: self.without_rows_set(node).counts(dag.family(node)) for node in dag.nodes})
 
     def without(self, node: Hashable) -> CompletedRows:
         """Completed rows with a hidden node summed out."""
@@ -153,7 +166,8 @@ class CompletedRows:
         keys = joint_keys(columns, sizes, len(self.row))
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         weight = np.bincount(inverse, weights=self.weight)
-        return CompletedRows(dict(cardinalities), codes[:, first], self.row[first], weight, self.row_weight)
+        completions = codes[:, first], self.row[first], weight
+        return CompletedRows(dict(cardinalities), *completions, self.row_weight, self.rows_set)
 
 
 def complete_rows(model: DiscreteDAG, statistics: np.ndarray, rows: Rows, *, max_memory=np.inf) -> CompletedRows:
@@ -182,13 +196,17 @@ def complete_rows(model: DiscreteDAG, statistics: np.ndarray, rows: Rows, *, max
     logs = posterior.expected_natural(), safe_log(posterior.mean())
     layout = model.layout
     codes = np.full((len(rows), len(layout.names)), -1, dtype=np.min_scalar_type(-max(layout.cardinalities)))
-    for node, column in model.columns(rows).items():
+    for node, column in model.categories(rows).items():
         codes[:, node] = column
+    rows_set = _rows_set(rows, dict(zip(layout.names, layout.cardinalities)))
+    is_set = np.zeros(codes.shape, dtype=bool)
+    for name, those in rows_set.items():
+        is_set[:, model.position[name]] = those
     weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, dtype=float)
     n_states = _n_joint_states(layout, codes)
     _check_size(layout, n_states, max_memory)
     chunks = [slice(at, at + _ROWS_AT_ONCE) for at in range(0, max(len(rows), 1), _ROWS_AT_ONCE)]
-    parts = [_completions(layout, logs, codes[chunk], n_states[chunk]) for chunk in chunks]
+    parts = [_completions(layout, logs, codes[chunk], is_set[chunk], n_states[chunk]) for chunk in chunks]
     row = np.concatenate([chunk.start + which for chunk, (_, which, _) in zip(chunks, parts)])
     return CompletedRows(
         dict(zip(layout.names, layout.cardinalities)),
@@ -196,7 +214,17 @@ def complete_rows(model: DiscreteDAG, statistics: np.ndarray, rows: Rows, *, max
         row,
         np.concatenate([probability for _, _, probability in parts]) * weight[row],
         weight,
+        rows_set,
     )
+
+
+def _rows_set(rows: Rows, cardinalities: Mapping[Hashable, int]) -> dict[Hashable, np.ndarray]:
+    """Of each node that was set somewhere, which rows those are."""
+    sizes = np.array([cardinalities[name] for name in rows.names])
+    if not have_set(rows.codes, sizes):
+        return {}
+    is_set = rows.codes >= sizes
+    return {name: is_set[:, k] for k, name in enumerate(rows.names) if is_set[:, k].any()}
 
 
 def _n_joint_states(layout: Layout, codes: np.ndarray) -> np.ndarray:
@@ -213,15 +241,15 @@ def _check_size(layout: Layout, n_states: np.ndarray, max_memory: float) -> None
         )
 
 
-def _completions(layout: Layout, logs, codes: np.ndarray, n_states: np.ndarray):
+def _completions(layout: Layout, logs, codes: np.ndarray, is_set: np.ndarray, n_states: np.ndarray):
     """Codes (n_completions, n_nodes) of completions of rows, the row of each, and its probability > 0.
 
     Nodes are taken parents first. Where one is hidden, every completion of the row so far goes on with each of its
-    states, and the families are weighed whose other members are known by then.
+    states, and the families are weighed whose other members are known by then, but for those of nodes that were set.
     """
     expected, mean = logs
     hidden, parents_first = codes < 0, layout.leaves_first[::-1]
-    has_observed = _with_observed_descendants(layout, ~hidden)
+    has_observed = _with_observed_descendants(layout, ~hidden, is_set)
     last = _last_hidden_members(layout, hidden, parents_first)
     is_cut = n_states > _MAX_STATES_KEPT
     least = np.where(is_cut, _LOWEST_LOG_WEIGHT, -np.inf)
@@ -235,7 +263,7 @@ def _completions(layout: Layout, logs, codes: np.ndarray, n_states: np.ndarray):
         grown = np.flatnonzero(hidden[row, node])
         completed[grown, node] = state[grown]
         for family in sorted((node, *layout.children[node])):
-            known = grown[last[row[grown], family] == place]
+            known = grown[(last[row[grown], family] == place) & ~is_set[row[grown], family]]
             cells = np.full(len(known), layout.first_cell[family])
             for member, stride in layout.strides[family].items():
                 cells += completed[known, member].astype(np.int64) * stride
@@ -277,10 +305,11 @@ def _rank_in_row(values: np.ndarray, row: np.ndarray) -> np.ndarray:
     return rank
 
 
-def _with_observed_descendants(layout: Layout, observed: np.ndarray) -> np.ndarray:
-    """True for nodes that are observed in a row, or have a descendant that is, (n_rows, n_nodes)."""
+def _with_observed_descendants(layout: Layout, observed: np.ndarray, is_set: np.ndarray) -> np.ndarray:
+    """True for nodes that are observed in a row, or have a descendant that is; not for those set, (n_rows, n_nodes)."""
     kept = observed.copy()
     for node in layout.leaves_first:
         for child in layout.children[node]:
             kept[:, node] |= kept[:, child]
+        kept[:, node] &= ~is_set[:, node]
     return kept

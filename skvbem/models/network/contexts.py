@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.data import have_set
+
 # Joint codes of several columns stay below this, so that they fit an int64.
 _LARGEST_KEY = 2**62
 
@@ -55,6 +57,7 @@ class Contexts:
         self.of_row = self.a_row = None
         self._around = sorted(codes)
         self.has_gaps = {node: bool(len(codes[node]) and codes[node].min() < 0) for node in self._around}
+        self.has_set = {node: have_set(codes[node], layout.cardinalities[node]) for node in self._around}
         self._sizes = [self.radix(node) for node in self._around]
         self._rows, self._keep_rows = rows, keep_rows
         self.needs_columns = keep_rows or prod(self._sizes) > _LARGEST_KEY
@@ -64,8 +67,8 @@ class Contexts:
         self._keys = joint_keys(columns, self._sizes, n_rows if rows is None else len(rows))
 
     def radix(self, node: int) -> int:
-        """Number of values of an observed node, counted from -1 if it is missing in some contexts."""
-        return self.layout.cardinalities[node] + self.has_gaps.get(node, False)
+        """Number of values of an observed node, counted from -1 if it is missing in some contexts; twice if set."""
+        return self.layout.cardinalities[node] * (1 + self.has_set.get(node, False)) + self.has_gaps.get(node, False)
 
     def settle(self) -> None:
         """Find the distinct keys of contexts and their weights."""
@@ -96,7 +99,7 @@ class Contexts:
             self.of_row, self.a_row = inverse, first if self._rows is None else self._rows[first]
 
     def value(self, node: int, part) -> np.ndarray:
-        """The value of an observed node in some contexts, -1 where it is missing."""
+        """The code of an observed node in some contexts, -1 where it is missing; see `Rows`."""
         if self.needs_columns:
             return self._codes[node][self._first[part]]
         return self._keys[part] // self._place[node] % self.radix(node) - self.has_gaps[node]
@@ -126,6 +129,7 @@ class RowContexts(Contexts):
     def __init__(self, layout, codes, rows, n_rows, weight):
         self.layout, self.needs_columns, self._codes = layout, True, codes
         self.has_gaps = {node: bool(len(each) and each.min() < 0) for node, each in codes.items()}
+        self.has_set = {node: have_set(each, layout.cardinalities[node]) for node, each in codes.items()}
         self.a_row = np.arange(n_rows) if rows is None else rows
         self.n = len(self.a_row)
         self.weight = np.ones(self.n) if weight is None else weight[self.a_row].astype(float)

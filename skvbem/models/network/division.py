@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skvbem._kernels._messages import add_message
-from skvbem.data import Rows
+from skvbem.data import Rows, categories_of
 from skvbem.models.network.assembly import Assembly
 from skvbem.models.network.clusters import Partition, largest_clique
 from skvbem.models.network.contexts import Contexts, joint_keys
@@ -31,7 +31,8 @@ class GroupContexts(Contexts):
     def __init__(
         self, layout, columns, around: Sequence[int], rows: np.ndarray, weight: np.ndarray | None, alone: bool = False
     ):
-        self.layout, self.needs_columns, self._columns, self.has_gaps = layout, True, columns, {}
+        self.layout, self.needs_columns, self._columns = layout, True, columns
+        self.has_gaps, self.has_set = {}, {}
         if alone:
             self._at = rows if weight is None else np.repeat(rows, np.round(weight[rows]).astype(int))
             self.n, self.weight = len(self._at), np.ones(len(self._at))
@@ -39,7 +40,7 @@ class GroupContexts(Contexts):
             return
         keys = joint_keys(
             [columns[node][rows].astype(np.int64) + 1 for node in around],
-            [layout.cardinalities[node] + 1 for node in around],
+            [2 * layout.cardinalities[node] + 1 for node in around],
             len(rows),
         )
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -51,12 +52,13 @@ class GroupContexts(Contexts):
         self.of_row, self.a_row = position[inverse], self._at
 
     def has(self, node: int) -> np.ndarray:
-        """True where a node with a column is observed, (n_contexts,)."""
-        return self._columns[node][self._at] >= 0
+        """True where a node with a column is observed, and not set, (n_contexts,)."""
+        codes = self._columns[node][self._at]
+        return (codes >= 0) & (codes < self.layout.cardinalities[node])
 
     def value(self, node: int, part) -> np.ndarray:
         """The value of a node in some contexts, -1 where it is missing."""
-        return self._columns[node][self._at[part]]
+        return categories_of(self._columns[node][self._at[part]], self.layout.cardinalities[node])
 
     def settle(self) -> None:
         """All is found."""

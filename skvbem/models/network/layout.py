@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from skvbem._lazy import cached_property
+from skvbem.data import categories_of, have_set
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,15 @@ class Layout:
 def complete_cells(layout: Layout, columns: Mapping[int, np.ndarray], node: int):
     """(rows, cells): for the rows in which a whole family is observed, which cell of its table each row is in.
 
-    None if a member has no column. Cells count from the node's first.
+    None if a member has no column. Cells count from the node's first. Rows in which the node was set are left out.
     """
     if any(member not in columns for member in layout.strides[node]):
         return None
-    gappy = [member for member in layout.strides[node] if len(columns[member]) and columns[member].min() < 0]
-    rows: slice | np.ndarray = slice(None)
-    if gappy:
-        rows = np.flatnonzero(np.logical_and.reduce([columns[member] >= 0 for member in gappy]))
-    cells = sum(columns[member][rows].astype(np.int64) * stride for member, stride in layout.strides[node].items())
+    sizes = layout.cardinalities
+    kept = [columns[m] >= 0 for m in layout.strides[node] if len(columns[m]) and columns[m].min() < 0]
+    if have_set(columns[node], sizes[node]):
+        kept.append(columns[node] < sizes[node])
+    rows = np.flatnonzero(np.logical_and.reduce(kept)) if kept else slice(None)
+    seen = {member: categories_of(columns[member][rows], sizes[member]) for member in layout.strides[node]}
+    cells = sum(seen[member].astype(np.int64) * stride for member, stride in layout.strides[node].items())
     return rows, cells

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from skvbem.data import categories_of
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Plan, of_clique
 from skvbem.models.network.structured import Group, Member, StructuredProgram
@@ -136,12 +137,13 @@ def _potentials(layout: Layout, plan: Plan, log_point: np.ndarray, values_at: Ca
                         + values_of_member.reshape([-1 if a == axis else 1 for a in range(1 + len(shape))]) * stride
                     )
                 else:
-                    values = values_at(member).astype(np.int64)
+                    values = categories_of(values_at(member), layout.cardinalities[member]).astype(np.int64)
                     cell = cell + values.reshape((n,) + (1,) * len(shape)) * stride
             if family in plan.hidden:
                 potential = potential + log_point[cell]
-            else:  # a family is left out where its own node is missing
-                has = (values_at(family) >= 0).reshape((n,) + (1,) * len(shape))
+            else:  # a family is left out where its own node is missing, or was set
+                codes = values_at(family)
+                has = ((codes >= 0) & (codes < layout.cardinalities[family])).reshape((n,) + (1,) * len(shape))
                 potential = potential + np.where(has, log_point[np.where(has, cell, 0)], 0.0)
         potentials.append(potential)
     return potentials

@@ -20,7 +20,7 @@ from skvbem._kernels._workspace import MStep, Workspace
 from skvbem._lazy import cached_property
 from skvbem._numerics import log_gamma
 from skvbem.ascent import Ascent
-from skvbem.data import Rows
+from skvbem.data import Rows, categories_of
 from skvbem.errors import NoInteriorModeError
 from skvbem.families import Dirichlet, DirichletMixture
 from skvbem.graphs.dag import DAG
@@ -113,6 +113,10 @@ class DiscreteDAG(LatentModel):
     def columns(self, data: Rows) -> dict[int, np.ndarray]:
         """Codes of the observed nodes by position."""
         return {self.position[name]: data.codes[:, k] for k, name in enumerate(data.names)}
+
+    def categories(self, data: Rows) -> dict[int, np.ndarray]:
+        """Categories of the observed nodes by position, also where they were set; negative where they are missing."""
+        return {k: categories_of(codes, self.layout.cardinalities[k]) for k, codes in self.columns(data).items()}
 
     def compile(
         self,

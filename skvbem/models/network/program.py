@@ -101,6 +101,8 @@ class Program:
         Whether every row counts a whole number of times, or none has anything hidden to be completed.
     latents : tuple of int
         The nodes without a column of data.
+    has_set : bool, default=False
+        Whether an experimenter set nodes in some rows, so that these have distributions of their own.
     """
 
     layout: Layout
@@ -110,6 +112,7 @@ class Program:
     work: int
     has_whole_weights: bool
     latents: tuple[int, ...]
+    has_set: bool = False
 
     #: Whether q(x) keeps the joint of all that is hidden in a row.
     is_exact = True

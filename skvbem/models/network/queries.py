@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from skvbem._numerics import drawn_codes, safe_log
-from skvbem.data import Rows
+from skvbem.data import Rows, categories_of
 from skvbem.errors import warn_of_impossible
 from skvbem.models.network.layout import complete_cells
 from skvbem.models.network.max_product import max_product, modes_of_clusters
@@ -85,7 +85,7 @@ def _posterior_of_rows(model, point, data, nodes, *, together, **limits) -> tupl
     program = model.compile(data, keep_rows=True, **asked, **limits)
     positions = [model.position[node] for node in nodes]
     sizes = [model.layout.cardinalities[k] for k in positions]
-    columns = model.columns(data)
+    columns = model.categories(data)
     if together:
         results = {nodes: np.ones((len(data), *sizes))}
         wanted = {nodes: tuple(positions)}
@@ -129,7 +129,7 @@ def joint_mode(model: DiscreteDAG, point: np.ndarray, data: Rows, nodes: Sequenc
     states = [(plan, max_product(model.layout, plan, log_point, columns)) for plan in exact.plans]
     if not program.is_exact:
         states += modes_of_clusters(model.layout, program, log_point, columns)
-    modes = modes_of(states, {node: model.position[node] for node in nodes}, columns, len(data))
+    modes = modes_of(states, {node: model.position[node] for node in nodes}, model.categories(data), len(data))
     if len(data.names) and not point.all():
         places = np.flatnonzero(~np.isfinite(log_likelihood(model, point, data, **limits)))
         nothing = Rows((), np.zeros((1, 0), dtype=np.int8))
@@ -164,8 +164,11 @@ def modes_of(
     return {node: modes[k] for node, k in positions.items()}
 
 
-def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator) -> dict:
-    """Rows drawn from the network, parents before children: codes (n_rows,) of every node with a table."""
+def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator, like: Rows | None = None) -> dict:
+    """Rows drawn from the network, parents before children: codes (n_rows,) of every node with a table.
+
+    Nodes that were set in rows `like` these are set to the same.
+    """
     drawn: dict = {}
     for node in model.dag.topological_order():
         if model.position[node] >= model.layout.n_tables:
@@ -175,6 +178,9 @@ def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator)
         below = np.cumsum(rows, axis=-1) if rows.ndim > 1 else np.broadcast_to(np.cumsum(rows), (n_rows, len(rows)))
         below = below / below[:, -1:]
         drawn[node] = (rng.random((n_rows, 1)) >= below[:, :-1]).sum(axis=1)
+        if like is not None and node in like.names:
+            codes, n_categories = like.column(node), table.shape[-1]
+            drawn[node] = np.where(codes >= n_categories, codes - n_categories, drawn[node])
     return drawn
 
 
@@ -204,7 +210,7 @@ def drawn(
         if len(hidden):
             rows = Rows(tuple(known), np.stack([codes[hidden] for codes in known.values()], axis=1))
             known[node][hidden] = drawn_codes(marginals(model, point, rows, (node,), **limits)[node], rng)
-    return {node: known[node] for node in nodes}
+    return {node: categories_of(known[node], model.layout.cardinalities[model.position[node]]) for node in nodes}
 
 
 def log_of_complete_families(model: Any, log_point: np.ndarray, data: Any) -> np.ndarray:

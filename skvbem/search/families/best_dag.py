@@ -18,7 +18,7 @@ others of C. Sets are masks; arrays over the sets without j are indexed by the m
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import comb, inf
 from typing import Protocol
 
@@ -78,6 +78,8 @@ class CompleteData:
         Nats that each free parameter costs: none but with a maximized likelihood.
     most_cells : float, default=inf
         Cells of the largest table of a node with parents; families of larger ones score -inf.
+    rows_set : mapping of node to ndarray of bool, shape (n_rows,)
+        Of each node that was set somewhere, the rows that its own families do not count.
     """
 
     nodes: tuple
@@ -87,23 +89,34 @@ class CompleteData:
     priors: Sequence[EqualConcentration | AveragedConcentration]
     per_parameter: float = 0.0
     most_cells: float = inf
+    rows_set: Mapping[Hashable, np.ndarray] = field(default_factory=dict)
 
     are_evidences = True
 
     def n_operations(self, rules: EdgeRules) -> float:
         """Estimated operations, of some nanoseconds each, to score all families that rules allow."""
         (n, n_rows), most = self.codes.shape, _most_parents(rules)
-        return float(sum(comb(n, size) for size in range(min(most + 1, n) + 1))) * n_rows
+        return float(sum(comb(n, size) for size in range(min(most + 1, n) + 1))) * n_rows * (1 + len(self.rows_set))
 
     def of_nodes(self, rules: EdgeRules, max_memory: float) -> Iterator[np.ndarray]:
         """The scores of each node's families, nats, from sums over joint values of sets of columns."""
         concentrations = _concentrations(self)
         _check_memory(self, len(concentrations), max_memory)
-        sums = np.full((1 << len(self.nodes), len(concentrations)), np.nan)
         strength, shared = (np.array(column) for column in zip(*concentrations))
         most = _most_parents(rules) + 1
-        fill_sums(self.codes, self.cardinalities, self.weight, strength, shared.astype(np.uint8), most, sums)
-        for k in range(len(self.nodes)):
+
+        def sums_over(codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+            sums = np.full((1 << len(self.nodes), len(concentrations)), np.nan)
+            fill_sums(codes, self.cardinalities, weight, strength, shared.astype(np.uint8), most, sums)
+            return sums
+
+        of_all = None
+        for k, node in enumerate(self.nodes):
+            if node in self.rows_set:
+                kept = ~self.rows_set[node]
+                sums = sums_over(np.ascontiguousarray(self.codes[:, kept]), self.weight[kept])
+            else:
+                sums = of_all = sums_over(self.codes, self.weight) if of_all is None else of_all
             yield _local_scores(self, sums, concentrations, k)
 
 
@@ -243,7 +256,8 @@ def _check_memory(data: CompleteData, n_concentrations: int, max_memory: float) 
     widest = int(data.cardinalities.max(initial=1))
     # sums, best families (and what they are made from, one node at a time), best sets; groups of rows at every level
     row_bytes = n_rows * (12.0 * (n + 2) + 4.0 * widest + 24.0)
-    _check_tables(n, 8.0 * 2.0**n * (n_concentrations + n / 2 + 4 + 1) + row_bytes, max_memory)
+    n_sums = n_concentrations * (1 + bool(data.rows_set))  # those of all rows, and of one node that was set
+    _check_tables(n, 8.0 * 2.0**n * (n_sums + n / 2 + 4 + 1) + row_bytes, max_memory)
 
 
 def _check_tables(n: int, n_bytes: float, max_memory: float) -> None:

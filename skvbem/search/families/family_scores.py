@@ -204,10 +204,11 @@ class FamilyScores:
         cells = {"cell": np.ones_like(rows), "row": np.full_like(rows, n_states), "table": rows * n_states}
         cell_concentration = np.stack([each.total / cells[each.over][fits] for each in equal.alternatives], axis=1)
         fitting = np.empty(cell_concentration.size)
+        completed = self.completed.without_rows_set(self.nodes[child])
         score_families(
-            self._codes,
+            self._codes if completed is self.completed else completed.codes.astype(self._codes.dtype, order="C"),
             np.array(self._sizes, dtype=np.int64),
-            self.completed.weight,
+            completed.weight,
             child,
             np.array(members, dtype=np.int64),
             np.array(further, dtype=np.int64)[fits],
@@ -226,7 +227,7 @@ class FamilyScores:
             prior = self.prior.family_prior(family, self.completed.cardinalities)
         except ValueError:
             return -inf
-        counts = self.completed.counts(family)
+        counts = self.completed.without_rows_set(self.nodes[child]).counts(family)
         alternatives = prior if prior.ndim > counts.ndim else prior[None]
         row_terms = log_rising(alternatives.sum(axis=-1), counts.sum(axis=-1))
         terms = log_rising(alternatives, counts).sum(axis=-1) - row_terms

@@ -7,7 +7,7 @@ them. Which observed nodes share a hidden parent, and how many each has, needs n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,21 +145,29 @@ def equivalence_classes(
     settings: Sequence[Mapping],
     weights: np.ndarray,
     rules: EdgeRules | None,
+    targets: Sequence[Collection] = (),
 ) -> list[EquivalenceClass]:
     """The classes of candidates with weights, the most probable first; see `EquivalenceClass`.
 
-    Directions that the rules of all candidates fix are arrows.
+    Directions that the rules of all candidates fix are arrows. So are those of edges of which one node was set without
+    the other, in rows of one of the targets: members of a class share these.
     """
+
+    def was_parted(edge: tuple) -> bool:
+        return any(len({*edge}.intersection(target)) == 1 for target in targets)
+
     members: dict = {}
     for k in np.argsort(-weights, kind="stable").tolist():
         if weights[k] > TUNING.negligible:
             hidden, setting = structure_of(settings[k]), settings[k]
-            graph = hidden.dag if isinstance(hidden.dag, UndirectedGraph) else hidden.dag.essential()
+            dag = hidden.dag
+            parted = [] if isinstance(dag, UndirectedGraph) else list(filter(was_parted, dag.edges))
+            graph = dag if isinstance(dag, UndirectedGraph) else dag.essential(parted)
             rest = {name: value for name, value in setting.items() if name not in ("structure", "latents")}
             kinds = dict(hidden.latents)
             key = (graph.canonical(kinds) if kinds else graph, frozenset(kinds.items()), value_key(rest))
-            if key not in members and rules is not None and isinstance(hidden.dag, DAG):
-                graph = hidden.dag.essential(filter(rules.fix, hidden.dag.edges))
+            if key not in members and rules is not None and isinstance(dag, DAG):
+                graph = dag.essential([*parted, *filter(rules.fix, dag.edges)])
             members.setdefault(key, (graph, []))[1].append(k)
     classes = [EquivalenceClass(graph, float(weights[ks].sum()), tuple(ks)) for graph, ks in members.values()]
     return sorted(classes, key=lambda each: -each.probability)

@@ -127,6 +127,7 @@ def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tu
         priors,
         scores.per_parameter,
         scores.most_cells,
+        completed.rows_set,
     )
     return data, odds
 

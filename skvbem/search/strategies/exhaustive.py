@@ -126,7 +126,8 @@ class ScoreCeiling:
                 f"free parameters counted: a bound on the others rules nothing out. Got {kind!r}. Leave 'prune' False."
             )
         rows: Rows = reading.rows
-        return cls(job, highest_log_likelihood(rows), 0.5 * np.log(rows.total_weight) - discounts[kind])
+        sizes = np.array(reading.columns.n_categories_)
+        return cls(job, highest_log_likelihood(rows, sizes), 0.5 * np.log(rows.total_weight) - discounts[kind])
 
     def __call__(self, setting: Mapping) -> float:
         """The ceiling of one setting, nats."""
@@ -134,10 +135,14 @@ class ScoreCeiling:
         return self.log_likelihood - self.per_parameter * network.n_free_parameters + rounding(self.log_likelihood)
 
 
-def highest_log_likelihood(rows: Rows) -> float:
-    """The log likelihood of rows that no model exceeds, nats: of frequencies among rows that lack the same cells."""
+def highest_log_likelihood(rows: Rows, n_categories: Any = np.inf) -> float:
+    """The log likelihood of rows that no model exceeds, nats: of frequencies among rows that lack the same cells.
+
+    Cells that were set are as lacking ones: rows in which they were set to the same are taken together.
+    """
     distinct = rows.distinct()
     weight = np.ones(len(distinct)) if distinct.weight is None else distinct.weight
-    _, pattern = np.unique(distinct.codes < 0, axis=0, return_inverse=True)
+    unexplained = np.where(distinct.codes < n_categories, np.minimum(distinct.codes, 0), distinct.codes)
+    _, pattern = np.unique(unexplained, axis=0, return_inverse=True)
     total = np.bincount(pattern.ravel(), weights=weight)[pattern.ravel()]
     return float(times_log(weight, np.log(weight / total)).sum())

@@ -28,6 +28,6 @@ ERRORS = {
     ],
     "lines end in triangles": [("has_head=not self.undirected", "has_head=True")],
     "equivalent graphs are told apart": [
-        ("hidden.dag if isinstance(hidden.dag, UndirectedGraph) else hidden.dag.essential()", "hidden.dag")
+        ("graph = dag if isinstance(dag, UndirectedGraph) else dag.essential(parted)", "graph = dag")
     ],
 }

@@ -27,22 +27,29 @@ ERRORS = {
         )
     ],
     "a missing leaf that shares the plan of others counts as its first state": [
-        ("factors[value(family) < 0, :, k] = layout.n_table_cells", "factors[value(family) < 0, :, k] = by_cell")
+        (
+            "            factors[(codes < 0) | (codes >= layout.cardinalities[family]), :, k] = layout.n_table_cells\n",
+            "            factors[codes < 0, :, k] = by_cell\n",
+        )
     ],
     "values that no table of a row needs tell contexts apart": [
-        ("if len(users) > (node in users) and gappy.issuperset(users):", "if False:")
+        (
+            "            if (len(users) > (node in users) or have_set(codes[node], sizes[node])) and gappy",
+            "            if False and gappy",
+        )
     ],
     "of families that a context does not have the cells are summed over as well": [
         ("at[at < n_cells] + offsets[:, at < n_cells] for", "np.minimum(at, n_cells - 1) + 0 * offsets for")
     ],
     "the most probable state of a row counts families that it does not have": [
-        ("has = (values_at(family) >= 0).reshape(", "has = (values_at(family) >= -1).reshape(")
+        ("has = ((codes >= 0) & (codes < layout.cardinalities[family])).reshape(", "has = (codes >= -1).reshape(")
     ],
     "missing cells of complete families are counted as the last category": [
         (
-            "        rows = np.flatnonzero(np.logical_and.reduce([columns[member] >= 0 for member in gappy]))\n",
-            "        columns = {m: np.where(c < 0, layout.cardinalities[m] - 1, c) for m, c in columns.items()}\n",
-        )
+            "kept = [columns[m] >= 0 for m in layout.strides[node]",
+            "kept = [columns[m] > -2 for m in layout.strides[node]",
+        ),
+        ("categories_of(columns[member][rows], sizes[member]) for", "columns[member][rows] % sizes[member] for"),
     ],
     "wholly missing rows are not counted": [
         ("total = float(n_rows if weight is None", "total = 0.0 * float(n_rows if weight is None"),

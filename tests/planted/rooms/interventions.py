@@ -1,0 +1,83 @@
+"""Errors in rows of experiments, whose nodes were set."""
+
+TESTS = (
+    "models/network/test_set_cells.py",
+    "estimators/network/test_interventions.py",
+    "search/test_interventions.py",
+)
+
+ERRORS = {
+    "the table of a node counts rows in which it was set": [
+        ("        kept.append(columns[node] < sizes[node])\n", "        pass\n"),
+    ],
+    "the factor of a node that was set is in sums over hidden nodes": [
+        (
+            "            factors[(codes < 0) | (codes >= layout.cardinalities[family]), :, k] =",
+            "            factors[codes < 0, :, k] =",
+        ),
+    ],
+    "hidden parents of nodes that were set are not pruned": [
+        ("            if node not in are_set:\n", "            if True:\n"),
+    ],
+    "nodes that were set tell their children nothing": [
+        (
+            "return np.where(codes >= n_categories, codes - n_categories, codes) if",
+            "return np.where(codes >= n_categories, 0, codes) if",
+        ),
+    ],
+    "clusters have factors of nodes that were set": [
+        ("        return (codes >= 0) & (codes < self.layout.cardinalities[node])\n", "        return codes >= 0\n"),
+    ],
+    "modes weigh factors of nodes that were set": [
+        (
+            "has = ((codes >= 0) & (codes < layout.cardinalities[family])).reshape(",
+            "has = (codes >= 0).reshape(",
+        ),
+    ],
+    "completions weigh factors of nodes that were set": [
+        (
+            "grown[(last[row[grown], family] == place) & ~is_set[row[grown], family]]",
+            "grown[last[row[grown], family] == place]",
+        ),
+    ],
+    "parents of nodes that were set are completed by q(theta)": [
+        ("        kept[:, node] &= ~is_set[:, node]\n", ""),
+        (
+            "    kept = observed.copy()\n",
+            "    kept = observed | is_set\n",
+        ),
+    ],
+    "families of a search count rows in which their node was set": [
+        (
+            "        completed = self.completed.without_rows_set(self.nodes[child])\n",
+            "        completed = self.completed\n",
+        ),
+    ],
+    "the dynamic program counts rows in which a node was set": [
+        ("            if node in self.rows_set:\n", "            if node in ():\n"),
+    ],
+    "the ceiling takes what was set for what was seen": [
+        (
+            "np.where(distinct.codes < n_categories, np.minimum(distinct.codes, 0), distinct.codes)",
+            "np.minimum(distinct.codes, 0)",
+        ),
+    ],
+    "equivalence classes know nothing of experiments": [
+        ("any(len({*edge}.intersection(target)) == 1 for target in targets)", "False"),
+    ],
+    "rows that were all set count in n": [
+        ("        tell = (codes >= 0) & (codes < self.columns.n_categories_)\n", "        tell = codes >= 0\n"),
+    ],
+    "rows are simulated as if nothing was set": [
+        ("drawn[node] = np.where(codes >= n_categories, codes - n_categories, drawn[node])", "pass"),
+    ],
+    "columns of a frame of booleans are taken by their places": [
+        ("_place(name, table, owner) if given.has_own_names else j] =", "j] ="),
+    ],
+    "rows of weight 0 shift what was set": [
+        (
+            "is_set = is_set if is_set is None or kept is None else is_set[kept]",
+            "is_set = is_set if is_set is None or kept is None else is_set[: sum(kept)]",
+        ),
+    ],
+}
