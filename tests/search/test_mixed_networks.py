@@ -208,6 +208,13 @@ WASTE = {
 }
 
 
+def test_climbs_from_graphs_near_the_best_make_no_number_the_parent_of_a_category():
+    X = conditional_gaussian(200)
+    greedy, exact = (searched(AS_LEARNED, X, strategy) for strategy in ("greedy", "exact"))
+    assert greedy.best_score_ == approx(exact.best_score_, abs=1e-6)
+    assert np.isfinite(greedy.cv_results_["mean_test_score"]).all()
+
+
 @pytest.mark.slow
 def test_a_published_conditional_gaussian_network_is_recovered():
     """Every edge of the waste incinerator, and no other, from 1 000 rows; the moments are those published."""

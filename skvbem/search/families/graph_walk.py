@@ -76,6 +76,10 @@ class FamilyGraphs:
         inside = not (self.required[child] & ~parents or parents & ~self._possible[child])
         return inside and self.least[child] <= n_parents <= self.most[child]
 
+    def _may_be(self, child: int, parents: int) -> bool:
+        """True if the rules allow a node these parents, and their family has a score, unlike a table below a number."""
+        return self.allow(child, parents) and self.scores.score(int(self._places[child]), self._above(parents)) > -inf
+
     def perturbed(self, parents: tuple[int, ...], share: float, rng: np.random.Generator) -> tuple[int, ...]:
         """A graph without some edges, drawn at random from the equivalence class of what is left.
 
@@ -104,7 +108,7 @@ class FamilyGraphs:
                 parent, child = (one, other) if masks[other] >> one & 1 else (other, one)
                 below, above = masks[parent] | 1 << child, masks[child] & ~(1 << parent)
                 is_covered = masks[child] >> parent & 1 and above == masks[parent]
-                if turns[place] and is_covered and self.allow(parent, below) and self.allow(child, above):
+                if turns[place] and is_covered and self._may_be(parent, below) and self._may_be(child, above):
                     masks[parent], masks[child] = below, above
         return tuple(masks)
 
