@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping
 from numbers import Integral, Real
 
 import numpy as np
@@ -36,6 +36,16 @@ def is_list(value) -> bool:
 def is_option(value, *names: str) -> bool:
     """True if a value, which may be an array, is one of some names."""
     return isinstance(value, str) and value in names
+
+
+def are_texts(values: Iterable) -> bool:
+    """True if all values are texts."""
+    return all(isinstance(value, str) for value in values)
+
+
+def is_among(value, names: Container) -> bool:
+    """True if a value, which may be of any kind, is one of some names."""
+    return isinstance(value, Hashable) and value in names
 
 
 def whole_numbers(value) -> np.ndarray | None:

@@ -45,6 +45,7 @@ SCORE_OPTIONS = {
     "ais_metropolis": {"n_chains": 4, "n_steps": 64},
     "importance": {"n_draws": 256},
     "importance_gibbs": {"n_draws": 32},
+    "annealed_bridge": {"n_draws": 8, "n_steps": 16, "n_chains": 8, "burn_in": 100, "spacing": 10},
     "smc": {"n_runs": 2, "n_particles": 32, "n_steps": 16},
 }
 CATEGORICAL = (

@@ -413,6 +413,10 @@ class Emission(ABC):
         """Multiplications that each step takes whatever the number of rows is, such as those that invert matrices."""
         return 0.0
 
+    def with_parts(self, parts: tuple[Emission, ...]) -> Emission:
+        """The same of other emissions of its groups of columns, as `parts_of` lists them; here of one."""
+        return parts[0]
+
     def component_of_cell(self, n_components: int) -> np.ndarray:
         """The component that each cell of statistics belongs to, (n_cells,); -1 where it belongs to all."""
         owners = np.append(np.arange(n_components), -1)

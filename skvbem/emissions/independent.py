@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -34,6 +34,10 @@ class Independent(Emission):
     def doubles_per_row(self) -> int:
         """Doubles that a block holds for each row."""
         return sum(part.doubles_per_row for part in self.parts)
+
+    def with_parts(self, parts: tuple[Emission, ...]) -> Self:
+        """Other emissions of the groups of columns."""
+        return replace(self, parts=parts)
 
     def default_prior(self, n_components: int, *, options: Sequence[Mapping[str, Any]] | None = None) -> Product:
         """The groups' priors.

@@ -69,9 +69,9 @@ class KnownLabels:
         """The emissions of the groups of columns."""
         return tuple(parts_of(self.of_rows))
 
-    def with_rows_of(self, emission: Emission) -> Self:
-        """Another emission of rows, which knows the same labels."""
-        return type(self)(emission, self.n_levels, self.named)
+    def with_parts(self, parts: tuple[Emission, ...]) -> Self:
+        """Other emissions of the groups of columns, which know the same labels."""
+        return type(self)(self.of_rows.with_parts(parts), self.n_levels, self.named)
 
     def step(self, natural: np.ndarray, table: PartlyLabeled) -> Step:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""

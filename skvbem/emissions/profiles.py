@@ -28,6 +28,15 @@ class Probabilities:
     values: np.ndarray
     intervals: tuple[np.ndarray, np.ndarray] | None
 
+    def rows(self, n_parameters: int) -> list[tuple]:
+        """Rows of a table of classes: their names, values and intervals, None without any; one for each label."""
+        rows: list[tuple] = []
+        for k, level in enumerate(self.labels):
+            label = level if k == 0 else f"{self.name} = {level}"
+            pair = None if self.intervals is None else tuple(end[:, k] for end in self.intervals)
+            rows.append((label, self.values[:, k], pair))
+        return rows
+
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
@@ -50,6 +59,12 @@ class Numbers:
     deviations: np.ndarray
     intervals: tuple[np.ndarray, np.ndarray] | None
     of_deviations: tuple[np.ndarray, np.ndarray] | None = None
+
+    def rows(self, n_parameters: int) -> list[tuple]:
+        """As of `Probabilities`: means, and deviations, unless these are functions of the only parameter."""
+        means = (f"{self.name} mean", self.values, self.intervals)
+        deviations = (f"{self.name} s.d.", self.deviations, self.of_deviations)
+        return [means, deviations] if n_parameters > 1 else [means]
 
     def overall(self, weights: np.ndarray) -> tuple[float, float]:
         """Mean and standard deviation of rows of all classes."""

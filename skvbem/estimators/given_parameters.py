@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import is_collection, is_option, is_whole
+from skvbem._arguments import are_texts, is_collection, is_option, is_whole
 from skvbem._compat import check_parameters
 from skvbem._names import did_you_mean
 from skvbem.emissions import Emission
 from skvbem.errors import check_memory
 from skvbem.fitting.fit import attributes_of, is_of_data, published
 from skvbem.fitting.kind import kind_of
-from skvbem.reading.column_groups import ColumnGroups, EmissionReader, Group, is_list_of_emissions
+from skvbem.reading.column_groups import ColumnGroups, EmissionReader, Group, names_columns
 from skvbem.reading.rows import TableReading
 from skvbem.reading.tables import Column, Table, listed, show
 from skvbem.tables import as_distributions
@@ -135,7 +135,7 @@ def _names(estimator, parameters: Mapping, columns) -> Sequence:
     """Names of the columns, or their positions where they have none."""
     owner, emission = type(estimator).__name__, estimator.emission
     if columns is None:
-        if is_list_of_emissions(emission) or isinstance(emission, Mapping):
+        if names_columns(emission):
             raise ValueError(
                 f"from_parameters of {owner} needs 'columns', all of them by name, or how many there are, where "
                 "'emission' shares them out."
@@ -150,7 +150,7 @@ def _names(estimator, parameters: Mapping, columns) -> Sequence:
         check_memory(f"A table of columns={columns:.3g}", 32.0 * int(columns), "fewer", estimator.max_memory, owner)
         return range(int(columns))
     names = list(columns) if is_collection(columns) else []
-    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+    if not names or not are_texts(names) or len(set(names)) < len(names):
         raise ValueError(
             f"The 'columns' of {owner} must be different names, or an int >= 1, how many there are. Got "
             f"{show(columns)} instead."

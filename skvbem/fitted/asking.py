@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skvbem._arguments import is_collection
+from skvbem._arguments import is_among, is_collection
 from skvbem._names import did_you_mean, shown
 from skvbem.data import Rows
 from skvbem.errors import PosteriorWarning, warn
@@ -210,10 +210,9 @@ def nodes_asked(targets, levels: Mapping[Hashable, np.ndarray], numbers: Collect
     numbers : collection of hashable
         Nodes and columns that hold numbers, and no states.
     """
-    one = not is_collection(targets) or (isinstance(targets, np.ndarray) and not targets.ndim)
-    targets = (targets,) if one or (isinstance(targets, Hashable) and targets in levels) else tuple(targets)
+    targets = (targets,) if not is_collection(targets) or is_among(targets, levels) else tuple(targets)
     for node in targets:
-        if isinstance(node, Hashable) and node in numbers:
+        if is_among(node, numbers):
             raise ValueError(f"{node!r} holds numbers: 'query' has no table of them. Take 'impute' or 'sample'.")
         _check_node(node, levels)
     return targets
@@ -230,6 +229,6 @@ def code_of(node, state, levels: Mapping[Hashable, np.ndarray]) -> int:
 
 
 def _check_node(node, levels: Mapping[Hashable, np.ndarray]) -> None:
-    if not isinstance(node, Hashable) or node not in levels:
+    if not is_among(node, levels):
         nodes = listed(map(repr, levels))
         raise ValueError(f"{node!r} is not a node of this network.{did_you_mean(node, levels)} Its nodes are {nodes}.")

@@ -399,7 +399,7 @@ class Network:
 
 
 def _states(node, given) -> tuple:
-    states = () if isinstance(given, str) else tuple(_plain(state) for state in given)
+    states = tuple(map(_plain, given)) if is_collection(given) else ()
     if not states or len(set(states)) < len(states):
         raise StructureError(f"Node {node!r} must have one state or more, all different. Got {given!r}.")
     return states

@@ -22,8 +22,8 @@ _HARDLY = 9.2
 def check_fill(fill: Any) -> None:
     """Refuse what is no way to fill cells."""
     if not is_option(fill, *FILLS):
-        hint = did_you_mean(fill, FILLS) if isinstance(fill, str) else ""
-        raise ValueError(f"The 'fill' parameter of impute must be one of {list(FILLS)}. Got {fill!r} instead.{hint}")
+        wanted = f"The 'fill' parameter of impute must be one of {list(FILLS)}."
+        raise ValueError(f"{wanted} Got {fill!r} instead.{did_you_mean(fill, FILLS)}")
 
 
 def filled_together(

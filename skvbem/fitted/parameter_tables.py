@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem._tabular import number
-from skvbem.emissions import EmissionSpecification, Numbers
+from skvbem.emissions import EmissionSpecification
 from skvbem.fitted.latent_states import LatentStates
 
 
@@ -146,17 +146,8 @@ def rows_of_profiles(
     if intervals is not None:
         lower, upper = ({name: pair[side] for name, pair in intervals.items()} for side in (0, 1))
         ends = lower, upper
-    rows: list[tuple] = []
-    for profile in specification.profiles(names, parameters, ends, levels):
-        if isinstance(profile, Numbers):
-            rows.append((f"{profile.name} mean", profile.values, profile.intervals))
-            if len(parameters) > 1:  # else it is a function of the mean
-                rows.append((f"{profile.name} s.d.", profile.deviations, profile.of_deviations))
-            continue
-        for k, level in enumerate(profile.labels):
-            label = level if k == 0 else f"{profile.name} = {level}"
-            pair = None if profile.intervals is None else tuple(end[:, k] for end in profile.intervals)
-            rows.append((label, profile.values[:, k], pair))
+    profiles = specification.profiles(names, parameters, ends, levels)
+    rows = [row for profile in profiles for row in profile.rows(len(parameters))]
     rows += specification.further_rows(names, parameters, ends)
     values = np.stack([of_row for _, of_row, _ in rows])
     unknown = np.full(values.shape[1], np.nan)

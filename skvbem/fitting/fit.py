@@ -236,8 +236,9 @@ class Run:
         plan = FitPlan(kind.method, self.seed, start, self.limits)
         if self.data.total_weight < most and not kind.leads_nowhere(last):
             return plan
-        others = kind.new_starts(replace(plan, starts=PriorStart()), self.seed)
-        return plan if isinstance(others, PriorStart) else replace(plan, starts=SeveralStarts(start, others))
+        none = PriorStart()
+        others = kind.new_starts(replace(plan, starts=none), self.seed)
+        return plan if others is none else replace(plan, starts=SeveralStarts(start, others))
 
 
 def solve(estimator, reading: Any, report: IterationReport, *, warns: bool = False) -> Solved:

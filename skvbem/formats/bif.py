@@ -10,7 +10,7 @@ import re
 
 from skvbem._names import shown
 from skvbem.fitted.bayesian_network import Network
-from skvbem.formats.states import STATES_PROPERTY, words_of_states
+from skvbem.formats.states import STATES_PROPERTY, check_writable, words_of_states
 from skvbem.formats.tables import MAX_PARENTS, NAN, Declarations, Row, is_probability
 from skvbem.formats.tokens import WORD, Text, Tokens
 
@@ -173,9 +173,6 @@ def write(network: Network) -> str:
 
 
 def _written(name, what):
-    if not isinstance(name, str) or _UNWRITABLE.search(name):
-        raise ValueError(
-            f"A BIF {what} must be a str without double quotes, line breaks and other control characters. "
-            f"Got {shown(name)} instead; rename it (DAG.relabel for a node)."
-        )
+    without = "double quotes, line breaks and other control characters"
+    check_writable(name, _UNWRITABLE, f"A BIF {what}", without)
     return name if WORD.fullmatch(name) else f'"{name}"'

@@ -6,7 +6,7 @@ import re
 
 from skvbem._names import shown
 from skvbem.fitted.bayesian_network import Network
-from skvbem.formats.net import IDENTIFIER
+from skvbem.formats.net import is_identifier
 from skvbem.formats.settings import Settings
 from skvbem.formats.states import STATES_PROPERTY, words_of_states
 from skvbem.formats.tables import Declarations, Row
@@ -90,7 +90,7 @@ def write(network: Network) -> str:
     for node in nodes:
         kind, words = words_of_states(node, network.states[node])
         for what, word, is_right in (
-            ("A name", node, isinstance(node, str) and IDENTIFIER.fullmatch(node)),
+            ("A name", node, is_identifier(node)),
             *(("A state", word, kind != "str" or _WORD.fullmatch(word)) for word in words),
         ):
             if not is_right:

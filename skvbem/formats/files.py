@@ -44,11 +44,12 @@ def read_text(source, max_bytes: int, what: str) -> Text:
         data = type(pieces[0])().join(pieces) if pieces else ""
     else:
         raise TypeError(f"source must be a path, {what} text or a file object. Got {shown(source)} instead.")
-    if not isinstance(data, str) and bytes(data[:2]) == _GZIP:
+    is_binary = not isinstance(data, str)
+    if is_binary and bytes(data[:2]) == _GZIP:
         data = _unpacked(bytes(data), max_bytes, origin)
     if len(data) > max_bytes:
         raise TooLargeError(f"{origin}: the text is longer than max_bytes={max_bytes}.")
-    if not isinstance(data, str):
+    if is_binary:
         data = bytes(data)
         try:
             data = data.decode("utf-8")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from skvbem._names import shown
 from skvbem.fitted.bayesian_network import Network
 from skvbem.formats.settings import Settings
@@ -11,9 +13,9 @@ from skvbem.formats.states import STATES_PROPERTY, words_of_states
 from skvbem.formats.tables import Declarations, Row, is_weight
 from skvbem.formats.tokens import Text
 
-__all__ = ["IDENTIFIER", "read", "write"]
+__all__ = ["is_identifier", "read", "write"]
 
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
 _UNWRITABLE = re.compile(r'["\\\x00-\x1f\x7f\ud800-\udfff]')
 
 
@@ -79,11 +81,16 @@ class _Reader(Settings):
         return self.numbers("a number of a potential is not negative, and not above 1e100", is_weight)
 
 
+def is_identifier(name) -> bool:
+    """True if a name is of ASCII letters, digits and underscores, and begins with no digit."""
+    return isinstance(name, str) and _IDENTIFIER.fullmatch(name) is not None
+
+
 def write(network: Network) -> str:
     """The NET text of a network; ValueError if a name or a state has none."""
     parts = ["net\n{\n}\n"]
     for node in network.dag.nodes:
-        if not isinstance(node, str) or not IDENTIFIER.fullmatch(node):
+        if not is_identifier(node):
             raise ValueError(
                 "A name in NET must be an identifier: ASCII letters, digits and '_', no digit first. "
                 f"Got {shown(node)} instead; rename it by DAG.relabel, or write BIF or XMLBIF."
@@ -99,11 +106,10 @@ def write(network: Network) -> str:
         parts.append(f"node {node}\n{{\n    states = ({listed});\n{told}}}\n")
     for node, table in network.tables.items():
         given = f" | {' '.join(network.dag.parents(node))}" if table.ndim > 1 else ""
-        parts.append(f"potential ({node}{given})\n{{\n    data = {_nested(table.tolist())};\n}}\n")
+        parts.append(f"potential ({node}{given})\n{{\n    data = {_nested(table)};\n}}\n")
     return "".join(parts)
 
 
-def _nested(table) -> str:
+def _nested(table: np.ndarray) -> str:
     """A table in parentheses, in further ones for each state of a parent."""
-    is_row = isinstance(table[0], float)
-    return f"({' '.join(map(repr, table)) if is_row else ''.join(map(_nested, table))})"
+    return f"({' '.join(map(repr, table.tolist())) if table.ndim == 1 else ''.join(map(_nested, table))})"

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
+from skvbem._arguments import is_option, is_real
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import DataWarning
 from skvbem.fitted.bayesian_network import Network
@@ -171,7 +172,7 @@ def read_bif(
 
 
 def _read(source, format: Format, tolerance, max_bytes, max_nodes, max_cells) -> Network:
-    if not (isinstance(tolerance, (int, float)) and 0 <= tolerance < 1):
+    if not (is_real(tolerance) and 0 <= tolerance < 1):
         raise ValueError(f"'tolerance' must be a number from 0 to 1, 1 excluded. Got {shown(tolerance)} instead.")
     text = read_text(source, max_bytes, format.title)
     tables = Tables(format.read(text, max_nodes), tolerance)
@@ -263,7 +264,7 @@ def _format(source, format: str | None, name: str) -> Format:
                 f"one of {', '.join(map(repr, FORMATS))}."
             )
         return ends[end]
-    if not isinstance(format, str) or format not in FORMATS:
+    if not is_option(format, *FORMATS):
         hint = did_you_mean(format, FORMATS)
         raise ValueError(f"'format' must be one of {', '.join(map(repr, FORMATS))}. Got {shown(format)} instead.{hint}")
     return FORMATS[format]

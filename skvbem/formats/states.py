@@ -13,7 +13,7 @@ from typing import Any
 from skvbem._names import shown
 from skvbem.reading.tables import is_interval
 
-__all__ = ["KINDS", "STATES_PROPERTY", "states_of_words", "words_of_states"]
+__all__ = ["KINDS", "STATES_PROPERTY", "check_writable", "states_of_words", "words_of_states"]
 
 STATES_PROPERTY = "skvbem_states"
 _INTERVAL = re.compile(r"([\[(])(\S+), (\S+)([\])])")
@@ -37,6 +37,14 @@ KINDS: dict[str, Any] = {
     "float": float,
     "interval": _interval,
 }
+
+
+def check_writable(text, unwritable: re.Pattern, what: str, without: str) -> None:
+    """Refuse what is no text, or one that holds what a format has no way to write."""
+    if not isinstance(text, str) or unwritable.search(text):
+        raise ValueError(
+            f"{what} must be a str without {without}. Got {shown(text)} instead; rename it (DAG.relabel for a node)."
+        )
 
 
 def words_of_states(node, states: tuple) -> tuple[str, tuple[str, ...]]:

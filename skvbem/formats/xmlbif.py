@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 from skvbem._names import shown
 from skvbem.fitted.bayesian_network import Network
 from skvbem.formats.elements import Element, read_elements
-from skvbem.formats.states import STATES_PROPERTY, words_of_states
+from skvbem.formats.states import STATES_PROPERTY, check_writable, words_of_states
 from skvbem.formats.tables import NAN, Declarations, Row, is_probability
 from skvbem.formats.tokens import Text
 
@@ -81,9 +81,6 @@ def write(network: Network) -> str:
 
 
 def _written(name, what):
-    if not isinstance(name, str) or _UNWRITABLE.search(name):
-        raise ValueError(
-            f"An XMLBIF {what} must be a str without control characters, and without blanks at its ends. "
-            f"Got {shown(name)} instead; rename it (DAG.relabel for a node)."
-        )
+    without = "control characters, and without blanks at its ends"
+    check_writable(name, _UNWRITABLE, f"An XMLBIF {what}", without)
     return escape(name)

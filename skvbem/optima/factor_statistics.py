@@ -11,7 +11,7 @@ Numbers are tuples: for each group of columns whose factors are to be counted, a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self, cast
 
 import numpy as np
@@ -20,8 +20,6 @@ from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Emission, counts_factors, parts_of
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.table import FactorTable
-from skvbem.emissions.independent import Independent
-from skvbem.emissions.known_labels import KnownLabels
 from skvbem.families import Regression
 
 #: For each group whose factors are to be counted, a number for each component.
@@ -71,9 +69,7 @@ def with_numbers(emission: Emission, numbers: Numbers) -> Emission:
     others = iter(numbers)
     replaced = {group.place: group.part.with_numbers(next(others)) for group in FactorGroup.of(emission, 1)}
     parts = [replaced.get(place, part) for place, part in enumerate(parts_of(emission))]
-    if isinstance(emission, KnownLabels):
-        return cast(Emission, emission.with_rows_of(with_numbers(emission.of_rows, numbers)))
-    return replace(emission, parts=tuple(parts)) if isinstance(emission, Independent) else parts[0]
+    return emission.with_parts(tuple(parts))
 
 
 def most_factors(emission: Emission) -> tuple[int, ...]:

@@ -60,16 +60,22 @@ class TableStarts:
         return ascent.expect(safe_log(points))
 
 
+def _check_concentrations(prior: Any, form: Form) -> bool:
+    """Refuse a prior of tables with several concentrations in forms that take one; say whether it is such a prior."""
+    is_mixture = isinstance(prior, DirichletMixture)
+    if is_mixture:
+        check_has_one_concentration(form)
+    return is_mixture
+
+
 class NetworkMethod(FitMethod):
     """Fits discrete networks."""
 
     def ascent(self, model, data, form: Form, n_threads: int) -> DirichletAscent | MixtureAscent | StructuredAscent:
         """Full steps of a network on its data."""
-        has_mixture = isinstance(model.prior, DirichletMixture)
-        if has_mixture:
-            check_has_one_concentration(form)
-            if not form.density:  # maximum likelihood asks no prior
-                model = model.with_prior(model.prior.with_known_hyperparameters())
+        has_mixture = _check_concentrations(model.prior, form)
+        if has_mixture and not form.density:  # maximum likelihood asks no prior
+            model = model.with_prior(model.prior.with_known_hyperparameters())
         if not data.is_exact:
             return StructuredAscent(model, data, form, n_threads)
         return (MixtureAscent if has_mixture else DirichletAscent)(model, data, form, n_threads)
@@ -298,8 +304,7 @@ class MixedNetworkMethod(FitMethod):
 
     def ascent(self, model, data, form: Form, n_threads: int) -> MixedNetworkAscent:
         """Full steps of a network on its data."""
-        if isinstance(model.prior.blocks[0], DirichletMixture):
-            check_has_one_concentration(form)
+        _check_concentrations(model.prior.blocks[0], form)
         return MixedNetworkAscent(model, data, form, n_threads)
 
     def moves(

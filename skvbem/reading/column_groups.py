@@ -10,7 +10,7 @@ a warning says so. Columns that no emission names are the *remainder*, which is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Number
@@ -232,27 +232,24 @@ class ColumnGroups:
     def _unread(cls, table: Table, emission_groups: Sequence[EmissionGroup], options: ColumnOptions) -> ColumnGroups:
         """Groups whose categories are still to be learned."""
         names, groups, owner, categories = tuple(table.names), [], options.owner, options.categories
+        if not (is_option(categories, "auto") or isinstance(categories, Mapping)):
+            raise ValueError(
+                f"The 'categories' parameter of {owner} must be 'auto' or a mapping of column names to levels. Got "
+                f"{show(categories)} instead."
+            )
         for name, specification, columns, given, _ in emission_groups:
             part, encoder = table.columns(columns).names, None
             if specification.holds_categories:
-                levels: Any = "auto"
-                if isinstance(categories, Mapping):
-                    levels = {k: v for k, v in categories.items() if k in part}
                 encoder = CategoryEncoder(
                     owner,
-                    categories=levels,
+                    categories=categories_among(categories, part),
                     missing_values=options.missing_values,
                     handle_unknown=options.handle_unknown,
                     if_measured=f"give it to {FOR_NUMBERS!r} in the 'emission' parameter of {owner}",
                 )
             groups.append(Group(name, specification, tuple(columns), tuple(part), encoder, tuple(given)))
-        if isinstance(categories, Mapping):
+        if not is_option(categories, "auto"):
             _check_named(categories, groups, names, owner)
-        elif not is_option(categories, "auto"):
-            raise ValueError(
-                f"The 'categories' parameter of {owner} must be 'auto' or a mapping of column names to levels. Got "
-                f"{show(categories)} instead."
-            )
         return cls(names, tuple(groups), options.missing_values, owner)
 
     def values(self, table: Table, *, is_known: bool = False) -> list[np.ndarray]:
@@ -500,11 +497,11 @@ class EmissionReader:
             self._with_covariates(group) if len(group.specification.covariates) else group
             for group in self.as_given(named, hold_numbers)
         ]
-        if isinstance(named, Mapping) or is_list_of_emissions(named):
+        if names_columns(named):
             taken = {at for group in groups for at in (*group.columns, *group.given)}
             left = [at for at in range(len(self.names)) if at not in taken]
             if is_option(remainder, "auto"):
-                groups = self._with_guessed(groups, left, hold_numbers, is_joined=isinstance(named, Mapping))
+                groups = self._with_guessed(groups, left, hold_numbers, is_joined=not is_list(named))
             elif remainder is not None and not is_option(remainder, "drop"):
                 of_left = EmissionGroup(_REMAINDER, self._specification(remainder), left, [])
                 groups += [of_left] if left else []
@@ -644,6 +641,18 @@ def _families(columns: Iterable[int], hold_numbers: Sequence[bool]) -> dict[str,
     for j in columns:
         families.setdefault(FOR_NUMBERS if hold_numbers[j] else FOR_CATEGORIES, []).append(j)
     return families
+
+
+def categories_among(categories, names: Collection):
+    """A `categories` parameter, of a mapping what it declares of some columns."""
+    if not isinstance(categories, Mapping):
+        return categories
+    return {name: levels for name, levels in categories.items() if name in names}
+
+
+def names_columns(emission) -> bool:
+    """Whether an `emission` parameter shares out columns by their names, in a mapping or a list."""
+    return isinstance(emission, Mapping) or is_list_of_emissions(emission)
 
 
 def is_list_of_emissions(emission) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import is_real
+from skvbem._arguments import is_option, is_real
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS
 from skvbem.errors import DataWarning, warn
 from skvbem.reading.tables import is_fraction, kind_of, listed, named_columns, show
@@ -68,7 +68,7 @@ def marks_among(levels: Sequence) -> list:
     '-' is none beside '+', a character is none among the letters of a text, and a word is none beside words that are
     written alike, such as 'None' beside 'Attached' or 'NA' beside 'EU'. A code such as '-999' is one beside words.
     """
-    if not levels or not isinstance(levels[0], str):
+    if not _are_texts(levels):
         return _nines_among(levels)
     codes = [level for level in levels if _number(level) in _CODES]
     are_words = not any(_number(level) is not None for level in levels if level not in codes)
@@ -104,9 +104,14 @@ def _nines_among(levels: Sequence) -> list:
     return [levels[-1]] if is_far else []
 
 
+def _are_texts(levels: Sequence) -> bool:
+    """Whether there are levels, and texts: those of a column are of one sort."""
+    return len(levels) > 0 and isinstance(levels[0], str)
+
+
 def number_as_text(levels: Sequence) -> str | None:
     """A level of a column whose levels, but for marks of missing cells, are measurements written as text."""
-    if not levels or not isinstance(levels[0], str):
+    if not _are_texts(levels):
         return None
     texts = [level for level in levels if level.strip().lower() not in _MARKS]
     numbers = [number for number in map(_number, texts) if number is not None]
@@ -253,13 +258,14 @@ def warn_of_names_of_rows(names: Sequence[str], codes: np.ndarray, n_categories:
     categories : "auto", mapping or sequence
         Levels that users declare.
     """
-    if not isinstance(categories, (str, Mapping)):
+    declared = {} if is_option(categories, "auto") else categories
+    if not isinstance(declared, Mapping):
         return
     doubtful = []
     for j in np.flatnonzero(n_categories > MIN_LEVELS).tolist():
         seen = codes[:, j][codes[:, j] >= 0]
         n_levels = int(np.count_nonzero(np.bincount(seen)))
-        is_declared = isinstance(categories, Mapping) and names[j] in categories
+        is_declared = names[j] in declared
         if n_levels > max(MIN_LEVELS, _SHARE_OF_ROWS * len(seen)) and not is_declared:
             doubtful.append((names[j], n_levels, len(seen)))
     if not doubtful:

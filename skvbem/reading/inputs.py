@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skvbem._arguments import is_list
+from skvbem._arguments import are_texts, is_list
 from skvbem.data import mixed
 from skvbem.reading.names import compare_names
 from skvbem.reading.rows import SequenceReading
@@ -99,7 +99,7 @@ def _names_of(table: Any) -> list[str] | None:
         names: list = list(table.columns)
     else:
         names = [None if callable(table) else getattr(table, "name", None)]
-    return names if all(isinstance(name, str) for name in names) else None
+    return names if are_texts(names) else None
 
 
 def check_input_names(given: InputNames, estimator: Any) -> None:

@@ -140,7 +140,7 @@ def labels_of_list(labels: Any, lengths: np.ndarray, owner: str) -> Any:
     if labels is None:
         return None
     given = list(labels) if is_collection(labels) else []
-    of_each = [len(each) if hasattr(each, "__len__") and not isinstance(each, str) else -1 for each in given]
+    of_each = [len(each) if is_collection(each) and hasattr(each, "__len__") else -1 for each in given]
     if of_each != lengths.tolist():
         wrong = next((k for k, (n, m) in enumerate(zip(of_each, lengths.tolist())) if n != m), None)
         came = (

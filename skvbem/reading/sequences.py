@@ -170,15 +170,18 @@ def sequence_weights(sample_weight: np.ndarray | None, sequences: Sequences) -> 
 
 def _is_list_of_tables(X) -> bool:
     """Whether X is a list of sequences, rather than of rows of one."""
-    if isinstance(X, np.ndarray):
-        return X.dtype == object and X.ndim == 1 and len(X) > 0 and _is_table(X[0])
+    if _is_array_of_items(X):
+        return _is_table(X[0])
     return is_list(X) and any(_is_table(item) for item in X)
+
+
+def _is_array_of_items(X) -> bool:
+    return isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X) > 0
 
 
 def _refuse_flat_items(X) -> None:
     """Refuse a list whose items can only be meant as sequences of one column, which are tables, too."""
-    is_flat_array = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X) > 0
-    if not (is_flat_array or is_list(X)):
+    if not (_is_array_of_items(X) or is_list(X)):
         return
     if isinstance(X[0], str):
         raise ValueError(

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from skvbem._arguments import is_list
+from skvbem._arguments import are_texts, is_list
 from skvbem._compat import check_sample_weight
 from skvbem._names import first_few
 from skvbem._numerics import extremes
@@ -63,7 +63,7 @@ class Table:
         source=None,
         has_own_names: bool | None = None,
     ):
-        are_own = all(isinstance(name, str) for name in names) if has_own_names is None else has_own_names
+        are_own = are_texts(names) if has_own_names is None else has_own_names
         self.has_own_names, self.n_columns = are_own, len(names)
         self.names = list(names) if has_own_names is not None or are_own else [f"x{j}" for j in range(len(names))]
         self.n_samples = n_samples
@@ -411,13 +411,13 @@ def _numbers(name: str, column: Column) -> np.ndarray:
 def _number(name: str, value) -> float:
     if is_missing_value(value):
         return np.nan
-    if isinstance(value, Number) and not isinstance(value, complex):
+    if isinstance(value, complex):
+        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {show(value)}.")
+    if isinstance(value, Number):
         try:
             return float(value)  # type: ignore[arg-type]
         except OverflowError:
             raise ValueError(f"Column {name!r} of X holds {show(value)}, which is no float.{_UNIT}") from None
-    if isinstance(value, complex):
-        raise ValueError(f"Complex data not supported. Column {name!r} of X holds {show(value)}.")
     _refuse_cell(name, value)
 
 

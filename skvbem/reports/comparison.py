@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import softmax, xlogy
 from sklearn.utils.validation import check_is_fitted
 
+from skvbem._arguments import is_collection
 from skvbem._names import shown
 from skvbem._tabular import data_frame, html_table, text_table
 from skvbem.evidence import Evidence, Score, get_score
@@ -199,7 +200,8 @@ def _named(fits) -> dict[str, Any]:
     """Fits by name; those of a list by the parameters in which they differ."""
     if _is_estimator(fits):
         raise TypeError("compare takes a list of fits, and then their data, as in compare([two, three], X).")
-    listed = list(fits.values()) if isinstance(fits, Mapping) else list(fits) if isinstance(fits, Iterable) else []
+    by_name = fits if isinstance(fits, Mapping) else None
+    listed = list(by_name.values()) if by_name is not None else list(fits) if is_collection(fits) else []
     for fit in listed:
         if not _is_estimator(fit):
             raise TypeError(
@@ -209,8 +211,8 @@ def _named(fits) -> dict[str, Any]:
         check_is_fitted(fit)
     if not listed:
         raise ValueError(f"compare needs at least one fit. Got {fits!r}.")
-    if isinstance(fits, Mapping):
-        return {str(name): fit for name, fit in fits.items()}
+    if by_name is not None:
+        return {str(name): fit for name, fit in by_name.items()}
     names = [_name(fit, [other for other in listed if type(other) is type(fit)]) for fit in listed]
     if len(set(names)) < len(names):
         names = [f"{number}. {name}" for number, name in enumerate(names, 1)]

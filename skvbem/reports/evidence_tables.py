@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from skvbem._arguments import is_collection, is_option
+from skvbem._arguments import check_mapping, is_collection, is_option
 from skvbem._progress import is_over, long_method, steps
 from skvbem._tabular import data_frame, html_table
 from skvbem.errors import EvidenceWarning
@@ -180,11 +180,7 @@ def evidence_table(
             f"{kinds!r}."
         )
     options = {} if options is None else options
-    if not isinstance(options, Mapping):
-        raise TypeError(
-            "The 'options' parameter of evidence_table must be a mapping of names of scores to their options, such as "
-            f"{{'ais': {{'n_chains': 64}}}}. Got {options!r}."
-        )
+    check_mapping("options", "evidence_table", options, "{'ais': {'n_chains': 64}}")
     scores = [get_score(kind) for kind in kinds]
     fits = evaluation_of(estimator, X, sample_weight, random_state)
     evidences: dict[str, Evidence] = {}
@@ -388,9 +384,9 @@ def _scored_part(estimator, X, y) -> tuple[Any, Any]:
     """The best estimator of a search, or the last step of a pipeline, if it is one, and the rows of its fit."""
     if (best := _best(estimator)) is not estimator:
         return _scored_part(best, X, y)
-    if isinstance(estimator, type) or not getattr(estimator, "steps", ()):
+    if not (steps := _steps(estimator)):
         return estimator, X
-    if len(estimator.steps) > 1:
+    if len(steps) > 1:
         # Fitted anew: of some steps, PCA for one, `transform` gives other last digits than what the fit has seen.
         X = deepcopy(estimator[:-1]).fit_transform(X, y)
     return _scored_part(estimator[-1], X, y)
@@ -403,15 +399,21 @@ def _best(estimator) -> Any:
 
 def last_step(estimator) -> Any:
     """The last step of a pipeline, in pipelines too; any other estimator itself."""
-    while getattr(estimator, "steps", ()) and not isinstance(estimator, type):
-        estimator = estimator.steps[-1][1]
+    while steps := _steps(estimator):
+        estimator = steps[-1][1]
     return estimator
+
+
+def _steps(estimator) -> Any:
+    """The steps of a pipeline; none of what is no estimator, but a class of them."""
+    return () if isinstance(estimator, type) else getattr(estimator, "steps", ())
 
 
 def _check_fit(estimator, who: str, method: str = "goodness_of_fit") -> None:
     """Refuse what is no estimator whose evidence can be asked for."""
-    if isinstance(estimator, type) or not hasattr(estimator, method):
-        given = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
+    is_class = isinstance(estimator, type)
+    if is_class or not hasattr(estimator, method):
+        given = f"the class {estimator.__name__}" if is_class else repr(estimator)
         raise TypeError(
             f"{who} takes a fitted estimator of this library, such as VBMixture(2).fit(X). Got {given} instead."
         )

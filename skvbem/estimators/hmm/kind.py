@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -143,7 +142,7 @@ def resolve_chain(estimator) -> tuple[Transitions, Transitions]:
     owner, n_states = type(estimator).__name__, estimator.n_components
     mask = _mask(owner, estimator.transmat_mask, n_states)
     may_begin = np.ones((1, n_states), dtype=bool)
-    if isinstance(estimator.transmat_mask, str):  # it goes through the states from the first on
+    if is_option(estimator.transmat_mask, LEFT_TO_RIGHT):  # it goes through the states from the first on
         may_begin = np.arange(n_states)[None] == 0
     first = _concentration(owner, "startprob_prior", estimator.startprob_prior, may_begin)
     pairs = _concentration(owner, "transmat_prior", estimator.transmat_prior, mask)
@@ -194,7 +193,7 @@ def _mask(owner: str, mask, n_states: int) -> np.ndarray:
         return left_to_right(n_states)
     if is_whole(mask) and int(mask) >= 0:
         return banded(n_states, int(mask))
-    array = np.asarray(mask) if not isinstance(mask, (str, Integral)) else np.empty(0)
+    array = np.asarray(mask)
     whole = array.dtype.kind in "iu" and np.isin(array, (0, 1)).all()
     if array.shape != (n_states, n_states) or not (array.dtype.kind == "b" or whole):
         raise ValueError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import check_argument, is_collection
+from skvbem._arguments import are_texts, check_argument, is_collection
 from skvbem._compat import check_parameters
 from skvbem._names import shown
 from skvbem.errors import check_memory
@@ -63,7 +63,7 @@ def system_of_matrices(estimator: Any, matrices: Matrices, columns: Any) -> Any:
     k, p, numbers = len(matrices.transition), len(matrices.loadings), sum(map(np.size, matrices))
     check_memory(f"A system of {k} states and {p} columns", 4 * numbers, "fewer", estimator.max_memory, _OWNER)
     names = range(p) if columns is None else list(columns) if is_collection(columns) else []
-    is_right = columns is None or (all(isinstance(each, str) for each in names) and len(set(names)) == p == len(names))
+    is_right = columns is None or (are_texts(names) and len(set(names)) == p == len(names))
     check_argument(is_right, "columns", "from_parameters", f"{p} different names", columns)
     table = Table(names, 2, lambda j: Column(np.array([-1.0, 1.0])))
     options = ColumnOptions(_OWNER, "gaussian", "diag", missing_values=estimator.missing_values)

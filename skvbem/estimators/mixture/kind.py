@@ -147,7 +147,7 @@ class MixtureKind(LabelKind):
 
     def learns_prior(self, estimator) -> bool:
         """True if the concentration of the weights is learned."""
-        return isinstance(estimator.weight_concentration_prior, str)
+        return is_option(estimator.weight_concentration_prior, OPTIMIZED)
 
     def starts(self, estimator, model: Mixture, data, reading: TableReading, seed: tuple[int, ...]) -> Any:
         """Starts by the name of `init`, or statistics (n_cells, 1) of responsibilities given."""

@@ -106,9 +106,9 @@ def clusters_of_latents(model: DiscreteDAG, latents: tuple, data: Program | Stru
     return {node: clusters.get(model.position[node], (node,)) for node in latents}
 
 
-def row_gap(fitted: Any, data: Program | StructuredProgram) -> float | None:
+def row_gap(fitted: Any, data: Any) -> float | None:
     """Gain of one exact E step over that of a fit at its parameters, nats; None where it exceeds memory."""
-    if not isinstance(data, StructuredProgram):
+    if data.is_exact:
         return 0.0
     if any(group.largest_clique > _CELLS for group in data.groups):
         return None

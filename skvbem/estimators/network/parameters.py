@@ -87,7 +87,7 @@ class CandidateNetwork:
                 )
             undirected = resolve_undirected(estimator.structure, latents, columns, owner)
             # axes of tables that a user gives are those that the user can know
-            order = None if isinstance(estimator.prior, Mapping) else reading.observed_weight()
+            order = reading.observed_weight() if by_node(estimator.prior) is None else None
             dag = perfect_dag(undirected, (*latents, *columns), order)
         else:
             dag = resolve_structure(estimator.structure, latents, columns, owner)
@@ -131,14 +131,14 @@ class CandidateNetwork:
 
     def check_prior(self) -> None:
         """Raise a ValueError if the prior is none, whatever the parents of nodes: tables must fit these as well."""
-        by_node = self.given_prior if isinstance(self.given_prior, Mapping) else {}
-        strange = [node for node in by_node if node not in self.cardinalities]
+        named = by_node(self.given_prior) or {}
+        strange = [node for node in named if node not in self.cardinalities]
         if strange:
             raise ValueError(
                 f"The 'prior' parameter of {self.owner} names {strange[0]!r}, which is not a node of the structure."
                 f"{did_you_mean(strange[0], self.dag.nodes)}"
             )
-        for node in by_node or self.dag.nodes[:1]:
+        for node in named or self.dag.nodes[:1]:
             if self.equal_concentration(node) is not None:
                 self.family_prior((node,), self.cardinalities)
         if self.undirected is not None:
@@ -153,14 +153,14 @@ class CandidateNetwork:
 
         Where their strength is hidden, alternatives are a further axis, the first.
         """
-        whose, by_node = f"The 'prior' parameter of {self.owner}", isinstance(self.given_prior, Mapping)
+        whose, names_nodes = f"The 'prior' parameter of {self.owner}", by_node(self.given_prior) is not None
         node, shape = family[-1], tuple(cardinalities[member] for member in family)
         given, equal = self._given(node), self.equal_concentration(node)
-        values = equal.table(shape) if equal is not None else as_floats(given) if by_node else None
+        values = equal.table(shape) if equal is not None else as_floats(given) if names_nodes else None
         if values is None:
             raise ValueError(
                 f"{whose} must be 'auto', a number > 0 (per cell), 'bdeu', 'bdla', 'per_row', or a mapping of nodes to "
-                f"these or to arrays. Got {given!r} {f'for node {node!r}' if by_node else 'instead'}."
+                f"these or to arrays. Got {given!r} {f'for node {node!r}' if names_nodes else 'instead'}."
             )
         if values.shape[-len(shape) :] != shape or (equal is None and values.ndim > len(shape)):
             axes = ", ".join(f"{member!r} ({cardinalities[member]})" for member in family)
@@ -171,7 +171,7 @@ class CandidateNetwork:
         good = np.isfinite(values) & (values > 0)
         if not good.all():
             raise ValueError(
-                f"{whose}{f', for node {node!r},' if by_node else ''} must hold finite concentrations > 0. "
+                f"{whose}{f', for node {node!r},' if names_nodes else ''} must hold finite concentrations > 0. "
                 f"Got {float(values[~good][0])!r} instead."
             )
         return values
@@ -210,12 +210,19 @@ class CandidateNetwork:
             )
 
     def _given(self, node: Hashable) -> Any:
-        return self.given_prior.get(node, 1.0) if isinstance(self.given_prior, Mapping) else self.given_prior
+        named = by_node(self.given_prior)
+        return self.given_prior if named is None else named.get(node, 1.0)
+
+
+def by_node(prior: Any) -> Mapping | None:
+    """What a `prior` parameter says of single nodes; None where it is one for all."""
+    return prior if isinstance(prior, Mapping) else None
 
 
 def has_hidden_strengths(prior: Any) -> bool:
     """True if a `prior` parameter names "bdla", for some node at least."""
-    return any(is_option(each, "bdla") for each in (prior.values() if isinstance(prior, Mapping) else [prior]))
+    named = by_node(prior)
+    return any(is_option(each, "bdla") for each in ([prior] if named is None else named.values()))
 
 
 def prior_in_words(estimator: Any) -> list[str]:

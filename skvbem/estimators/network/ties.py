@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 import numpy as np
 
-from skvbem._arguments import is_collection
+from skvbem._arguments import is_among, is_collection
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -106,16 +106,16 @@ def _pairs(ties, owner: str) -> Iterable[tuple]:
 
 def _family(named, dag: DAG, owner: str) -> tuple:
     """The family of a node, or one given with its parents in another order."""
-    if isinstance(named, Hashable) and named in dag.nodes:
+    if is_among(named, dag.nodes):
         return dag.family(named)
-    if isinstance(named, tuple) and named and named[-1] in dag.nodes:
-        if sorted(map(repr, named)) == sorted(map(repr, dag.family(named[-1]))):
+    name = named[-1] if isinstance(named, tuple) and named else named
+    if is_among(name, dag.nodes):
+        if sorted(map(repr, named)) == sorted(map(repr, dag.family(name))):
             return named
         raise StructureError(
             f"The 'ties' parameter of {owner} gives node {shown(named[-1])} the parents {shown(named[:-1])}. The "
             f"structure gives it {shown(dag.parents(named[-1]))}."
         )
-    name = named[-1] if isinstance(named, tuple) and named else named
     raise StructureError(
         f"The 'ties' parameter of {owner} names {shown(name)}, which is not a node of the structure."
         f"{did_you_mean(name, dag.nodes)}"

@@ -24,7 +24,7 @@ from skvbem.emissions.specification import BY_COLUMN
 from skvbem.errors import together
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.fitting.fit import read
-from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
+from skvbem.reading.column_groups import ColumnGroups, ColumnOptions, categories_among
 from skvbem.reading.mixed_network import nodes_of
 from skvbem.reading.names import check_names
 from skvbem.reading.tables import Column, Table, read_table
@@ -186,9 +186,7 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         """The emissions of features and class; "auto" is resolved, with warnings that know features alone."""
         if not is_option(self.emission, "auto"):
             return _emission_with_class(self.emission, table, self.class_node)
-        categories = self.categories
-        if isinstance(categories, Mapping):
-            categories = {k: v for k, v in categories.items() if k in table.names}
+        categories = categories_among(self.categories, table.names)
         how = {"missing_values": self.missing_values, "handle_unknown": self.handle_unknown}
         groups, _ = ColumnGroups.learned(table, ColumnOptions(type(self).__name__, categories=categories, **how))
         columns = {group.name: list(group.columns) for group in groups.groups}

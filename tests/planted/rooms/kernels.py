@@ -162,4 +162,28 @@ ERRORS = {
     "of more than four states none looks at the next": [
         ("weight[i] = here[i] * chain->transition_least[i * width + next];", "weight[i] = here[i];")
     ],
+    "directions of hidden cells keep their units": [
+        ("logs += 2.0 * log(size)", "logs += 0.0 * log(size)"),
+    ],
+    "the evidence of hidden cells forgets their spread": [
+        ("found[r, k, 0] = peak[k] + (m * LOG_2PI - log_det - logs) / 2.0", "found[r, k, 0] = peak[k] - logs / 2.0")
+    ],
+    "what is left of hidden cells is about the origin": [
+        ("found[r, k, 0] -= 0.5 * found[r, k, 1 + i] * mean[k, i]", "found[r, k, 0] -= 0.0 * mean[k, i]")
+    ],
+    "rows without hidden cells are not added to completed ones": [
+        (
+            "                for i in range(n_sums):\n                    total[k, i] += added[i]",
+            "                for i in range(n_sums if m else 0):\n                    total[k, i] += added[i]",
+        )
+    ],
+    "hidden cells of all patterns are those of the first": [
+        (
+            "                directions_of(whitener, &columns[ends[r]], m, hidden)",
+            "                directions_of(whitener, &columns[0], m, hidden)",
+        )
+    ],
+    "all members complete their sums by the first matrix": [
+        ("&root[member // each, 0, 0], &crossed[member // each, 0, 0],", "&root[0, 0, 0], &crossed[0, 0, 0],")
+    ],
 }

@@ -38,8 +38,8 @@ ERRORS = {
          "times = rng.multinomial(round(count.sum()), np.full(len(count), 1 / len(count)))")
     ],
     "reports give the ends of intervals to the wrong columns": [
-        ("pair = None if profile.intervals is None else tuple(end[:, k] for end in profile.intervals)",
-         "pair = None if profile.intervals is None else tuple(end[:, 0] for end in profile.intervals)")
+        ("pair = None if self.intervals is None else tuple(end[:, k] for end in self.intervals)",
+         "pair = None if self.intervals is None else tuple(end[:, 0] for end in self.intervals)")
     ],
     "facts of a report are those of the next fit": [
         ('facts["prior"] = run.prior', 'facts["prior"] = self._prior_in_words(self._fitted_.columns)')
