@@ -625,5 +625,7 @@ class Capabilities:
     dimension: Identifiability | None = None
 
     def with_hidden_hyperparameters(self, prior: ConjugateFamily) -> Capabilities:
-        """The capabilities left where a prior has hidden ones: complete rows have no evidence in closed form then."""
+        """The capabilities under a prior: where it has hidden ones, complete rows have no evidence in closed form."""
+        if prior.hyperprior is None:
+            return self
         return replace(self, **dict.fromkeys(OF_KNOWN_HYPERPARAMETERS), complete_evidence=IntegratedEvidence(prior))

@@ -32,7 +32,9 @@ constants
 lines of code
     Lines that hold a token other than a comment or a docstring.
 equal runs
-    Pairs of places, in different files or far apart in one, that share six lines of code or more to the letter.
+    Pairs of places, in different files or far apart in one, that share six lines of code or more to the letter. Without
+    declarations: imports, lists of names, signatures and assignments of parameters to attributes of their names are not
+    counted, of which constructors have many.
 """
 
 from __future__ import annotations
@@ -336,12 +338,31 @@ def _is_number(value: ast.expr) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool)
 
 
-def equal_runs(root: Path, n: int = 6) -> int:
-    """How many pairs of places share so many lines of code or more to the letter."""
+@cache
+def declared_lines(text: str) -> frozenset[int]:
+    """Numbers of the lines of a Python file that declare: imports, `__all__`, signatures, parameters kept."""
+    lines: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            lines |= set(range(first, max(node.body[0].lineno, node.lineno + 1)))
+            lines |= {each.lineno for each in node.body if ast.unparse(each) == "..."}
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            lines |= set(range(node.lineno, node.end_lineno + 1))
+        elif isinstance(node, ast.Assign):
+            kept = "__all__", f"self.{ast.unparse(node.value)}"
+            lines |= set(range(node.lineno, node.end_lineno + 1)) if ast.unparse(node.targets[0]) in kept else set()
+    return frozenset(lines)
+
+
+def equal_runs(root: Path, n: int = 6, *, declarations: bool = True) -> int:
+    """How many pairs of places share so many lines of code or more to the letter, with or without declarations."""
     places: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
     for k, path in enumerate(sources(root, ".py", ".pyx")):
         text = path.read_text()
         code = sorted((kernel_code_lines if path.suffix == ".pyx" else code_lines)(text))
+        if path.suffix == ".py" and not declarations:
+            code = sorted(set(code) - declared_lines(text))
         lines = [line.strip() for line in (text.splitlines()[i - 1] for i in code)]
         lines = [line for line in lines if len(line) > 2 and not line.startswith(("import ", "from "))]
         for at in range(len(lines) - n + 1):
@@ -594,6 +615,7 @@ def static_figures(root: Path) -> dict[str, int]:
         f"files below {LEAST_FILE} lines with one importer": len(small_files(root)),
         "longest file": max(by_file.values(), default=0),
         "equal runs of six lines": equal_runs(root),
+        "equal runs without declarations": equal_runs(root, declarations=False),
     }
 
 

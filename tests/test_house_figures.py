@@ -49,6 +49,18 @@ def test_runs_of_six_equal_lines_are_pairs(tmp_path):
     assert equal_runs(package(tmp_path, files)) == 1
 
 
+def test_runs_of_declarations_are_told_apart(tmp_path):
+    """Signatures, and parameters that a constructor keeps: what it does with them is code."""
+    signature = "".join(f"        value_{k},\n" for k in range(8))
+    kept = "".join(f"        self.value_{k} = value_{k}\n" for k in range(8))
+    work = "".join(f"        print({k})\n" for k in range(6))
+    head = f"class Thing:\n    @property\n    def __init__(\n        self,\n{signature}    ):\n{kept}"
+    folder = package(tmp_path, {"a.py": head, "b.py": head})
+    assert (equal_runs(folder), equal_runs(folder, declarations=False)) == (1, 0)
+    folder = package(tmp_path, {"a.py": head + work, "b.py": head + work})
+    assert (equal_runs(folder), equal_runs(folder, declarations=False)) == (1, 1)
+
+
 def test_a_walk_ends_at_the_first_step(tmp_path, monkeypatch):
     """Functions before it, which of them pass on, and how deep it is."""
     call = "def call():\n    return middle()\ndef middle():\n    x = 1\n    return (lambda: work(x))()\n"

@@ -212,6 +212,12 @@ def draws_first(points: Any) -> Any:
     return type(points)(*parts) if hasattr(points, "_fields") else tuple(parts)
 
 
+def parameters_side_by_side(emission: Emission, points: np.ndarray) -> dict[str, np.ndarray]:
+    """The `parameters` of points with draws along a last axis, each (n_draws, ...): draws stand as components do."""
+    named, n_draws = emission.parameters(draws_first(points).ravel()), points.shape[-1]
+    return {name: each.reshape(n_draws, -1, *each.shape[1:]) for name, each in named.items()}
+
+
 def of_draw(points: Any, k: int) -> Any:
     """The point of one draw, of points whose last axis is draws."""
     if not isinstance(points, tuple):

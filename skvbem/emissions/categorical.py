@@ -18,7 +18,15 @@ from skvbem._kernels import _categorical
 from skvbem._lazy import cached_property
 from skvbem._numerics import safe_log
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row, draws_first
+from skvbem.emissions.base import (
+    Emission,
+    Step,
+    as_matrix,
+    by_cell,
+    by_lane,
+    by_row,
+    parameters_side_by_side,
+)
 from skvbem.emissions.moments import ROWS_AT_ONCE
 from skvbem.emissions.parameters import distributions, named_arrays
 from skvbem.emissions.profiles import of_levels
@@ -262,9 +270,8 @@ class CategoricalEmission(Emission):
         return {"probabilities": probabilities}
 
     def parameters_of_draws(self, points: np.ndarray) -> dict[str, np.ndarray]:
-        """The `parameters` of points with draws along a last axis: they stand side by side as components do."""
-        named, n_draws = self.parameters(draws_first(points).ravel()), points.shape[-1]
-        return {name: each.reshape(n_draws, -1, *each.shape[1:]) for name, each in named.items()}
+        """The `parameters` of points with draws along a last axis."""
+        return parameters_side_by_side(self, points)
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
         """The cells of all tables, component by component; see `parameters`."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks, map_reduce
-from skvbem.emissions.base import draws_first
+from skvbem.emissions.base import parameters_side_by_side
 from skvbem.emissions.linear import LinearEmission, LinearTable, log_base_of_counts
 from skvbem.emissions.moments import blocks_of_floats, n_columns_of
 from skvbem.emissions.parameters import distributions, named_arrays
@@ -226,9 +226,8 @@ class MultinomialEmission(LinearEmission):
         return {"shares": point.reshape(-1, self.n_categories)}
 
     def parameters_of_draws(self, points: np.ndarray) -> dict[str, np.ndarray]:
-        """The `parameters` of points with draws along a last axis: they stand side by side as components do."""
-        named, n_draws = self.parameters(draws_first(points).ravel()), points.shape[-1]
-        return {name: each.reshape(n_draws, -1, *each.shape[1:]) for name, each in named.items()}
+        """The `parameters` of points with draws along a last axis."""
+        return parameters_side_by_side(self, points)
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
         """The shares, component by component; see `parameters`."""

@@ -130,24 +130,21 @@ def anchored_ais(
     log_weights = trace[-1] + starts.log_parts(mine, log_points, schedule)
     log_mean_parts = starts.log_mean_parts(mine, log_points)
     log_wholes = None if log_mean_parts is None else log_weights - log_mean_parts
-    return summary(
-        evaluation,
-        kind,
-        strata_of(starts, which, schedule, trace, log_weights, log_wholes),
-        form="vb" if any(fractions) else None,
-        n_relabelings=starts.n_relabelings,
-    )
+    return summary_of_starts(evaluation, kind, starts, which, schedule, trace, log_weights, log_wholes)
 
 
-def strata_of(starts: Starts, which, schedule, trace, log_weights, log_wholes) -> list[Stratum]:
-    """Chains put together by the start they came from."""
+def summary_of_starts(
+    evaluation: Evaluation, kind: str, starts: Starts, which, schedule, trace, log_weights, log_wholes
+) -> Evidence:
+    """The evidence of chains, put together by the start they came from."""
     which = which[: len(log_weights)]
     strata = []
     for k in np.unique(which):
         mine = which == k
         wholes = None if log_wholes is None else log_wholes[mine]
         strata.append(Stratum(float(starts.fractions[k]), schedule, trace[:, mine], log_weights[mine], wholes))
-    return strata
+    form = "vb" if any(starts.fractions) else None
+    return summary(evaluation, kind, strata, form=form, n_relabelings=starts.n_relabelings)
 
 
 def gibbs_chains(

@@ -94,7 +94,7 @@ def annealed_bridge(
     back = np.concatenate([[1.0], forward[::-1]])  # the sweep that ends a path forward begins the way back
     sweeps = (burn_in, *[spacing] * (n_kept - 1))
     posterior = posterior_chains(evaluation, beginnings(responses, n_chains), sweeps)
-    start, posterior = _drawn_starts(proposal, posterior, rng)
+    start, posterior, log_parts = _drawn_starts(proposal, posterior, rng)
 
     def annealed(which: np.ndarray, points: np.ndarray, schedule: np.ndarray, *key: int):
         streams = evaluation.streams(len(which), *key)
@@ -110,9 +110,9 @@ def annealed_bridge(
 
     component = proposal.components(n_draws, rng)
     ends, work = annealed(component, proposal.draw(component), forward)
-    log_weights = work + _log_parts(proposal, component, ends)
+    log_weights = work + _log_parts(proposal, component, ends, _log_terms(proposal, ends))
     _, work = annealed(start, posterior, back, Stream.BACKWARDS)
-    back_log_weights = (_log_parts(proposal, start, posterior) - work).reshape(n_kept, -1).T
+    back_log_weights = (log_parts - work).reshape(n_kept, -1).T
     return summary_of_bridge(
         evaluation, log_weights, back_log_weights, proposal, responses, KIND, TUNING.rough_annealed
     )
@@ -128,17 +128,25 @@ def _wide(evaluation: Evaluation, responses: LinearResponses) -> Proposal:
     return Proposal(evaluation, relabelings, certain + TUNING.annealed_share * np.stack(uncertain), np.log(weights))
 
 
-def _log_parts(proposal: Proposal, which: np.ndarray, log_points: np.ndarray) -> np.ndarray:
+def _log_terms(proposal: Proposal, log_points: np.ndarray) -> np.ndarray:
+    """ln of the densities of points under each start, the mean of its relabelings, times its share."""
+    return proposal.log_parts[:, None] + proposal.log_mean_densities(log_points)
+
+
+def _log_parts(proposal: Proposal, which: np.ndarray, log_points: np.ndarray, log_terms: np.ndarray) -> np.ndarray:
     """ln of h_m over pi_m, of the start m of each point."""
-    log_density = proposal.log_densities(log_points)[which, np.arange(len(which))]
-    return log_density - logsumexp(proposal.log_parts[:, None] + proposal.log_mean_densities(log_points), axis=0)
+    return proposal.log_densities(log_points)[which, np.arange(len(which))] - logsumexp(log_terms, axis=0)
 
 
 def _drawn_starts(proposal: Proposal, log_points: np.ndarray, rng: np.random.Generator):
-    """The start that each point is annealed back to, drawn by its share, and the points with labels drawn so."""
-    log_terms = proposal.log_parts[:, None] + proposal.log_mean_densities(log_points)
+    """The start that each point is annealed back to, drawn by its share, the points with labels drawn so, `_log_parts`.
+
+    Whatever the labels are, terms are the same.
+    """
+    log_terms = _log_terms(proposal, log_points)
     start = np.argmax(log_terms + rng.gumbel(size=log_terms.shape), axis=0)
     relabelings = proposal.relabelings
     assert relabelings is not None
     drawn = [relabelings.draw(proposal.statistics[k], point, rng) for k, point in zip(start, log_points.T)]
-    return start, np.stack(drawn, axis=1)
+    points = np.stack(drawn, axis=1)
+    return start, points, _log_parts(proposal, start, points, log_terms)

@@ -14,9 +14,9 @@ import numpy as np
 
 from skvbem._numerics import log_sum_exp
 from skvbem._progress import is_over
-from skvbem.evidence.ais import adaptive_schedule, strata_of
+from skvbem.evidence.ais import adaptive_schedule, summary_of_starts
 from skvbem.evidence.base import Evidence, check_whole_weights
-from skvbem.evidence.chains import batches, check_at_least, nonlinear_schedule, run_tasks, summary
+from skvbem.evidence.chains import batches, check_at_least, nonlinear_schedule, run_tasks
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.starts import first_of_each, make_starts
 
@@ -99,13 +99,7 @@ def smc(
 
     log_weights = mean_of_particles(parts)
     log_wholes = None if log_mean_parts is None else mean_of_particles(parts - log_mean_parts)
-    return summary(
-        evaluation,
-        kind,
-        strata_of(starts, which, schedule, trace, log_weights, log_wholes),
-        form="vb" if any(fractions) else None,
-        n_relabelings=starts.n_relabelings,
-    )
+    return summary_of_starts(evaluation, kind, starts, which, schedule, trace, log_weights, log_wholes)
 
 
 def _populations(evaluation, starts, paths, which, schedule, seeds, n_particles, resample_below):

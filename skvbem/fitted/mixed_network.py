@@ -22,7 +22,7 @@ from skvbem.fitted.labeled_tables import LabeledTables
 from skvbem.fitted.latent_states import LatentStates
 from skvbem.fitted.parameter_tables import ParameterTable, joint_states, rows_of_profiles
 from skvbem.fitted.under_fit import Cells, UnderFit
-from skvbem.models.mixed_network.data import MixedRows
+from skvbem.models.mixed_network.data import MixedRows, joint_codes
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.mixed_network.queries import MAX_DRAWS_OF_PARAMETERS, Predictive, drawn_at
 from skvbem.reading.column_groups import ColumnGroups
@@ -137,13 +137,10 @@ class FittedMixedNetwork(Fitted):
         self, point: tuple, values: list[np.ndarray], codes: dict, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Columns of all emissions at a point, what is missing drawn given the parents and the rest of its node."""
-        layout, model, groups = self.model.layout, self.model, emission_groups(self.groups)
+        model, groups = self.model, emission_groups(self.groups)
         columns: dict[int, np.ndarray] = {}
         for k in model.in_order:
-            parents = layout.parents[layout.n_tables + k]
-            sizes = [layout.cardinalities[p] for p in parents]
-            digits = [codes[layout.names[p]] for p in parents]
-            states = np.ravel_multi_index(digits, sizes) if parents else np.zeros(len(values[0]), dtype=np.int64)
+            states = model.states_of_parents(k, codes, len(values[0]))
             beside = [columns[parent] for parent in model.given[k]]
             rows = np.concatenate([values[groups[k]], *beside], axis=1)
             drawn = drawn_cells(model.emissions[k], rows, point[1 + k], states, model.n_states[k], rng)
@@ -325,9 +322,7 @@ def information_beside_numbers(fitted: Any, node, n_draws: int) -> dict:
     with_table = [parent for parent in model.dag.parents(node) if parent in codes]
     sizes = [len(fitted.levels[parent]) for parent in with_table]
     states = np.array([codes[parent] for parent in with_table], dtype=np.int64).reshape(-1, n_draws)
-    joint = np.zeros(n_draws, dtype=np.int64)
-    if with_table:
-        joint = np.asarray(np.ravel_multi_index(tuple(states), sizes))
+    joint = joint_codes(states, sizes, n_draws)
     told = _of_numbers(fitted, k, columns, joint)
     for axis, parent in enumerate(with_table):
         others = [other for other in with_table if other != parent]

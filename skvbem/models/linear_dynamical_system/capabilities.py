@@ -72,7 +72,7 @@ def capabilities_of(model: LinearDynamicalSystem) -> Capabilities:
         entropy=partial(latent_entropy, model),
         dimension=partial(_dimension, model),
     )
-    return capabilities if model.prior.hyperprior is None else capabilities.with_hidden_hyperparameters(model.prior)
+    return capabilities.with_hidden_hyperparameters(model.prior)
 
 
 def _dimension(model: LinearDynamicalSystem, hidden: Sequence, data: LDSData) -> int:

@@ -108,4 +108,4 @@ def capabilities_of(model: MixedNetwork) -> Capabilities:
         dimension=partial(identifiable_dimension, model),
         enumeration=partial(log_evidence_by_enumeration, model),
     )
-    return capabilities if model.prior.hyperprior is None else capabilities.with_hidden_hyperparameters(model.prior)
+    return capabilities.with_hidden_hyperparameters(model.prior)

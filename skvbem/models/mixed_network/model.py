@@ -36,7 +36,7 @@ from skvbem.families.base import ConjugateFamily
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs.dag import DAG
 from skvbem.models.base import DataInParts, EStep, Expectation, LatentModel, ModelAscent
-from skvbem.models.mixed_network.data import FactorRows, KnownRows, MixedData, MixedRows
+from skvbem.models.mixed_network.data import FactorRows, KnownRows, MixedData, MixedRows, joint_codes
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import prior_of
@@ -227,7 +227,7 @@ class MixedNetwork(LatentModel):
             return None
         shape = [layout.cardinalities[p] for p in parents]
         digits = [codes[p][at].astype(np.int64) for p in parents]
-        states = np.ravel_multi_index(digits, shape) if parents else np.zeros(len(at), dtype=np.int64)
+        states = joint_codes(digits, shape, len(at))
         table = rows.tables[k] if len(at) == len(rows) else rows.tables[k][at]
         known = KnownRows(k, at, table, states, rows.weight[at])
         if not emission.is_conjugate(table):
@@ -276,6 +276,13 @@ class MixedNetwork(LatentModel):
     ) -> tuple[np.ndarray, np.ndarray]:
         """ln Z of q(x), (n_lanes,), and complete-data statistics with x drawn from it, (n_cells, n_lanes)."""
         return self.sums(natural, data, rng=rng, prior=prior)[::-1]
+
+    def states_of_parents(self, k: int, codes: Mapping[Any, np.ndarray], n_rows: int) -> np.ndarray:
+        """The joint state of an emission's parents in each row (n_rows,), from codes of nodes by name."""
+        layout = self.layout
+        parents = layout.parents[layout.n_tables + k]
+        sizes = [layout.cardinalities[p] for p in parents]
+        return joint_codes([codes[layout.names[p]] for p in parents], sizes, n_rows)
 
     def statistics_of(self, tables: np.ndarray, data: MixedData, factors: RowFactors) -> np.ndarray:
         """Expected statistics (n_cells, n_lanes) where factors take the places of what emissions say of rows: a start.

@@ -218,16 +218,11 @@ class _Asked:
 
 def drawn_at(model: MixedNetwork, point: tuple, n_rows: int, rng: np.random.Generator) -> tuple[dict, list[np.ndarray]]:
     """Rows drawn at a point: codes (n_rows,) of every node with a table, and the columns of every emission."""
-    layout = model.layout
     codes = of_tables.sample(model, point[0], n_rows, rng)
     columns: dict[int, np.ndarray] = {}
     for k in model.in_order:
         emission = model.emissions[k]
-        parents = layout.parents[layout.n_tables + k]
-        digits = [codes[layout.names[p]] for p in parents]
-        sizes = [layout.cardinalities[p] for p in parents]
-        states = np.ravel_multi_index(digits, sizes) if parents else np.zeros(n_rows, dtype=np.int64)
-        given = None
+        states, given = model.states_of_parents(k, codes, n_rows), None
         if model.given[k]:
             unknown = np.full((n_rows, emission.n_columns), np.nan)
             given = np.concatenate([unknown, *(columns[parent] for parent in model.given[k])], axis=1)

@@ -130,4 +130,4 @@ def capabilities_of(model: Mixture) -> Capabilities:
         enumeration=partial(log_evidence_by_enumeration, model),
         dimension=None if model.emission.n_levels else partial(identifiable_dimension, model),
     )
-    return capabilities if model.prior.hyperprior is None else capabilities.with_hidden_hyperparameters(model.prior)
+    return capabilities.with_hidden_hyperparameters(model.prior)
