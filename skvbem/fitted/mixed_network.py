@@ -322,7 +322,7 @@ def information_beside_numbers(fitted: Any, node, n_draws: int) -> dict:
     with_table = [parent for parent in model.dag.parents(node) if parent in codes]
     sizes = [len(fitted.levels[parent]) for parent in with_table]
     states = np.array([codes[parent] for parent in with_table], dtype=np.int64).reshape(-1, n_draws)
-    joint = joint_codes(states, sizes, n_draws)
+    joint = joint_codes(list(states), sizes, n_draws)
     told = _of_numbers(fitted, k, columns, joint)
     for axis, parent in enumerate(with_table):
         others = [other for other in with_table if other != parent]
