@@ -228,7 +228,7 @@ def test_a_breach_is_seen():
         ("families", "skvbem._numerics", ("digamma",)),
         ("models", "skvbem.graphs.dag", ("DAG",)),
         ("estimators", "skvbem._compat", ("fit_context",)),
-        ("estimators", "skvbem.fitted.labeled_tables", ("LabeledTable",)),
+        ("estimators", "skvbem.fitted.network", ("LabeledTable",)),
         ("datasets", "skvbem.graphs.dag", ("DAG",)),
         ("evidence", "skvbem.vbem.fit", ("Fit",)),
         ("", "skvbem.estimators", ("VBDiscreteDAG",)),

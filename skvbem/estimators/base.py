@@ -28,7 +28,6 @@ from skvbem._compat import (
 from skvbem._docstrings import share_texts
 from skvbem._progress import long_method
 from skvbem._version import __version__ as VERSION
-from skvbem.blocks import Blocks
 from skvbem.errors import check_memory, together, warn
 from skvbem.estimators.emission_parameters import moved, nested_parameters, set_nested
 from skvbem.evidence import Evidence, get_score
@@ -182,8 +181,6 @@ class VBEstimator(
     @fit_context(prefer_skip_nested_validation=True)
     def _partial_fit(self, X, y, sample_weight, **where) -> Self:
         """Take one more batch; the first one is fitted."""
-        if isinstance(X, Blocks):
-            raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
         if "_fitted_" not in vars(self):
             self._fit(X, y, sample_weight, **where)
             self.batch_lower_bound_ = self.lower_bound_

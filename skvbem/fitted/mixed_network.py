@@ -18,8 +18,8 @@ from skvbem.errors import TooLargeError
 from skvbem.fitted.asking import code_of
 from skvbem.fitted.base import Fitted, Intervals, Parameters
 from skvbem.fitted.fills import drawn_cells, filled_together
-from skvbem.fitted.labeled_tables import LabeledTables
 from skvbem.fitted.latent_states import LatentStates
+from skvbem.fitted.network import LabeledTables
 from skvbem.fitted.parameter_tables import ParameterTable, joint_states, rows_of_profiles
 from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixed_network.data import MixedRows, joint_codes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skvbem._lazy import cached_property
+from skvbem._names import did_you_mean
 from skvbem.data import Rows, have_set
 from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
@@ -18,7 +19,6 @@ from skvbem.fitted.asking import AskedNetwork
 from skvbem.fitted.base import Fitted, Intervals, Parameters
 from skvbem.fitted.bayesian_network import Network
 from skvbem.fitted.fills import filled_together
-from skvbem.fitted.labeled_tables import LabeledTables, levels_of
 from skvbem.fitted.latent_states import MAX_VARIATION_OF_DUPLICATES, LatentStates
 from skvbem.fitted.parameter_tables import ParameterTable, joint_states
 from skvbem.fitted.under_fit import Cells, UnderFit
@@ -28,6 +28,52 @@ from skvbem.models.network import queries
 from skvbem.reading.categories import CategoryEncoder
 from skvbem.reading.network import NetworkReading
 from skvbem.reading.tables import Table
+from skvbem.tables import LabeledTable
+
+
+def levels_of(model: DiscreteDAG, encoder: CategoryEncoder) -> dict:
+    """The states of each node as the user knows them: categories of a column, numbers of a latent's states."""
+    of_columns = dict(zip(encoder.names_, encoder.categories_))
+    sizes = zip(model.dag.nodes, model.layout.cardinalities)
+    return {node: of_columns.get(node, np.arange(size)) for node, size in sizes}
+
+
+class LabeledTables(Mapping):
+    """One `LabeledTable` per node with a table, made when it is asked for.
+
+    Parameters
+    ----------
+    model : DiscreteDAG or MixedNetwork
+    flat : ndarray of shape (n_cells,)
+        The cells of all tables.
+    levels : mapping of node to ndarray
+        The states of each node with a table.
+    """
+
+    def __init__(self, model: Any, flat: np.ndarray, levels: Mapping):
+        self._model, self._flat, self._levels = model, flat, levels
+
+    def __getitem__(self, node) -> LabeledTable:
+        if node not in self._levels:
+            raise KeyError(f"{node!r} is not a node of this network.{did_you_mean(node, self._levels)}")
+        axes = self._model.dag.family(node)
+        table = self._model.layout.table(self._flat, self._model.position[node])
+        table.flags.writeable = False  # it is a view of what every query reads
+        return LabeledTable(table, axes, tuple(self._levels[axis] for axis in axes))
+
+    def __iter__(self) -> Iterator:
+        return iter(self._levels)
+
+    def __len__(self) -> int:
+        return len(self._levels)
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def __reduce__(self):
+        return type(self), (self._model, self._flat, self._levels)
+
+    def __repr__(self):
+        return f"LabeledTables of {self._model.dag}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -335,7 +335,7 @@ def scorer(kind: str | Score, *, held_out: str = "error", **options) -> Evidence
         raise ValueError(
             f"The 'held_out' parameter of scorer must be 'error' or 'predictive'. Got {held_out!r} instead."
         )
-    return EvidenceScorer(score.name, dict(options), None if isinstance(kind, str) else score, held_out)
+    return EvidenceScorer(score.name, dict(options), None if kind == score.name else score, held_out)
 
 
 def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weight=None, random_state=None, **options):

@@ -10,8 +10,8 @@ from skvbem.emissions import Categorical, Gaussian, Poisson
 from skvbem.fitting.evaluation import evaluate
 from skvbem.fitting.fit import read
 from skvbem.models.mixed_network.model import MixedNetworkAscent
-from skvbem.models.mixed_network.starts import random_starts
 from skvbem.models.mixture.model import MixtureAscent
+from skvbem.optima.network import random_starts
 from skvbem.testing import models
 
 approx = pytest.approx

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from skvbem._arguments import check_count, check_flag, check_level
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
+from skvbem.blocks import Blocks
 from skvbem.emissions import FactorGaussian
 from skvbem.emissions.specification import HIERARCHICAL
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
@@ -237,6 +238,8 @@ class VBFactorAnalysis(VBEstimator):
         -------
         %(self)s
         """
+        if isinstance(X, Blocks):
+            raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
         return self._partial_fit(X, y, sample_weight)
 
     @property

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
+from skvbem.blocks import Blocks
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
 from skvbem.estimators.labels import COLUMN_CONSTRAINTS
@@ -273,6 +274,8 @@ class VBMixture(VBEstimator):
         -------
         %(self)s
         """
+        if isinstance(X, Blocks):
+            raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
         return self._partial_fit(X, y, sample_weight)
 
     # Asking -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from skvbem._names import shown
 from skvbem.fitted.bayesian_network import Network
-from skvbem.fitted.labeled_tables import levels_of
+from skvbem.fitted.network import levels_of
 from skvbem.models import DiscreteDAG
 from skvbem.reading.categories import CategoryEncoder
 from skvbem.tables import LabeledTable

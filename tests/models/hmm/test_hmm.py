@@ -17,8 +17,8 @@ from skvbem.data import row_hashes
 from skvbem.emissions import EMISSIONS
 from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models import capabilities_of
+from skvbem.models.hmm.capabilities import log_z
 from skvbem.models.hmm.model import HMM, HMMAscent, Transitions, banded, left_to_right
-from skvbem.models.hmm.sampling import log_z
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.mixture.model import FiniteWeights, Mixture
