@@ -212,7 +212,7 @@ def draws_first(points: Any) -> Any:
     return type(points)(*parts) if hasattr(points, "_fields") else tuple(parts)
 
 
-def parameters_side_by_side(emission: Emission, points: np.ndarray) -> dict[str, np.ndarray]:
+def parameters_by_draw(emission: Emission, points: np.ndarray) -> dict[str, np.ndarray]:
     """The `parameters` of points with draws along a last axis, each (n_draws, ...): draws stand as components do."""
     named, n_draws = emission.parameters(draws_first(points).ravel()), points.shape[-1]
     return {name: each.reshape(n_draws, -1, *each.shape[1:]) for name, each in named.items()}
@@ -420,7 +420,7 @@ class Emission(ABC):
         return 0.0
 
     def with_parts(self, parts: tuple[Emission, ...]) -> Emission:
-        """The same of other emissions of its groups of columns, as `parts_of` lists them; here of one."""
+        """The emission whose groups of columns have other emissions, as `parts_of` lists them; here there is one group."""
         return parts[0]
 
     def component_of_cell(self, n_components: int) -> np.ndarray:

@@ -25,7 +25,7 @@ from skvbem.emissions.base import (
     by_cell,
     by_lane,
     by_row,
-    parameters_side_by_side,
+    parameters_by_draw,
 )
 from skvbem.emissions.moments import ROWS_AT_ONCE
 from skvbem.emissions.parameters import distributions, named_arrays
@@ -271,7 +271,7 @@ class CategoricalEmission(Emission):
 
     def parameters_of_draws(self, points: np.ndarray) -> dict[str, np.ndarray]:
         """The `parameters` of points with draws along a last axis."""
-        return parameters_side_by_side(self, points)
+        return parameters_by_draw(self, points)
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
         """The cells of all tables, component by component; see `parameters`."""

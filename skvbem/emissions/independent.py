@@ -36,7 +36,7 @@ class Independent(Emission):
         return sum(part.doubles_per_row for part in self.parts)
 
     def with_parts(self, parts: tuple[Emission, ...]) -> Self:
-        """Other emissions of the groups of columns."""
+        """The emission whose groups of columns have other emissions."""
         return replace(self, parts=parts)
 
     def default_prior(self, n_components: int, *, options: Sequence[Mapping[str, Any]] | None = None) -> Product:

@@ -70,7 +70,7 @@ class KnownLabels:
         return tuple(parts_of(self.of_rows))
 
     def with_parts(self, parts: tuple[Emission, ...]) -> Self:
-        """Other emissions of the groups of columns, which know the same labels."""
+        """The emission whose groups of columns have other emissions, with the same labels."""
         return type(self)(self.of_rows.with_parts(parts), self.n_levels, self.named)
 
     def step(self, natural: np.ndarray, table: PartlyLabeled) -> Step:

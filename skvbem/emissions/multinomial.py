@@ -14,7 +14,7 @@ import numpy as np
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks, map_reduce
-from skvbem.emissions.base import parameters_side_by_side
+from skvbem.emissions.base import parameters_by_draw
 from skvbem.emissions.linear import LinearEmission, LinearTable, log_base_of_counts
 from skvbem.emissions.moments import blocks_of_floats, n_columns_of
 from skvbem.emissions.parameters import distributions, named_arrays
@@ -227,7 +227,7 @@ class MultinomialEmission(LinearEmission):
 
     def parameters_of_draws(self, points: np.ndarray) -> dict[str, np.ndarray]:
         """The `parameters` of points with draws along a last axis."""
-        return parameters_side_by_side(self, points)
+        return parameters_by_draw(self, points)
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
         """The shares, component by component; see `parameters`."""

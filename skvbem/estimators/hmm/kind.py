@@ -24,7 +24,8 @@ from skvbem.models.hmm.model import HMM, Transitions, banded, left_to_right
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.sequences import HMMData
-from skvbem.optima.labels import HMMMethod, LabelStarts
+from skvbem.optima.hmm import HMMMethod
+from skvbem.optima.labels import LabelStarts
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import labels_of_list, read_labels
 from skvbem.reading.rows import SequenceReading
