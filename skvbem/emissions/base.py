@@ -420,7 +420,7 @@ class Emission(ABC):
         return 0.0
 
     def with_parts(self, parts: tuple[Emission, ...]) -> Emission:
-        """The emission whose groups of columns have other emissions, as `parts_of` lists them; here there is one group."""
+        """The emission whose groups of columns have other emissions, in the order of `parts_of`; here it has one."""
         return parts[0]
 
     def component_of_cell(self, n_components: int) -> np.ndarray:
