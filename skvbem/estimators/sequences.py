@@ -28,8 +28,7 @@ def read_steps(
     sample_weight,
     columns: Any,
     learned_columns: Callable[[Table], tuple],
-    make: Callable[..., Any] = SequenceReading,
-) -> Any:
+) -> SequenceReading:
     """The reading of sequences, from their table and where they are; `given` is X as the user gave it."""
     if columns is not None:
         check_names(sequences.table, estimator)
@@ -44,7 +43,7 @@ def read_steps(
         values = [each[place] for each in values]
     values = columns.with_lags(values, lengths)
     told = {"X": given, "metadata": {"sample_weight": sample_weight}}
-    return make(columns, values, lengths, weight, sequences, order, names=names, given=told)
+    return SequenceReading(columns, values, lengths, weight, sequences, order, names=names, given=told)
 
 
 def _weighted_sequences(

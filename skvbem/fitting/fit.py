@@ -95,11 +95,12 @@ def generator_of(estimator, random_state=None) -> np.random.Generator:
     return np.random.default_rng(seed_of(estimator, estimator.random_state if random_state is None else random_state))
 
 
-def read(estimator, X, y=None, sample_weight=None, *, columns=None, **where) -> Reading:
+def read(estimator, X, y=None, sample_weight=None, *, columns=None, all_rows: bool = False, **where) -> Reading:
     """X as an estimator reads it, which `fit` and every function of this room take in place of X and its weights.
 
     So one reading serves several fits, of estimators whose `reading_parameters` are alike. A reading is returned as it
-    is. Rows without an observed cell say nothing: they are left out, as rows of weight 0 are, and count in no n.
+    is. Rows without an observed cell say nothing: they are left out, as rows of weight 0 are, and count in no n;
+    with `all_rows` they stay, as questions about them need it.
     `columns` are those of an earlier fit; by default they are learned from X. `where` finds the rows, as
     `sequence_id` and `lengths` of sequences do.
 
@@ -110,21 +111,17 @@ def read(estimator, X, y=None, sample_weight=None, *, columns=None, **where) -> 
     TypeError
         If the estimator takes no such argument beside X.
     """
-    return _as_given(estimator, X, y, sample_weight, columns, where).informative()
-
-
-def _as_given(estimator, X, y, sample_weight, columns, where: Mapping[str, Any]) -> Reading:
-    """The reading of all rows of weight > 0; see `read`."""
     if isinstance(X, Reading):
-        return X.kept()
-    kind = estimator._kind
-    unknown = sorted(where.keys() - set(kind.located_by))
-    if unknown:
-        raise TypeError(f"{type(estimator).__name__} takes no {unknown[0]!r} beside X.")
-    reading = kind.read(estimator, X, sample_weight, columns, where)
-    if y is not None:
-        kind.check_y(y, reading)
-    return reading
+        reading = X.kept()
+    else:
+        kind = estimator._kind
+        unknown = sorted(where.keys() - set(kind.located_by))
+        if unknown:
+            raise TypeError(f"{type(estimator).__name__} takes no {unknown[0]!r} beside X.")
+        reading = kind.read(estimator, X, sample_weight, columns, where)
+        if y is not None:
+            kind.check_y(y, reading)
+    return reading if all_rows else reading.informative()
 
 
 def question(estimator, X, **where) -> tuple[Any, Any]:
@@ -140,7 +137,7 @@ def question(estimator, X, **where) -> tuple[Any, Any]:
         If X comes in blocks.
     """
     fitted = estimator.fitted
-    reading = _as_given(estimator, X.compute() if is_dask(X) else X, None, None, fitted.columns, where)
+    reading = read(estimator, X.compute() if is_dask(X) else X, columns=fitted.columns, all_rows=True, **where)
     if reading.are_in_blocks:
         raise TypeError(
             "X comes in blocks, which only fit and the scores of VBMixture take. Ask about one block at a time, as in "

@@ -106,7 +106,7 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
         for name, value in (("sequence_id", sequence_id), ("lengths", lengths)):
             if value is not None:
                 raise ValueError(f"X is a list of sequences; {name!r} is for rows of one table. Leave it out.")
-        rows, n_rows_of_each = _joined(X, owner)
+        rows, n_rows_of_each = _joined(X)
         return Sequences(rows, read_table(rows, owner), n_rows_of_each, None, True)
     if getattr(X, "ndim", 2) == 3 and not issparse(X):
         raise ValueError(
@@ -203,7 +203,7 @@ def _is_table(item) -> bool:
     return bool(library_of(item)) or getattr(item, "ndim", 1) >= 2
 
 
-def _joined(X: Sequence, owner: str) -> tuple[Any, np.ndarray]:
+def _joined(X: Sequence) -> tuple[Any, np.ndarray]:
     """The rows of all sequences of a list, in the container of one, and the length of each."""
     libraries = list(map(library_of, X))
     if library := next((each for each in ("pandas", "polars") if each in libraries), None):

@@ -118,7 +118,7 @@ class Compiler:
         bytes_planned = 8.0 * layout.n_table_cells * (10 * self.n_lanes + 8)
         self.check_memory(bytes_planned)
         assembly, plans = Assembly(layout, self.check_memory, bytes_planned), []
-        complete = self._complete_counts(columns, n_rows, weight)
+        complete = self._complete_counts(columns, weight)
         planned = []
         for (hidden, members), pieces in sorted(self._joined(components).items()):
             families, factors = self._tables_and_factors(hidden, members)
@@ -292,7 +292,7 @@ class Compiler:
                 )
         return tree, cardinalities
 
-    def _complete_counts(self, columns, n_rows, weight):
+    def _complete_counts(self, columns, weight):
         counts = np.zeros(self.layout.n_table_cells)
         for node in range(self.layout.n_tables):
             complete = complete_cells(self.layout, columns, node)
