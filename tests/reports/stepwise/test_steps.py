@@ -7,6 +7,7 @@ from scipy.special import softmax
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture, VBNetwork, distal, three_step, two_step
 from skvbem.datasets import load_cheating
+from skvbem.reports.stepwise.classification import classified
 from skvbem.reports.stepwise.logit import ClassLogit
 
 pd = pytest.importorskip("pandas")
@@ -199,6 +200,30 @@ def test_a_bootstrap_takes_all_steps_anew(students, cheats, honest):
     assert (result.standard_errors[1 - honest] > rows.standard_errors[1 - honest]).all()
     assert "12 tables" in repr(result)
     assert "rows alone" in repr(rows)
+
+
+def test_a_drawn_table_is_fitted_and_classified_anew(students, cheats, honest):
+    """An estimate of the bootstrap is that of three steps on the table of the rows drawn, fitted from scratch."""
+    at_hand = classified(cheats, students, "three_step")
+    weight = np.random.default_rng(5).multinomial(315, np.full(315, 1 / 315)).astype(float)
+    table, assigned = at_hand.refitted(weight).table("modal"), students.loc[students.index.repeat(weight.astype(int))]
+    fit = VBDiscreteDAG(latents={"class": 2}, method="ml", tol=1e-12, max_iter=10_000, random_state=0)
+    fit.fit(assigned[QUESTIONS])
+    honest_again = int(fit.tables_["class"].values.argmax())
+    order, again = [honest, 1 - honest], [honest_again, 1 - honest_again]
+    expected = three_step(fit, assigned, "GPA").classification[np.ix_(again, again)]
+    np.testing.assert_allclose(table[np.ix_(order, order)], expected, atol=1e-4)
+    assert abs(expected - at_hand.table("modal")[np.ix_(order, order)]).max() > 0.01
+
+    def proportions(rows):
+        return rows.table("modal").ravel()
+
+    drawn = at_hand.by_resampling("three_step", proportions, np.zeros((315, 1)), 2, 5, None)
+    places = np.lexsort(np.round(at_hand.posterior, 9).T)
+    for k, estimate in enumerate(drawn):
+        times = np.random.default_rng((5, 2**35 + 2, k)).multinomial(315, np.full(315, 1 / 315))
+        weight = times[np.argsort(places)].astype(float)
+        np.testing.assert_allclose(estimate, proportions(at_hand.refitted(weight)), atol=1e-9)
 
 
 @pytest.mark.slow
