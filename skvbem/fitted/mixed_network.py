@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 from skvbem._arguments import is_real
 from skvbem._lazy import cached_property
 from skvbem._numerics import drawn_codes
+from skvbem.data import have_set
 from skvbem.emissions.profiles import named
 from skvbem.errors import TooLargeError
 from skvbem.fitted.asking import code_of
@@ -292,7 +293,9 @@ class FittedMixedNetwork(Fitted):
             except TooLargeError:
                 return None
 
-        cells = Cells(rows.codes, sizes, rows.names, joint, not self.with_emission) if rows.names else None
+        cells = None
+        if rows.names and not have_set(rows.codes, sizes):
+            cells = Cells(rows.codes, sizes, rows.names, joint, not self.with_emission)
         total = float(len(scores) if weight is None else weight.sum())
         return UnderFit(scores, weight, total, dict(zip(latents, posteriors)), weight, cells)
 
@@ -302,9 +305,11 @@ class FittedMixedNetwork(Fitted):
         return values_of(self.groups, codes, columns), codes
 
     @staticmethod
-    def drawn_for(groups: ColumnGroups, model: MixedNetwork, point: tuple, n: int, rng: np.random.Generator) -> Any:
-        """Rows drawn at a point: values of each group of columns."""
-        return values_of(groups, *drawn_at(model, point, n, rng))
+    def drawn_for(
+        groups: ColumnGroups, model: MixedNetwork, point: tuple, values: list[np.ndarray], rng: np.random.Generator
+    ) -> Any:
+        """As many rows as values of groups have, drawn at a point, the same categories set: values of each group."""
+        return values_of(groups, *drawn_at(model, point, len(values[0]), rng, rows_of(groups, model, values)))
 
 
 def information_beside_numbers(fitted: Any, node, n_draws: int) -> dict:

@@ -9,6 +9,7 @@ import numpy as np
 from skvbem._arguments import is_collection
 from skvbem._names import did_you_mean
 from skvbem.reading.categories import CategoryEncoder
+from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.tables import Table, as_plain, is_missing_value, library_of, read_table, show
 
 _REMEDY = "None or NaN says that nothing was set in a row, a list of names that several columns were"
@@ -69,15 +70,45 @@ def with_set_cells(codes: np.ndarray, is_set: np.ndarray | None, columns: Catego
     """
     if is_set is None or not is_set.any():
         return codes
-    unknown = np.argwhere(is_set & (codes < 0))
-    if len(unknown):
-        row, column = unknown[0].tolist()
-        raise ValueError(
-            f"'interventions' of {owner} say that column {columns.names_[column]!r} was set in a row where X lacks "
-            f"what it was set to, the {row + 1}. of those that count. Give the value, or do not name the column there."
-        )
+    _refuse_unknown(is_set & (codes < 0), columns.names_, owner)
     dtype = np.promote_types(codes.dtype, np.min_scalar_type(-2 * int(columns.n_categories_.max())))
     return codes.astype(dtype) + is_set * columns.n_categories_.astype(dtype)
+
+
+def with_set_values(
+    columns: ColumnGroups, values: list[np.ndarray], is_set: np.ndarray | None, owner: str
+) -> tuple[list[np.ndarray], frozenset]:
+    """Values of groups of columns in which cells were set, and the nodes of numbers among these.
+
+    Categories are as `with_set_cells` has them, and numbers are missing: without children they say nothing.
+    """
+    if is_set is None or not is_set.any():
+        return values, frozenset()
+    result, numbers = [], set()
+    for group, of_group in zip(columns.groups, values):
+        cells = is_set[:, list(group.columns)]
+        if group.encoder is not None:
+            of_group = with_set_cells(of_group, cells, group.encoder, owner)
+        elif cells.any():
+            if len(group.columns) > 1:
+                raise ValueError(
+                    f"'interventions' of {owner} set a column of the node {group.name!r}, which holds several. Leave "
+                    "them apart in the 'emission', and let edges say how one depends on the other."
+                )
+            _refuse_unknown(cells & np.isnan(of_group), group.names, owner)
+            of_group = np.where(cells, np.nan, of_group)
+            numbers.add(group.name)
+        result.append(of_group)
+    return result, frozenset(numbers)
+
+
+def _refuse_unknown(unknown: np.ndarray, names: Any, owner: str) -> None:
+    """Refuse cells that were set to what is not known."""
+    for row, column in np.argwhere(unknown)[:1].tolist():
+        raise ValueError(
+            f"'interventions' of {owner} say that column {names[column]!r} was set in a row where X lacks what it was "
+            f"set to, the {row + 1}. of those that count. Give the value, or do not name the column there."
+        )
 
 
 def _are_booleans(interventions: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 
 import numpy as np
 
@@ -123,12 +124,34 @@ def rows_of(
 
 @dataclass(frozen=True, eq=False)
 class MixedReading(TableReading):
-    """Rows of weight > 0, read; columns of numbers and of categories are nodes of a network."""
+    """Rows of weight > 0, read; columns of numbers and of categories are nodes of a network.
+
+    Parameters
+    ----------
+    numbers_set : frozenset
+        Nodes that hold numbers and were set in some rows, in which these are missing.
+    """
+
+    numbers_set: frozenset = frozenset()
 
     @property
     def is_complete(self) -> bool:
         """Whether no cell is missing."""
         return self.extent.n_missing == 0
+
+    def telling(self, values: list[np.ndarray]) -> list[np.ndarray]:
+        """Values by which rows say something: those that were not set."""
+        return [np.where(are_set, -1, each) for each, are_set in zip(values, _cells_set(self.columns, values))]
+
+    @property
+    def intervention_targets(self) -> tuple[tuple, ...]:
+        """See `Reading`; columns of categories alone."""
+        groups = [k for k, group in enumerate(self.columns.groups) if group.encoder is not None]
+        cells = [each for k, each in enumerate(_cells_set(self.columns, self.values)) if k in groups]
+        if not any(each.any() for each in cells):
+            return ()
+        names = [name for k in groups for name in self.columns.groups[k].names]
+        return tuple(tuple(compress(names, row)) for row in np.unique(np.concatenate(cells, axis=1), axis=0))
 
     @property
     def nodes_with_tables(self) -> tuple:
@@ -164,14 +187,20 @@ class MixedReading(TableReading):
     def refilled(self, drawn: list[np.ndarray]) -> MixedReading:
         """The reading with values that a model drew, the same cells missing."""
         ((values, weight),) = self.blocks
-        return replace(self, blocks=[(_as_missing(values, drawn), weight)])
+        return replace(self, blocks=[(_as_missing(self.columns, values, drawn), weight)])
 
 
-def _as_missing(values: Sequence[np.ndarray], drawn: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What was drawn for each group, where cells of its values are observed."""
+def _cells_set(groups: ColumnGroups, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Of each group the cells of categories that were set, (n_rows, n_columns)."""
+    pairs = zip(groups.groups, values)
+    return [of >= np.inf if group.encoder is None else of >= group.encoder.n_categories_ for group, of in pairs]
+
+
+def _as_missing(groups: ColumnGroups, values: Sequence[np.ndarray], drawn: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What was drawn for each group, where cells of its values are observed, and were not set."""
     result = []
-    for of_group, as_drawn in zip(values, drawn):
-        missing = np.isnan(of_group) if of_group.dtype.kind == "f" else of_group < 0
+    for of_group, as_drawn, are_set in zip(values, drawn, _cells_set(groups, values)):
+        missing = are_set | (np.isnan(of_group) if of_group.dtype.kind == "f" else of_group < 0)
         result.append(np.where(missing, of_group, as_drawn).astype(of_group.dtype))
     return result
 

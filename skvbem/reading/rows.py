@@ -133,12 +133,16 @@ class TableReading(Reading):
         blocks = [([of_group[units] for of_group in self.values], weight)]
         return replace(self, blocks=blocks, is_weighted=None, labels=labels)
 
+    def telling(self, values: list[np.ndarray]) -> list[np.ndarray]:
+        """Values by which rows say something, where they are observed."""
+        return self.columns.modeled(values)
+
     def informative(self) -> Self:
         """The reading without rows that say nothing; see `skvbem.reading.base.Reading`."""
         if self.are_in_blocks:
             return replace(self, blocks=cast(Blocks, self.blocks).map(partial(_informative, self.columns)))
         (block,) = self.blocks
-        observed = _observed(self.columns.modeled(block[0]), self.labels)
+        observed = _observed(self.telling(block[0]), self.labels)
         if observed is None or observed.all():
             return self
         rows, weight = rows_that_count(observed, block[1])

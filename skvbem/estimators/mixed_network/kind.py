@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from skvbem.optima.network import MixedNetworkMethod, MixedStarts
 from skvbem.optima.plan import FitPlan, PriorStart
 from skvbem.reading.base import warn_of_one_row
 from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
+from skvbem.reading.interventions import read_interventions, with_set_values
 from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of
 from skvbem.reading.names import check_names
 from skvbem.reading.rows import ranges, warn_of_marks
@@ -49,18 +51,19 @@ class MixedNetworkKind(Kind):
         """The reading of a table."""
         owner = type(estimator).__name__
         given = {"X": X, "metadata": {"sample_weight": sample_weight, **where}}
-        if where.get("interventions") is not None:
-            raise ValueError(f"{owner} takes no 'interventions' yet. Cut numbers into categories, for VBDiscreteDAG.")
-        table = read_table(X, owner)
+        table, is_set = read_interventions(where.get("interventions"), read_table(X, owner), owner)
         if columns is not None:
             check_names(table, estimator)
         table, weight, is_weighted = weighted_rows(table, sample_weight)
+        is_set = is_set if is_set is None or is_weighted is None else is_set[is_weighted]
         if columns is not None:
-            return MixedReading(columns, [(columns.values(table), weight)], is_weighted, given=given)
+            values, _ = with_set_values(columns, columns.values(table), is_set, owner)
+            return MixedReading(columns, [(values, weight)], is_weighted, given=given)
         parameters = ("categories", "missing_values", "handle_unknown")
         options = ColumnOptions(owner, estimator.emission, **{name: getattr(estimator, name) for name in parameters})
         refuse_lags(owner, estimator.emission)
         groups, values = columns_of_nodes(*ColumnGroups.learned(table, options), estimator.emission)
+        values, numbers_set = with_set_values(groups, values, is_set, owner)
         if not are_observed(values).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         if groups.covariates:
@@ -68,7 +71,8 @@ class MixedNetworkKind(Kind):
                 f"The 'emission' of {owner} explains columns by 'covariates'. In a network edges do this: leave "
                 "'covariates' out, and make their nodes parents in the 'structure'."
             )
-        return MixedReading(groups, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
+        reading = MixedReading(groups, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
+        return replace(reading, numbers_set=numbers_set)
 
     def learns_prior(self, estimator) -> bool:
         """Never."""
@@ -97,6 +101,7 @@ class MixedNetworkKind(Kind):
         _check_tables(reading.columns, owner)
         with_emission = [node for node in nodes if node not in n_categories]
         _check_structure(dag, with_emission, owner)
+        _check_numbers_set(dag, reading.numbers_set, owner)
         sizes = {**latents, **n_categories}
         parents = {node: dag.parents(node) for node in dag.nodes if node in sizes}
         limits = estimator.max_table_cells, estimator.max_memory, n_starts_of(estimator)
@@ -142,7 +147,7 @@ class MixedNetworkKind(Kind):
     def drawn_like(self, like: MixedReading, model: MixedNetwork, point, rng: np.random.Generator) -> Any:
         """As many rows."""
         ((values, _),) = like.blocks
-        return self.fitted.drawn_for(like.columns, model, point, len(values[0]), rng)
+        return self.fitted.drawn_for(like.columns, model, point, values, rng)
 
     def warn_of_data(self, estimator, reading: MixedReading, model: MixedNetwork, data: MixedData) -> None:
         """Warn of one row, and of codes of missing cells; say in the log which columns the structure does not name."""
@@ -191,6 +196,16 @@ def _check_tables(columns: ColumnGroups, owner: str) -> None:
                 f"The 'emission' of {owner} gives columns {show(group.names)} a prior of their own, "
                 f"{said}. Columns of categories are nodes with a table, whose prior is the parameter 'prior', as "
                 f"in prior={{{group.names[0]!r}: 2.0}}."
+            )
+
+
+def _check_numbers_set(dag: DAG, numbers_set: frozenset, owner: str) -> None:
+    """Refuse children of numbers that were set, which are as missing ones."""
+    for node in sorted(numbers_set):
+        if children := dag.children(node):
+            raise StructureError(
+                f"'interventions' of {owner} set {node!r}, which holds numbers and is a parent of {children[0]!r}. "
+                "Only numbers without children can be set. Cut these into categories, or do not set them."
             )
 
 

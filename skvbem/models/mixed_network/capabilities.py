@@ -20,6 +20,7 @@ from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixed_network.information import score_covariance
 from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.models.network.capabilities import refuse_set
 from skvbem.models.network.relabelings import NetworkRelabelings
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
@@ -150,8 +151,10 @@ def identifiable_dimension(model: MixedNetwork, hidden: Sequence, data: Any = No
     Raises
     ------
     ValueError
-        If it is not known for an emission.
+        If it is not known for an emission, or nodes were set in some rows.
     """
+    if data is not None:
+        refuse_set(data.program)
     layout = model.layout
     tables = layout.names[: layout.n_tables]
     sizes = dict(zip(tables, layout.cardinalities))

@@ -27,7 +27,7 @@ class MixedRows:
     names : tuple
         Names of the columns of categories.
     codes : ndarray of int, shape (n_rows, n_columns)
-        Category of each cell, negative where it is missing.
+        Category of each cell, negative where it is missing; as `skvbem.data.Rows` has it where a cell was set.
     tables : tuple of Table
         Of each node with an emission, as that prepared it.
     observed : tuple of ndarray of bool, shape (n_rows,)
@@ -59,6 +59,10 @@ class MixedRows:
             weight,
             None if hashes is None else hashes.__getitem__,
         )
+
+    def column(self, name) -> np.ndarray:
+        """The codes of one column."""
+        return self.codes[:, self.names.index(name)]
 
     def each_once(self) -> MixedRows:
         """The rows without their weights."""

@@ -30,6 +30,7 @@ from skvbem._kernels._workspace import Workspace
 from skvbem._lazy import cached_property
 from skvbem._numerics import times_log
 from skvbem.blocks import added, map_reduce
+from skvbem.data import categories_of
 from skvbem.emissions.base import Emission, Step, n_redundant_parameters, n_symmetries, rotation_tangents, start_natural
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
@@ -155,6 +156,10 @@ class MixedNetwork(LatentModel):
         """Codes of the observed nodes with a table, by position."""
         return {self.position[name]: rows.codes[:, k] for k, name in enumerate(rows.names)}
 
+    def categories(self, rows: MixedRows) -> dict[int, np.ndarray]:
+        """Categories of these, also where they were set; negative where they are missing."""
+        return {k: categories_of(codes, self.layout.cardinalities[k]) for k, codes in self.columns(rows).items()}
+
     def compile(
         self,
         rows: MixedRows,
@@ -170,7 +175,7 @@ class MixedNetwork(LatentModel):
         columns = self.columns(counting)
         for node, seen in zip(range(layout.n_tables, len(layout.names)), counting.observed):
             columns[node] = np.where(seen, 0, -1).astype(np.int8)
-        codes = dict(columns)
+        codes = self.categories(counting)
         program = Compiler(layout, max_table_cells, max_memory, n_lanes).compile(
             columns,
             len(counting),

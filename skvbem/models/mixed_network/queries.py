@@ -77,7 +77,7 @@ class Predictive:
         """`posteriors` of several groups of nodes, in one pass over the rows."""
         model = self.model
         data = model.compile(rows.each_once(), together=groups, **limits)
-        columns = model.columns(rows)
+        columns = model.categories(rows)
         asked = [_Asked.of([model.position[node] for node in group], model, columns, len(rows)) for group in groups]
         impossible = ~np.isfinite(self._log_of_known(data))
         for plan, contexts, log_z, of_cliques in self._beliefs(data):
@@ -105,7 +105,7 @@ class Predictive:
                 yield plan, max_product(model.layout, plan, log_tables, columns, by_cell)
 
         positions = {node: model.position[node] for node in nodes}
-        modes = of_tables.modes_of(states(), positions, columns, len(rows))
+        modes = of_tables.modes_of(states(), positions, model.categories(rows), len(rows))
         if not self.tables.all():
             places = np.flatnonzero(~np.isfinite(self.log_densities(rows, **limits)))
             nothing = rows.taken(places[:1], np.ones(len(places[:1]))).without_cells()
@@ -216,9 +216,14 @@ class _Asked:
         self.posterior[at[:, None], joint] = by_hidden_state.reshape(len(by_hidden_state), -1)[context]
 
 
-def drawn_at(model: MixedNetwork, point: tuple, n_rows: int, rng: np.random.Generator) -> tuple[dict, list[np.ndarray]]:
-    """Rows drawn at a point: codes (n_rows,) of every node with a table, and the columns of every emission."""
-    codes = of_tables.sample(model, point[0], n_rows, rng)
+def drawn_at(
+    model: MixedNetwork, point: tuple, n_rows: int, rng: np.random.Generator, like: MixedRows | None = None
+) -> tuple[dict, list[np.ndarray]]:
+    """Rows drawn at a point: codes (n_rows,) of every node with a table, and the columns of every emission.
+
+    Nodes with a table that were set in rows `like` these are set to the same.
+    """
+    codes = of_tables.sample(model, point[0], n_rows, rng, like)
     columns: dict[int, np.ndarray] = {}
     for k in model.in_order:
         emission = model.emissions[k]

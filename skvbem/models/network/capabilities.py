@@ -18,6 +18,15 @@ from skvbem.models.network.relabelings import NetworkRelabelings
 from skvbem.models.network.sampling import NetworkBatches, NetworkSampler
 
 
+def refuse_set(program: Any) -> None:
+    """Refuse rows in which nodes were set where a dimension is of the distribution of rows that were observed."""
+    if program.has_set:
+        raise ValueError(
+            "dimension='identifiable' is of rows that were only observed; here nodes were set in some. Take "
+            "dimension='free'."
+        )
+
+
 def identifiable_dimension(model: DiscreteDAG, hidden: Sequence, data: Any = None) -> int:
     """The generic rank of the map from parameters to the distribution of all nodes but the hidden ones.
 
@@ -28,11 +37,8 @@ def identifiable_dimension(model: DiscreteDAG, hidden: Sequence, data: Any = Non
     ValueError
         If there are such rows.
     """
-    if data is not None and getattr(data, "exact", data).has_set:
-        raise ValueError(
-            "dimension='identifiable' is of rows that were only observed; here nodes were set in some. Take "
-            "dimension='free'."
-        )
+    if data is not None:
+        refuse_set(getattr(data, "exact", data))
     sizes = dict(zip(model.dag.nodes, model.layout.cardinalities))
     return dimension.identifiable_dimension(model.dag, sizes, [node for node in model.dag.nodes if node not in hidden])
 

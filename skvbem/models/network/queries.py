@@ -164,7 +164,7 @@ def modes_of(
     return {node: modes[k] for node, k in positions.items()}
 
 
-def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator, like: Rows | None = None) -> dict:
+def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator, like: Any = None) -> dict:
     """Rows drawn from the network, parents before children: codes (n_rows,) of every node with a table.
 
     Nodes that were set in rows `like` these are set to the same.
