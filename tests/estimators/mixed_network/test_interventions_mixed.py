@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import gammaln
 from scipy.stats import norm
 from sklearn.base import clone
 
@@ -105,3 +106,18 @@ def test_searches_tell_directions_apart(mixed):
     fit = clone(search.best_estimator_).fit(X, interventions=who)
     assert search.best_score_ == approx(fit.lower_bound_, abs=1e-6)
     assert search.intervention_targets_ == ((), ("a",))
+
+
+def test_numbers_follow_what_their_parents_were_set_to(mixed):
+    """Nothing hidden: the bound without the table of c, and with that of the rows in which c was observed."""
+    _, X, who = mixed
+    model = VBNetwork([("c", "y")], latents=None, prior=1.0)
+    seen, told = clone(model).fit(X[["c", "y"]]), clone(model).fit(X[["c", "y"]], interventions=who)
+
+    def log_evidence(rows):
+        no, yes = (rows["c"] == "no").sum(), (rows["c"] == "yes").sum()
+        return gammaln(no + 1) + gammaln(yes + 1) - gammaln(no + yes + 2)
+
+    expected = log_evidence(X[pd.isna(who)]) - log_evidence(X)
+    assert told.lower_bound_ - seen.lower_bound_ == approx(expected, abs=1e-6)
+    assert told.n_samples_ == len(X)
