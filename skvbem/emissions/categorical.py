@@ -424,9 +424,9 @@ class CategoricalStep(Step):
 
     def of_rows(self, block: CategoricalTable) -> np.ndarray:
         """1 in the cell of each observed category, the same for all components."""
-        n_cells = self.shape[2]
+        n_cells, cells = self.shape[2], self.join.members[block.joined]
         statistics = np.zeros((len(block), n_cells + 1))
-        statistics[np.arange(len(block))[:, None], self.join.members[block.joined].reshape(len(block), -1)] = 1.0
+        statistics[np.arange(len(block))[:, None], cells.reshape(len(block), np.prod(cells.shape[1:]))] = 1.0
         return np.broadcast_to(statistics[:, None, :n_cells], (len(block), self.n_components, n_cells))
 
     def statistics(self, total: np.ndarray) -> np.ndarray:

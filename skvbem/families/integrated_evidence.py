@@ -54,13 +54,12 @@ class IntegratedEvidence:
     def with_error(self, statistics: np.ndarray) -> tuple[float, float]:
         """ln p, nats, of complete data with statistics (n_cells,), and its standard error."""
         prior = self.prior
-        blocks = zip(prior.blocks, prior.split(statistics)) if isinstance(prior, Product) else [(prior, statistics)]
-        parts = [
-            (float(block.log_evidence(of_block)), 0.0)
-            if block.hyperprior is None
-            else _integrated(block, np.ascontiguousarray(of_block))
-            for block, of_block in blocks
-        ]
+        if prior.hyperprior is None:
+            return float(prior.log_evidence(statistics)), 0.0
+        if not isinstance(prior, Product):
+            return _integrated(prior, np.ascontiguousarray(statistics))
+        # Products stand in products where columns have emissions of their own.
+        parts = [type(self)(block).with_error(cells) for block, cells in zip(prior.blocks, prior.split(statistics))]
         values, errors = zip(*parts)
         return float(np.sum(values)), float(np.sqrt(np.sum(np.square(errors))))
 

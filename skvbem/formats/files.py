@@ -16,6 +16,8 @@ from skvbem.formats.tokens import Text
 #: The end of the names of files that are not complete yet.
 PART = ".part"
 _GZIP = b"\x1f\x8b"
+# Of an open file so much is read at once: files take memory for all that they are asked for, whatever their length.
+_PIECE = 2**20
 
 
 def path_of(source) -> str | None:
@@ -38,7 +40,7 @@ def read_text(source, max_bytes: int, what: str) -> Text:
     elif hasattr(source, "read"):
         origin = str(getattr(source, "name", f"{what} text"))
         pieces, size = [], 0
-        while size <= max_bytes and (piece := source.read(max_bytes + 1 - size)):
+        while size <= max_bytes and (piece := source.read(min(max_bytes + 1 - size, _PIECE))):
             pieces.append(piece)
             size += len(piece)
         data = type(pieces[0])().join(pieces) if pieces else ""
@@ -77,7 +79,8 @@ def read_bytes(path, max_bytes: int) -> bytes:
     """The bytes of a regular file; of one that is longer than `max_bytes` one more than these."""
     _check_regular(path)
     with open(path, "rb") as file:
-        return file.read(max_bytes + 1)
+        # No more than there is, as memory is taken for all that is asked for.
+        return file.read(int(min(max_bytes, os.fstat(file.fileno()).st_size)) + 1)
 
 
 def write_text(text: str, path) -> None:

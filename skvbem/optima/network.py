@@ -108,6 +108,11 @@ class NetworkMethod(FitMethod):
         counts, state = fit.statistics[:n_cells], fit.statistics[n_cells:]
         return replace(fit, statistics=counts, optima=fit.optima[:n_cells], state=state)
 
+    def with_state(self, ascent: DirichletAscent | StructuredAscent, statistics: np.ndarray) -> np.ndarray:
+        """Counts, and behind counts alone clusters of which nothing is known; see `FitMethod`."""
+        has_state = ascent.data.is_exact or len(statistics) > ascent.model.layout.n_cells
+        return statistics if has_state else ascent.with_uniform_clusters(statistics)
+
     def resumed(self, fit: Fit) -> np.ndarray:
         """Counts, and behind them what was kept of q(x)."""
         return fit.statistics if fit.state is None else np.concatenate([fit.statistics, fit.state])

@@ -108,6 +108,10 @@ class FitMethod:
         """The fit once its components stand as their prior means them."""
         return fit
 
+    def with_state(self, ascent: Any, statistics: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells, n_lanes), of other data perhaps, and what an ascent keeps behind them, if it does."""
+        return statistics
+
     def resumed(self, fit: Fit) -> np.ndarray:
         """The point at which a fit ended, as its ascent knows it, (n_cells,)."""
         return fit.statistics
@@ -216,11 +220,12 @@ class FitPlan:
             return fit.optima[:, : TUNING.n_offered]
         ascent = self.method.ascent(model, data, VB, n_threads)
         limits = {**self.limits, "max_iter": TUNING.n_steps_to_end}
-        result = run(ascent, fit.optima[:, 1:], **limits)
+        result = run(ascent, self.method.with_state(ascent, fit.optima[:, 1:]), **limits)
         best = Candidate(fit.optima[:, 0], 0, objective=fit.objective, to_come=0.0)
         others = candidates_after(result, [best] * len(result.objective), self.method.regular(ascent))
         optima = different([best, *(each for each in others if each.has_ended)])
-        return np.stack([each.statistics for each in modes(optima, optima[0], TUNING.n_offered)], axis=1)
+        kept = modes(optima, optima[0], TUNING.n_offered)
+        return np.stack([each.statistics[: len(fit.optima)] for each in kept], axis=1)
 
     def _best_of(
         self, ascent: Ascent, stop: Stop | None, annealing: tuple[float, ...] = (), last: np.ndarray | None = None
@@ -228,7 +233,8 @@ class FitPlan:
         """The best fit from the `last` one (n_cells, 1) and the starts: searched for, or each run to its end."""
         stages = self.method.stages(ascent) if self.explore else [ascent]
         starts = self.starts(stages[0]) if callable(self.starts) else self.starts
-        starts = self.method.warmed_up(stages[0], starts if last is None else np.concatenate([last, starts], axis=1))
+        starts = self.method.with_state(stages[0], starts if last is None else np.concatenate([last, starts], axis=1))
+        starts = self.method.warmed_up(stages[0], starts)
         if not self.explore:
             return self._best(ascent, starts, stop, annealing)
         fit = Runs(self.method, self.limits, self.seed, stop, EFFORTS[self.effort]).fit(stages, starts)

@@ -238,6 +238,8 @@ def _estimator(estimator: Any) -> None:
             "lower_bounds_": np.array(fit.trace),
         }
         check(type(run.plan.method) is type(kind_of(estimator).method), "a fit of another model")
+        is_proper = fitted.form.prior_share and len(fit.optima) == len(fitted.statistics)
+        check(not is_proper or (fitted.model.prior + fit.optima).is_valid, "optima that are none")
     check(0 < vars(estimator).get("n_samples_", 1) < np.inf, "data of no weight")
     for name, of_fit in published.items():
         check(_alike(vars(estimator).get(name), of_fit), f"another {name!r} than its fit")

@@ -1,225 +1,128 @@
-"""Saved files with one thing changed and the checksums right: each number, length, type, place and text in turn.
+"""Files with one thing changed and the checksums right, loaded by thousands: saved fits, checkpoints and journals.
 
-Run as a program it loads such files and puts questions to what loads, in a process of its own, so that whoever started
-it sees whether the interpreter died: one line for each file, its number and what became of it.
+Run as a program it takes all kinds in turn, an even share of files each, and prints what became of them: with a number
+of files and a seed. Kernels that are built with a sanitizer say of each read and write out of bounds. Each kind has a
+child process, and another one wherever that dies, so that one file of many is named.
 """
 
-import copy
-import json
 import os
-import subprocess
 import sys
+import time
 import warnings
-import zipfile
 from collections import Counter
-from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
-from persistence.fits import drawn, fitted
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from persistence.changes import File
+from persistence.checkpoints import SearchFile
+from persistence.fits import SETTINGS, STEPS, fitted
+from persistence.questions import answers
 
 from skvbem import load, save
 from skvbem.errors import SavedFitError
-from skvbem.persistence.archive import MEMBERS
 
-QUESTIONS = ("predict", "predict_proba", "score_samples", "transform", "decode", "impute")
-FLOATS = (0.0, -0.0, -1.0, 1e-300, 1e300, -1e300, np.nan, np.inf, -np.inf)
 #: What may be said of data that are no longer those of the fit, once a category or a limit of memory has changed.
 OTHER_DATA = ("belong to the data of its fit", "Cannot setitem on a Categorical", "'max_memory' allows")
-WHOLE = (0, 1, -1, 2, 5, 100, 10**4, 10**6, 2**31, -(2**31), 2**62, -(2**63))
+SEARCHES = ("checkpoint", "journal")
+#: All kinds of files.
+NAMES = (*SETTINGS, *STEPS, *SEARCHES)
 
 
-class File:
-    """The parts of a saved file."""
+class FitFile:
+    """A saved fit of a setting."""
 
-    def __init__(self, data):
-        with zipfile.ZipFile(BytesIO(data)) as members:
-            header, content, self.arrays = (members.read(name) for name in MEMBERS)
-        self.header, self.content = json.loads(header), json.loads(content)
-        self.sites = [*places(self.content)]
-
-    def packed(self, content, arrays):
-        """The bytes of a file of these parts, with the right checksums."""
-        text = json.dumps(content).encode()
-        sums = {"content.json": sha256(text).hexdigest(), "arrays.bin": sha256(arrays).hexdigest()}
-        out = BytesIO()
-        with zipfile.ZipFile(out, "w") as members:
-            for name, part in zip(MEMBERS, (json.dumps(self.header | {"sha256": sums}).encode(), text, arrays)):
-                members.writestr(name, part)
-        return out.getvalue()
+    def __init__(self, name, path):
+        estimator, self.X, self.where = fitted(name)
+        save(estimator, path)
+        self.path, self.file = path, File(path.read_bytes())
 
     def changed(self, rng):
-        """The bytes of a file with one thing changed, and what it is."""
-        kind = rng.integers(5)
-        if kind >= 3 and self.arrays:
-            return self._with_a_cell(rng)
-        content = copy.deepcopy(self.content)
-        if kind == 2 and content["arrays"]:
-            what = another_array(content["arrays"], rng)
-        else:
-            *way, last = self.sites[rng.integers(len(self.sites))]
-            parent = content
-            for step in way:
-                parent = parent[step]
-            before = parent[last]
-            parent[last] = another(before, content, rng)
-            what = f"{way}[{last!r}]: {before!r:.60} -> {parent[last]!r:.60}"
-        return self.packed(content, self.arrays), what
+        """A file with one thing changed, and what it is."""
+        return self.file.changed(rng)
 
-    def _with_a_cell(self, rng):
-        arrays, lines = bytearray(self.arrays), self.content["arrays"]
-        sizes = [int(np.prod(shape)) * np.dtype(name).itemsize for name, shape, _ in lines]
-        number = int(rng.choice(np.flatnonzero(sizes)))
-        dtype, start = np.dtype(lines[number][0]), sum(sizes[:number])
-        at = start + dtype.itemsize * int(rng.integers(sizes[number] // dtype.itemsize))
-        before = np.frombuffer(bytes(arrays[at : at + dtype.itemsize]), dtype)[0]
-        if dtype.kind == "f":
-            choices = (*FLOATS, -before, before * (1 + 1e-9), before * 10, before + 1)
-            value = np.array(choices[rng.integers(len(choices))], dtype).tobytes()
-        elif dtype.kind in "iu":
-            choices = (*WHOLE, int(before) + 1, int(before) - 1)
-            value = (choices[rng.integers(len(choices))] % 2 ** (8 * dtype.itemsize)).to_bytes(dtype.itemsize, "little")
-        else:
-            value = rng.bytes(dtype.itemsize)
-        arrays[at : at + dtype.itemsize] = value
-        named = ((f"{name}.{part}", v) for name, parts in self.content["objects"] for part, v in parts)
-        owner = next((where for where, v in named if v == {"array": number}), "?")
-        what = f"array {number} ({owner}) byte {at - start}: {before} -> {value.hex()}"
-        return self.packed(self.content, bytes(arrays)), what
+    def outcome(self, data, number):
+        """What becomes of a file: "refused", "answers", or what is wrong."""
+        self.path.write_bytes(data)
+        try:
+            fit = load(self.path)
+        except SavedFitError:
+            return "refused"
+        except BaseException as error:
+            return f"load raises {type(error).__name__}: {error}"
+        try:
+            answers(fit, self.X, self.where, number)
+        except BaseException as error:
+            if not any(words in str(error) for words in OTHER_DATA):
+                return f"{type(error).__name__}: {error}"
+        return "answers"
 
 
-def places(value, way=()):
-    """The way to every place in JSON, but those of the lines of arrays."""
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in pairs:
-        if way or key != "arrays":
-            yield (*way, key)
-            yield from places(part, (*way, key))
+def file_of(name, path):
+    """A file of a kind that holds what was saved, to be changed."""
+    return SearchFile(path, is_journal=name == "journal") if name in SEARCHES else FitFile(name, path)
 
 
-def another_array(lines, rng):
-    """Change the line of an array: its type, its shape, its order; say how."""
-    number = int(rng.integers(len(lines)))
-    name, shape, order = lines[number]
-    size, kind = np.dtype(name).itemsize, rng.integers(5)
-    alike = [n for n in ("<f8", "<i8", "<u8", "<c8", "<M8[s]", "<m8[s]", "<f4", "<i4", "|b1", "|i1", "|S8", "<U2")
-             if np.dtype(n).itemsize == size and n != name]  # fmt: skip
-    if kind == 0 and alike:
-        lines[number][0] = alike[rng.integers(len(alike))]
-    elif kind == 1:
-        lines[number][2] = {"C": "F", "F": "C"}[order]
-    elif kind == 2 and shape:
-        axis = int(rng.integers(len(shape)))
-        shape[axis] = int(rng.choice([0, 1, shape[axis] + 1, max(shape[axis] - 1, 0), 2**40, -1]))
-    elif kind == 3:
-        lines[number][1] = [[1, *shape], [*shape, 1], shape[::-1], [int(np.prod(shape))]][rng.integers(4)]
-    else:
-        other = int(rng.integers(len(lines)))
-        flat = [k for k, line in enumerate(lines) if line[0] == name and len(line[1]) == 1]
-        same = [k for k in flat if k != number and len(shape) == 1]
-        if same and shape[0]:
-            other = int(rng.choice(same))
-            shape[0], lines[other][1][0] = shape[0] - 1, lines[other][1][0] + 1
-        else:
-            lines[number], lines[other] = lines[other], lines[number]
-    return f"array {number}: {[name, shape, order]} -> {lines[number]}"
-
-
-def another(value, content, rng):
-    """Something else in the place of a value of JSON."""
-    n_arrays, n_objects = len(content["arrays"]), len(content["objects"])
-    anything = [None, True, 0, -1, 2**63, 10**30, 0.5, "", "x", [], {"float": "nan"}, {"float": "-inf"}, {"tuple": []},
-                {"list": []}, {"dict": []}, {"array": int(rng.integers(max(n_arrays, 1)))},
-                {"object": int(rng.integers(max(n_objects, 1)))}]  # fmt: skip
-    like = []
-    if isinstance(value, bool):
-        like = [not value] * 6
-    elif isinstance(value, int):
-        like = [value + 1, value - 1, -value, *WHOLE]
-    elif isinstance(value, float):
-        like = [-value, value * 10, value + 1, 1e308, 0.0, {"float": "inf"}]
-    elif isinstance(value, str):
-        like = [value + "x", value[::-1], value.upper(), content["objects"][rng.integers(n_objects)][0]] * 3
-    elif isinstance(value, list) and value:
-        at = int(rng.integers(len(value)))
-        like = [value[:at] + value[at + 1 :], [*value, value[at]], value[::-1], value[1:] + value[:1]] * 3
-    elif isinstance(value, dict) and len(value) == 1:
-        (kind, _), n = *value.items(), {"array": n_arrays, "object": n_objects}
-        if kind in n:
-            like = [{kind: int(k)} for k in rng.integers(0, n[kind], 10)]
-        like += [{"list": [value]}, {"tuple": [value, value]}]
-    choices = [*anything, *like, *like]
-    return choices[rng.integers(len(choices))]
-
-
-def answers(fit, X, where):
-    """What a fit says of rows: nothing is wrong if this returns, and all of it is as it should be."""
-    if type(fit).__name__ == "Network":
-        return [fit.tables[node] for node in fit.dag.nodes], fit.sample(5, random_state=0)
-    said = {}
-    for name in QUESTIONS:
-        if hasattr(fit, name) and getattr(fit, "latent_names_", True):
-            said[name] = getattr(fit, name)(X, **where)
-    if hasattr(fit, "sample"):
-        said["sample"] = drawn(fit, where)
-    if getattr(fit, "method", "") == "vb" and hasattr(fit, "log_evidence"):
-        said["evidence"] = fit.log_evidence(X, kind="lower_bound", **where).value
-    if "score_samples" in said and np.isnan(said["score_samples"]).any():
-        raise ArithmeticError("scores that are no numbers")
-    return said
-
-
-def outcome(data, path, X, where):
-    """What becomes of a file: "refused", "answers", or what is wrong."""
-    path.write_bytes(data)
-    try:
-        fit = load(path)
-    except SavedFitError:
-        return "refused"
-    except BaseException as error:
-        return f"load raises {type(error).__name__}: {error}"
-    try:
-        answers(fit, X, where)
-    except BaseException as error:
-        if not any(words in str(error) for words in OTHER_DATA):
-            return f"{type(error).__name__}: {error}"
-    return "answers"
-
-
-def main(name, seed, first, last, folder):
+def load_all(name, seed, numbers, path, log):
+    """Change and load files by their numbers; a line in the log before each and one after it."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    estimator, X, where = fitted(name)
-    path = Path(folder) / "fit.skvbem"
-    save(estimator, path)
-    file = File(path.read_bytes())
-    for number in range(int(first), int(last)):
-        data, what = file.changed(np.random.default_rng([int(seed), number]))
-        print("?", number, what.replace("\n", " "), flush=True)
-        print("=", outcome(data, path, X, where).replace("\n", " ")[:200], flush=True)
+    file = file_of(name, path)
+    for number in numbers:
+        data, what = file.changed(np.random.default_rng([seed, number]))
+        print("?", number, what.replace("\n", " "), file=log, flush=True)
+        print("=", file.outcome(data, number).replace("\n", " ")[:200], file=log, flush=True)
+
+
+def exit_code_of(function, *args):
+    """The exit code of a child process that calls a function, minus the signal that ended it."""
+    if not (pid := os.fork()):
+        code = 1
+        try:
+            function(*args)
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def hold_up(name, seed, n_files, folder):
-    """Change and load so many files of a setting; counts of what became of them, and lines of what is wrong."""
+    """Change and load so many files of a kind; counts of what became of them, and lines of what is wrong."""
     counts, wrong, at = Counter(), [], 0
-    tests = str(Path(__file__).parents[1])
-    paths = filter(None, [tests, os.environ.get("PYTHONPATH")])  # an empty one would be the folder of the checkout
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    path, log = Path(folder) / "file.skvbem", Path(folder) / "log"
+    if name not in SEARCHES:
+        fitted(name)  # once for all children
     while at < n_files:
-        command = [sys.executable, "-P", __file__, name, str(seed), str(at), str(n_files), str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-        lines = done.stdout.splitlines()
+        with open(log, "w") as file:
+            code = exit_code_of(load_all, name, seed, range(at, n_files), path, file)
+        lines = log.read_text().splitlines()
         for asked, said in zip(lines[::2], lines[1::2]):
             counts[said[2:] if said[2:] in ("refused", "answers") else "wrong"] += 1
             if said[2:] not in ("refused", "answers"):
                 wrong.append(f"{name}: {asked[2:]}: {said[2:]}")
         at = int(lines[-1 if len(lines) % 2 else -2].split()[1]) + 1 if lines else n_files
-        if done.returncode:
-            last = lines[-1] if lines else "at the start"
-            wrong.append(f"{name}: {last}: the process ended with {done.returncode} {done.stderr[-300:]}")
+        if code:
+            wrong.append(f"{name}: {lines[-1] if lines else 'at the start'}: the process ended with {code}")
     return counts, wrong
 
 
+def main(n_files, seed):
+    """Change and load so many files of all kinds together, and print what became of them; 1 if anything is wrong."""
+    share, total, n_wrong = -(-n_files // len(NAMES)), Counter(), 0
+    for name in NAMES:
+        began = time.perf_counter()
+        with TemporaryDirectory() as folder:
+            counts, wrong = hold_up(name, seed, share, folder)
+        total += counts
+        n_wrong += len(wrong)
+        print(f"{name:25} {dict(counts)} {time.perf_counter() - began:.0f} s", *wrong, sep="\n    ", flush=True)
+    print(f"{dict(total)}, {n_wrong} wrong")
+    return int(n_wrong > 0)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*map(int, sys.argv[1:])))

@@ -5,8 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-from persistence.fits import SETTINGS, STEPS, fitted
-from persistence.fuzz import File, hold_up
+from persistence.changes import File
+from persistence.fits import fitted
+from persistence.fuzz import NAMES, hold_up
 
 from skvbem import save
 from skvbem.persistence.registry import CLASSES
@@ -24,7 +25,7 @@ WITHOUT_MEANING = {
     "Network",
 }
 WITHOUT_MEANING |= {"NetworkMethod", "Partition", "PriorStart", "UndirectedGraph", "VBClassifier", "VBImputer"}
-FEW = ("system, vb", "factors, vb", "mixture of frames, vb", "on a number")
+FEW = ("system, vb", "factors, vb", "mixture of frames, vb", "on a number", "checkpoint", "journal")
 
 
 def test_every_class_that_a_file_may_name_has_a_check_of_meaning():
@@ -40,9 +41,9 @@ def test_changed_files_are_sound_or_refused(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*SETTINGS, *STEPS])
+@pytest.mark.parametrize("name", NAMES)
 def test_twenty_thousand_changed_files_are_sound_or_refused(name, tmp_path):
-    counts, wrong = hold_up(name, 1, -(-20_000 // len(SETTINGS)), tmp_path)
+    counts, wrong = hold_up(name, 1, -(-20_000 // len(NAMES)), tmp_path)
     assert not wrong
     assert min(counts["refused"], counts["answers"]) > 0
 

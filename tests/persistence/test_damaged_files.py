@@ -8,8 +8,8 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
+from persistence.changes import File
 from persistence.fits import fitted
-from persistence.fuzz import File
 
 from skvbem import load, save
 from skvbem.errors import SavedFitError, TooLargeError

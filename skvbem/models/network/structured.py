@@ -177,7 +177,7 @@ class Group:
                     by_part.append(np.empty(0))
                     continue
                 by_part.append(np.empty((state.shape[1], size, rows.stop - rows.start)))
-                kept_share = state[at : at + size * n].reshape(size, n, -1)
+                kept_share = state[at : at + size * n].reshape(size, n, state.shape[1])
                 read(kept_share, rows.start, self.weight[rows], _MIN_SHARE, by_part[-1])
                 at += size * n
             marginals.append(by_part)
@@ -189,7 +189,7 @@ class Group:
         for part, by_part in zip(self.parts, marginals):
             for size, kept, marginal in zip(part.sizes, part.kept, by_part):
                 if kept:
-                    target = state[at : at + size * n].reshape(size, n, -1)
+                    target = state[at : at + size * n].reshape(size, n, state.shape[1])
                     write(marginal, self.weight[rows], rows.start, target)
                     at += size * n
 

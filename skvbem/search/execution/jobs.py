@@ -22,6 +22,7 @@ from sklearn.model_selection import cross_validate
 
 from skvbem._compat import check_parameters
 from skvbem._lazy import cached_property
+from skvbem.errors import SearchCheckpointError
 from skvbem.evidence import DEFAULT_SCORE, SCORES, Evidence, EvidenceScorer, score_of, scorer
 from skvbem.fitting.evaluation import evaluate, evaluation_of
 from skvbem.fitting.kind import find_kind, kind_of
@@ -177,6 +178,15 @@ class Job(ABC):
         """The record of a candidate that has no scores."""
         value = np.nan if self.error_score == "raise" else float(self.error_score)
         return Record(dict.fromkeys(self.scorers, value), failure=why)
+
+    def as_scored(self, record: Record) -> Record:
+        """A record that was kept, whose scores are those of this job; a checkpoint may hold what no search wrote."""
+        if record.values.keys() != self.scorers.keys():
+            raise SearchCheckpointError(
+                f"The checkpoint holds a candidate with the scores {[*record.values]}; this search needs "
+                f"{[*self.scorers]}. Put back a copy, or delete it and the files beside it to start anew."
+            )
+        return record
 
     def _fingerprint(self, **data) -> dict[str, str]:
         """Of the estimator and the scores, with that of the data added."""

@@ -95,7 +95,7 @@ class Runner:
                 break
             self._asked[name] = dict(setting)
             if name in self._known:
-                self._note(name, self._known[name], is_new=False)
+                self._note(name, self.job.as_scored(self._known[name]), is_new=False)
             else:
                 new.append((name, self._asked[name]))
         if at_any_time:
