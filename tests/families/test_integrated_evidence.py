@@ -74,6 +74,9 @@ def test_products_and_lanes():
     weights = Dirichlet(np.ones(2), np.array([0, 2]))
     both = IntegratedEvidence(Product((weights, prior), (2, len(statistics))))
     assert float(both(np.concatenate([ROWS, statistics]))) == pytest.approx(value + float(weights.log_evidence(ROWS)))
+    within = Product((Product((weights, prior), (2, len(statistics))), weights), (2 + len(statistics), 2))
+    nested = IntegratedEvidence(within)(np.concatenate([ROWS, statistics, ROWS]))
+    assert float(nested) == pytest.approx(value + 2 * float(weights.log_evidence(ROWS)))
     lanes = IntegratedEvidence(prior)(np.stack([statistics, 2 * statistics], axis=1))
     assert lanes[0] == value
     assert lanes.shape == (2,)

@@ -1,7 +1,9 @@
 """A file with one thing changed and the checksums right is a sound fit or is refused; the interpreter lives on."""
 
+import copy
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ from persistence.changes import File
 from persistence.fits import fitted
 from persistence.fuzz import NAMES, hold_up
 
-from skvbem import save
+from skvbem import load, save
+from skvbem.errors import SavedFitError
 from skvbem.persistence.registry import CLASSES
 from skvbem.persistence.sound_fits import SOUND
 from skvbem.persistence.soundness import conforms
@@ -81,3 +84,13 @@ def test_types_are_those_of_annotations():
     ):
         assert all(conforms(value, hint) for value in good)
         assert not any(conforms(value, hint) for value in bad)
+
+
+def test_optima_that_are_no_posterior_are_refused(tmp_path):
+    """Chains would start from there."""
+    path, estimator = tmp_path / "fit.skvbem", copy.deepcopy(fitted("mixture, vb")[0])
+    run = estimator._run_
+    estimator._run_ = replace(run, fit=replace(run.fit, optima=np.zeros_like(run.fit.optima) - 1e3))
+    save(estimator, path)
+    with pytest.raises(SavedFitError, match="optima"):
+        load(path)

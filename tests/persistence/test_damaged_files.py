@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import tracemalloc
 import zipfile
 from hashlib import sha256
 
@@ -264,6 +265,16 @@ def test_files_that_are_no_files(tmp_path):
         load(tmp_path)
     with pytest.raises(OSError, match="is no regular file"):
         save(fitted("mixture, vb")[0], tmp_path)
+
+
+def test_a_short_file_takes_little_memory(tmp_path):
+    """Not `max_bytes`, which is what a long one may take."""
+    path = saved(tmp_path, fitted("mixture, vb")[0])
+    tracemalloc.start()
+    load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5e6 + 50 * path.stat().st_size
 
 
 @pytest.mark.parametrize("part", [["<f8", [0], "C"], [], {"a": "b"}])

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, make_scorer
 
-from skvbem import DAG
+from skvbem import DAG, GridSpace, StructureSearchCV, VBMixture
 from skvbem.errors import SearchCheckpointError, SearchWarning
 from skvbem.search.checkpoint import checkpoint as checkpoint_module
 from skvbem.search.checkpoint import journal
@@ -325,6 +325,23 @@ def test_content_with_a_right_checksum_that_no_search_wrote(path, candidates):
     path.write_text(body + checkpoint_module._SEAL % hashlib.sha256(body.encode()).hexdigest())
     with pytest.raises(SearchCheckpointError, match="not what a search writes"):
         known_at(path)
+
+
+@pytest.mark.parametrize("values", [{}, {"other": -1.0}, {"lower_bound": -1.0, "other": 0.0}])
+def test_a_record_of_other_scores(values, path):
+    """With a right checksum."""
+    search = StructureSearchCV(
+        VBMixture(n_init=1), GridSpace({"n_components": [1, 2]}), scoring="lower_bound", checkpoint=path, random_state=0
+    )
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    search.fit(X)
+    whole = json.loads(path.read_text())
+    del whole["sha256"]
+    next(iter(whole["candidates"].values()))["values"] = values
+    body = json.dumps(whole).removesuffix("}")
+    path.write_text(body + checkpoint_module._SEAL % hashlib.sha256(body.encode()).hexdigest())
+    with pytest.raises(SearchCheckpointError, match="this search needs"):
+        search.fit(X)
 
 
 def test_a_pickle_is_not_unpickled(path):

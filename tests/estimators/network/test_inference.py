@@ -16,10 +16,12 @@ from skvbem import StructureSearchCV, VBDiscreteDAG
 from skvbem.data import Rows
 from skvbem.errors import EvidenceWarning, SearchWarning, TooLargeError
 from skvbem.evidence import SCORES
+from skvbem.fitting.evaluation import evaluation_of
 from skvbem.models.network import queries
 from skvbem.models.network.clusters import Partition
 from skvbem.models.network.division import merge_gains
 from skvbem.spaces import DAGSpace
+from skvbem.vbem.driver import run
 from skvbem.vbem.posteriors import VB
 
 approx = pytest.approx
@@ -496,6 +498,31 @@ def test_estimator_answers_questions():
     warm = model.set_params(warm_start=True)
     before = model.lower_bound_
     assert warm.fit(gappy).lower_bound_ == approx(before, abs=1e-3)
+
+
+def test_optima_that_a_fit_keeps_are_run_on_without_their_clusters():
+    """Clusters of the best alone are kept; those of other optima, and of rows drawn again, begin uniform."""
+    X = np.random.default_rng(0).integers(0, 3, (40, 3))
+    structure = "[h][g][x0|h:g][x1|h:g][x2|h]"
+    model = VBDiscreteDAG(structure, latents=["h", "g"], inference="mean_field", random_state=0).fit(X)
+    evaluation = evaluation_of(model, X)
+    optima = evaluation.ended_optima()
+    assert optima.shape == (len(model.fitted.statistics), 3)
+    ascent = model._run_.plan.method.ascent(evaluation.model, evaluation.data, VB, 1)
+    ends = run(ascent, ascent.with_uniform_clusters(optima), tol=1e-6, max_iter=2000).objective
+    assert ends[0] == approx(model.lower_bound_, abs=1e-2)
+    assert np.all(np.diff(ends) < 1e-6)
+    assert len(model.bootstrap(X, 2, random_state=0)) == 2
+
+
+def test_clusters_of_other_rows_are_refused():
+    """Before a kernel reads beyond their end."""
+    model = fit_chains("factorial_chain_1_9", "mean_field", n_init=1)
+    program = evaluation_of(model, *table("factorial_chain_1_9")).data
+    natural = np.zeros((model.fitted.model.n_cells, 1))
+    for n_state in (0, program.n_state - 1):
+        with pytest.raises(ValueError, match="reshape"):
+            program.swept(natural, np.full((n_state, 1), 0.5))
 
 
 def test_learned_priors_go_on_from_the_clusters_kept():
