@@ -110,8 +110,9 @@ class NetworkMethod(FitMethod):
 
     def with_state(self, ascent: DirichletAscent | StructuredAscent, statistics: np.ndarray) -> np.ndarray:
         """Counts, and behind counts alone clusters of which nothing is known; see `FitMethod`."""
-        has_state = ascent.data.is_exact or len(statistics) > ascent.model.layout.n_cells
-        return statistics if has_state else ascent.with_uniform_clusters(statistics)
+        if not isinstance(ascent, StructuredAscent) or len(statistics) > ascent.n_cells:
+            return statistics
+        return ascent.with_uniform_clusters(statistics)
 
     def resumed(self, fit: Fit) -> np.ndarray:
         """Counts, and behind them what was kept of q(x)."""
