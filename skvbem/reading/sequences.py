@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
 from skvbem._arguments import is_list, whole_numbers
-from skvbem.reading.tables import Table, is_missing_value, library_of, read_table, series_as_frame, show
+from skvbem.reading.tables import Table, is_missing_value, is_row, library_of, read_table, series_as_frame, show
 
 _REMEDY = "Give a list of sequences, or 'sequence_id' with an id for each row: these are split as rows are."
 
@@ -199,7 +199,7 @@ def _refuse_flat_items(X) -> None:
 
 def _is_table(item) -> bool:
     if is_list(item):
-        return bool(item) and isinstance(item[0], (list, tuple, np.ndarray))
+        return bool(item) and is_row(item[0])
     return bool(library_of(item)) or getattr(item, "ndim", 1) >= 2
 
 

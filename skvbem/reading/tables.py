@@ -152,7 +152,7 @@ def _array_table(X, owner: str) -> Table:
     mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
     if is_list(X):
         X = np.array(X, dtype=object)  # any other dtype would turn the 1 of [1, "a"] into "1"
-        if X.ndim == 1 and X.size and all(isinstance(row, (list, tuple, np.ndarray)) for row in X):
+        if X.ndim == 1 and X.size and all(map(is_row, X)):
             lengths = sorted({len(row) for row in X})
             raise ValueError(f"The rows of X must have one length. Got rows of {listed(map(str, lengths))} cells.")
     elif not (hasattr(X, "__array__") or issparse(X) or isinstance(X, Number)) or hasattr(X, "column_names"):
@@ -205,6 +205,11 @@ def _polars_column(series) -> Column:
 
 
 MAX_NAMED_COLUMNS = 5  # columns named in one message
+
+
+def is_row(value) -> bool:
+    """Whether a value is a list, a tuple or an array, as rows of nested lists are."""
+    return isinstance(value, (list, tuple, np.ndarray))
 
 
 def is_missing_value(value) -> bool:

@@ -81,8 +81,7 @@ class MixtureKind(LabelKind):
     def check(self, estimator, X) -> None:
         """Refuse parameters that contradict each other, or rows that are not in memory."""
         self.check_numbers_of_factors(estimator, X)
-        if not isinstance(estimator.emission, str):  # a name stands for its defaults, which have no lags
-            refuse_lags(type(estimator).__name__, estimator.emission)
+        refuse_lags(type(estimator).__name__, estimator.emission)
         owner, method, concentration = type(estimator).__name__, estimator.method, estimator.weight_concentration_prior
         is_auto, has_named_init = estimator.n_components == "auto", names_starts(estimator)
         if method != "vb" and (is_auto or self.learns_prior(estimator)):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import are_texts, is_list, is_real
 from skvbem._names import first_few
 from skvbem.reading.tables import Table, is_missing_value, library_of, named_columns, read_table
 
@@ -55,7 +55,7 @@ def read_column(table: Table, j: int, caller: str) -> ReadColumn:
     if column.missing is not None:
         known &= ~column.missing
     seen = {cell for cell, is_known in zip(cells, known) if is_known}
-    if column.levels is None and all(isinstance(cell, Real) and not isinstance(cell, bool) for cell in seen):
+    if column.levels is None and all(map(is_real, seen)):
         values = np.array([cell if is_known else 0.0 for cell, is_known in zip(cells, known)], dtype=float)
         known &= np.isfinite(values)
         return ReadColumn(name, None, np.where(known, values, 0.0), known)
@@ -154,8 +154,8 @@ def table_beside(argument: str, given: Any, X: Any, n_rows: int, caller: str) ->
         raise TypeError(
             f"{argument!r} of {caller} must name columns of X, or be a table of one row for each of X. Got None."
         )
-    names = [given] if isinstance(given, str) else given
-    if isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names):
+    names = [given] if isinstance(given, str) else list(given) if is_list(given) else []
+    if names and are_texts(names):
         if not library_of(X):
             if len(names) == n_rows > 1:  # an outcome of words, row by row
                 return read_table(np.array(names, dtype=object)[:, None], caller)
@@ -168,7 +168,7 @@ def table_beside(argument: str, given: Any, X: Any, n_rows: int, caller: str) ->
             return read_table(np.array(names, dtype=object)[:, None], caller)
         if unknown:
             raise ValueError(f"{named_columns(unknown)} of {argument!r} of {caller} is not in X.")
-        given = X[names] if isinstance(given, (str, list)) else X[list(names)]
+        given = X[names]
     table = read_columns(given, caller)
     if table.n_samples != n_rows:
         raise ValueError(
