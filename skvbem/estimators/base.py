@@ -586,8 +586,9 @@ class VBEstimator(
         %(interval.level)s
         method : {"auto", "draws", "linear_response", "vb"}, default="auto"
             As in `credible_intervals`. "auto" takes draws of the posterior, which hold the truth as often as they say.
-            It takes linear response where rows cannot be drawn, since weights are no whole numbers or rows come in
-            blocks. If the estimator has ``method="map"`` or "ml", it takes `standard_errors`. The summary says which.
+            It takes linear response where chains do not agree within about a second of work, and where rows cannot be
+            drawn, since weights are no whole numbers or rows come in blocks. If the estimator has ``method="map"`` or
+            "ml", it takes `standard_errors`. The summary says which.
             "vb" needs no X, and is too narrow where states overlap.
         draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
             What `sample_posterior`, `bootstrap` or `standard_errors` returned: intervals are then from these, and X is

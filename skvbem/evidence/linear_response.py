@@ -161,8 +161,9 @@ class LinearResponse:
         about_mean = natural[moves] - self.posterior.expected_natural()[moves, None]
         scale = np.sqrt((self.root[moves] ** 2).sum(axis=1))
         # in units of R: of mean 0 and covariance 1
-        unit = np.linalg.lstsq(self.root[moves] / scale[:, None], about_mean / scale[:, None], rcond=None)[0]
-        slopes = np.linalg.lstsq(unit.T, (free - free.mean(axis=1, keepdims=True)).T, rcond=None)[0]
+        axes, lengths = np.linalg.qr(self.root[moves] / scale[:, None])
+        unit = solve_triangular(lengths, axes.T @ (about_mean / scale[:, None]))
+        slopes = np.linalg.solve(unit @ unit.T, unit @ (free - free.mean(axis=1, keepdims=True)).T)
         values, axes = np.linalg.eigh(self.inflation)
         wider = (axes * (np.sqrt(values) - 1)) @ axes.T
         free = free + slopes.T @ (wider @ unit)
@@ -409,5 +410,5 @@ def _spread(posterior: Any) -> np.ndarray:
 
 def _draws_from(posterior: Any, n_draws: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
     """Draws of a density as a batch of points, and their natural parameters (n_cells, n_draws)."""
-    points = (posterior + np.zeros((len(posterior.coordinates), n_draws))).sample(rng)
+    points = posterior.draws(n_draws, rng)
     return points, posterior.natural(points)

@@ -127,6 +127,10 @@ class ConjugateFamily(ABC):
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> Any:
         """A draw of the parameters; of members along a last axis each from its own generator, if these are given."""
 
+    def draws(self, n_draws: int, rng: np.random.Generator) -> Any:
+        """Draws of the parameters of a single density, along a last axis."""
+        return (self + np.zeros((len(self.coordinates), n_draws))).sample(rng)
+
     def draw_natural(self, rng: ParallelGenerator) -> np.ndarray:
         """Natural parameters of a draw of each member, of the shape of the coordinates: what chains go on from."""
         return self.natural(self.sample(rng))
@@ -448,6 +452,10 @@ class Product(ConjugateFamily):
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> tuple:
         """A draw of each block."""
         return tuple(block.sample(rng) for block in self.blocks)
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> tuple:
+        """Draws of each block."""
+        return tuple(block.draws(n_draws, rng) for block in self.blocks)
 
     def draw_natural(self, rng: ParallelGenerator) -> np.ndarray:
         """Natural parameters of a draw of each block, (n_cells, n_members)."""

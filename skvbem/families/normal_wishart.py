@@ -275,14 +275,22 @@ class NormalWishart(FlatFamily):
 
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> NormalPoint:
         """Means and precisions drawn, by Bartlett's decomposition."""
-        (kappa, dof, mean, _), d = self._moments, self.n_features
+        return self._drawn(self._moments[1], rng)
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> NormalPoint:
+        """Means and precisions drawn many times, from one factor of each scale."""
+        dof = self._moments[1]
+        return self._drawn(np.broadcast_to(dof, (n_draws, *dof.shape)), rng)
+
+    def _drawn(self, dof: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> NormalPoint:
+        """A draw for each of the degrees of freedom, batch axes first."""
+        (kappa, _, mean, _), d = self._moments, self.n_features
         lower = bartlett(dof, d, rng)
-        # Lambda = (L^-T A)(L^-T A)^T, so that L A^-T is a root of its inverse
-        root = np.linalg.solve(lower, self._factor.swapaxes(-1, -2)).swapaxes(-1, -2)
         half = self._inverse_factor.swapaxes(-1, -2) @ lower
         noise = first_axes_last(rng.standard_normal((*mean.shape[-2:], *dof.shape[:-1])), 2)
-        drawn = (root @ noise[..., None])[..., 0]
-        return _trail(mean + drawn / np.sqrt(kappa)[..., None], half @ half.swapaxes(-1, -2))
+        # Lambda = (L^-T A)(L^-T A)^T, so that L A^-T is a root of its inverse
+        drawn = self._factor @ np.linalg.solve(lower.swapaxes(-1, -2), noise[..., None])
+        return _trail(mean + drawn[..., 0] / np.sqrt(kappa)[..., None], half @ half.swapaxes(-1, -2))
 
     def draw_natural(self, rng: ParallelGenerator) -> np.ndarray:
         r"""Natural parameters of a draw of means and precisions, of the shape of the coordinates.

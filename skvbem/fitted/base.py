@@ -127,6 +127,8 @@ class Fitted:
 
     #: Operations of a Gibbs sweep for each row and free parameter, of about a nanosecond.
     sweep_cost: ClassVar[float] = 1.0
+    #: Times the operations that linear response takes for labels.
+    response_cost: ClassVar[float] = 1.0
 
     @abstractmethod
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:

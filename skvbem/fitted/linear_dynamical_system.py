@@ -110,6 +110,7 @@ class FittedLDS(FittedSequences):
     """A linear dynamical system as fitted: its columns, its prior, and the statistics of the data."""
 
     sweep_cost: ClassVar[float] = 200.0  # a pass along the time with a small matrix at each step
+    response_cost: ClassVar[float] = 3.0
 
     model: LinearDynamicalSystem
 

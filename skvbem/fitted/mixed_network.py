@@ -38,6 +38,9 @@ TABLES = "tables"
 class FittedMixedNetwork(Fitted):
     """A network of mixed columns as fitted: its columns, its prior, and the statistics of the data."""
 
+    #: Emissions are of a column each.
+    sweep_cost, response_cost = 1.7, 2.0
+
     @property
     def groups(self) -> ColumnGroups:
         """Columns as they are read."""
@@ -193,6 +196,13 @@ class FittedMixedNetwork(Fitted):
         """Tables (*parents, node), and what each emission holds in each joint state of its parents, (n_states, ...)."""
         emissions = zip(self.with_emission, self.model.emissions, point[1:])
         return {TABLES: self._tables(point[0])} | {node: emission.parameters(at) for node, emission, at in emissions}
+
+    def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
+        """Parameters at natural parameters (n_cells, n_draws), by group and name, each (n_draws, ...)."""
+        tables, *others = self.model.prior.from_natural(natural)
+        emissions = zip(self.with_emission, self.model.emissions, others)
+        of_emissions = {node: emission.parameters_of_draws(points) for node, emission, points in emissions}
+        return {TABLES: {node: np.moveaxis(each, -1, 0) for node, each in self._tables(tables).items()}} | of_emissions
 
     def _tables(self, flat: np.ndarray) -> dict:
         return {node: self.model.layout.table(flat, k) for k, node in enumerate(self.with_tables)}

@@ -128,13 +128,20 @@ class Draws:
             A dict of str to dict of str to tuple of two ndarrays: by group and name, the lower and upper ends.
         """
         check_level("intervals", level)
-        ends = 0.5 - level / 2, 0.5 + level / 2
+        ends = self.quantiles(0.5 - level / 2, 0.5 + level / 2)
         return ParameterIntervals(
-            {
-                group: {name: tuple(np.quantile(each, ends, axis=0)) for name, each in by_name.items()}
-                for group, by_name in self.parameters.items()
-            }
+            {group: {name: tuple(each) for name, each in by_name.items()} for group, by_name in ends.items()}
         )
+
+    def quantiles(self, *probabilities: float) -> Parameters:
+        """Quantiles of each parameter by itself, by group and name, those of each probability along a first axis."""
+
+        def of(draws: np.ndarray) -> np.ndarray:
+            # draws of a parameter side by side: partitions across rows take twice as long
+            aside = np.array(np.moveaxis(draws, 0, -1), order="C")
+            return np.quantile(aside, probabilities, axis=-1, overwrite_input=True)
+
+        return {group: {name: of(each) for name, each in by.items()} for group, by in self.parameters.items()}
 
     def of(self, function: Callable[[Parameters], Any]) -> np.ndarray:
         """A function of the parameters at each draw, (n_draws, ...).

@@ -123,8 +123,9 @@ class GibbsChains:
             sizes, r_hat = effective_sizes(numbers.reshape(-1, *chains.shape[1:]))
             least = TUNING.effective_share * n_draws
             converged = bool(sizes.min() >= least and r_hat.max() <= TUNING.r_hat)
-            in_vain = not self.is_patient and 2 * sizes.min() * max_sweeps < least * len(kept) * spacing
-            if converged or in_vain or 4 * n_kept * spacing > max_sweeps or is_over():
+            n_doublings = int(np.log2(max(max_sweeps / (2 * n_kept * spacing), 1)))
+            in_vain = not self.is_patient and TUNING.hope * sizes.min() * 2**n_doublings < least
+            if converged or in_vain or n_doublings == 0 or is_over():
                 return GibbsDraws(chains, len(kept) * spacing, spacing, converged)
             kept, spacing = kept[1::2], 2 * spacing
             count.n *= 2

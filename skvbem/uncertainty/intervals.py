@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
 from skvbem._arguments import check_argument, check_count, check_level
 from skvbem._progress import call_at_work
 from skvbem.errors import TooLargeError
@@ -15,7 +13,13 @@ from skvbem.fitted.base import Fitted, Intervals
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.uncertainty.bootstrap import BootstrapDraws
 from skvbem.uncertainty.draws import FitAtHand, ParameterIntervals
-from skvbem.uncertainty.posterior_draws import PosteriorDraws, check_method, check_run, sample_posterior
+from skvbem.uncertainty.posterior_draws import (
+    PosteriorDraws,
+    check_method,
+    check_run,
+    optima_of_responses,
+    sample_posterior,
+)
 from skvbem.uncertainty.standard_errors import StandardErrors, standard_errors_of
 
 
@@ -74,21 +78,22 @@ def default_draws(at_hand: FitAtHand) -> PosteriorDraws:
     """
     at_hand.check_is_density("sample_posterior")
     check_run(at_hand)
-    evaluation, n_draws = at_hand.evaluation, TUNING.quantile_draws
+    evaluation, n_draws, budget = at_hand.evaluation, TUNING.quantile_draws, TUNING.summary_operations
+    response = _operations_of_response(at_hand)
     if evaluation.data.has_whole_weights and evaluation.rows_are_in_memory:
         call = call_at_work()
         if call is not None and call.deadline is not None:
             return sample_posterior(at_hand, n_draws)
-        n_sweeps = int(TUNING.summary_operations / (TUNING.chains_of_draws * _operations_of_sweep(at_hand)))
+        for_chains = budget - response if response <= budget else budget
+        n_sweeps = int(for_chains / (TUNING.chains_of_draws * _operations_of_sweep(at_hand)))
         if n_sweeps >= 2 * TUNING.draws_of_chain:
             draws = sample_posterior(at_hand, n_draws, max_sweeps=n_sweeps, is_patient=False)
             if draws.converged:
                 return draws
-    few = evaluation.few_rows  # which linear response goes through
-    n_rows = _n_rows(at_hand) if few is evaluation.data else len(few)
-    operations = TUNING.response_operations * n_rows * float(at_hand.fitted.model.n_free_parameters) ** 2
-    is_cheap = operations <= 2 * TUNING.summary_operations
-    return sample_posterior(at_hand, n_draws, method="linear_response" if is_cheap else "vb")
+    if response <= budget:
+        return sample_posterior(at_hand, n_draws, method="linear_response")
+    n_draws = min(max(TUNING.summary_numbers // at_hand.fitted.model.n_cells, TUNING.fewest_draws), n_draws)
+    return sample_posterior(at_hand, n_draws, method="vb")
 
 
 def _n_rows(at_hand: FitAtHand) -> float:
@@ -101,8 +106,18 @@ def _operations_of_sweep(at_hand: FitAtHand) -> float:
     """Operations, of about a nanosecond, of one sweep of one chain."""
     fitted, work = at_hand.fitted, getattr(at_hand.evaluation.data, "work", None)
     if work is not None:  # of a network, which counts its own operations
-        return TUNING.sweep_operations + float(work)
+        return TUNING.sweep_operations + TUNING.work_operations * float(work)
     return TUNING.emission_operations + fitted.sweep_cost * _n_rows(at_hand) * fitted.model.n_free_parameters
+
+
+def _operations_of_response(at_hand: FitAtHand) -> float:
+    """Operations, of about a nanosecond, of draws by linear response: E steps at each optimum, and regressions."""
+    fitted, evaluation = at_hand.fitted, at_hand.evaluation
+    few = evaluation.few_rows  # which linear response goes through
+    n_rows = _n_rows(at_hand) if few is evaluation.data else len(few)
+    n_optima = len(optima_of_responses(fitted, evaluation)[1])
+    of_pair = fitted.response_cost * TUNING.response_operations * n_rows + TUNING.regression_operations
+    return n_optima * of_pair * float(fitted.model.n_free_parameters) ** 2
 
 
 _REMEDY = "Exact draws take longer than a second: give method='draws', or a 'time_budget' in seconds."
@@ -138,16 +153,18 @@ class ReportedIntervals:
     @classmethod
     def of(cls, draws: PosteriorDraws | BootstrapDraws | StandardErrors, level: float, doubts=()) -> Self:
         """Intervals from draws; of the posterior with the means and medians of the same draws."""
-        ends, doubts = draws.intervals(level), (*doubts, *draws.doubts)
+        doubts = (*doubts, *draws.doubts)
         if not isinstance(draws, PosteriorDraws):
-            return cls(ends, draws.method, doubts)
-        means, medians = (
-            {
-                group: {name: (center := of(each, axis=0), center) for name, each in by_name.items()}
-                for group, by_name in draws.parameters.items()
-            }
-            for of in (np.mean, np.median)
+            return cls(draws.intervals(level), draws.method, doubts)
+        three = draws.quantiles(0.5 - level / 2, 0.5, 0.5 + level / 2)
+        ends, medians = (
+            {group: {name: (each[a], each[b]) for name, each in by_name.items()} for group, by_name in three.items()}
+            for a, b in ((0, 2), (1, 1))
         )
+        means = {
+            group: {name: (center := each.mean(axis=0), center) for name, each in by_name.items()}
+            for group, by_name in draws.parameters.items()
+        }
         return cls(ends, draws.method, doubts, means, medians)
 
     def tables(self, fitted: Fitted) -> list[ParameterTable]:

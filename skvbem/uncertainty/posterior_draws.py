@@ -148,16 +148,26 @@ def sample_posterior(
 
 def drawn_from_q(fitted: Fitted, n_draws: int, rng: np.random.Generator) -> np.ndarray:
     """Natural parameters of draws from q(theta), (n_cells, n_draws)."""
-    many = fitted.model.prior + np.repeat(fitted.statistics[:, None], n_draws, axis=1)
-    return fitted.model.prior.natural(many.sample(rng))
+    return fitted.model.prior.natural(fitted.posterior.draws(n_draws, rng))
+
+
+def optima_of_responses(fitted: Fitted, evaluation: Evaluation) -> tuple[np.ndarray, np.ndarray]:
+    """Optima (n_cells, n_optima) around which linear response draws, the fit first, and their bounds, nats.
+
+    Those far below the best are left out.
+    """
+    # labels of the fit may since have changed their places
+    optima = np.column_stack([fitted.statistics, evaluation.ended_optima()[:, 1:]])
+    bounds = bounds_of(evaluation.model, evaluation.few_rows, optima)
+    near = bounds > bounds.max() - TUNING.far_optimum
+    near[0] = True
+    return optima[:, near], bounds[near]
 
 
 def _by_linear_response(fitted: Fitted, evaluation: Evaluation, n_draws: int, rng) -> np.ndarray:
     """Natural parameters of draws by linear response around all optima, labels as in the fit, (n_cells, n_draws)."""
-    model, data = evaluation.model, evaluation.few_rows
-    # the first optimum is the fit, whose labels may since have changed their places
-    optima = np.column_stack([fitted.statistics, evaluation.ended_optima()[:, 1:]])
-    responses = LinearResponses.of(model, data, optima, bounds_of(model, data, optima))
+    optima, bounds = optima_of_responses(fitted, evaluation)
+    responses = LinearResponses.of(evaluation.model, evaluation.few_rows, optima, bounds)
     natural, relabelings = responses.draws(n_draws, rng), evaluation.capabilities.relabelings
     if len(responses.weights) == 1 or relabelings is None:
         return natural

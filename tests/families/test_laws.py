@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from families.members import CASES
 
@@ -51,6 +52,14 @@ def test_kl_is_the_mean_log_ratio_of_the_densities(cases, rng):
 
 def test_draws_have_the_expected_natural_parameters(cases, rng):
     hold("draws_have_the_expected_natural_parameters", cases[:12], rng)
+
+
+def test_draws_of_one_density_are_those_of_as_many_members_that_are_it(cases):
+    for case in cases:
+        one = case.single()
+        many = case.at(np.repeat(one.coordinates[:, None], 3, axis=1)).sample(np.random.default_rng(0))
+        drawn = one.draws(3, np.random.default_rng(0))
+        np.testing.assert_allclose(one.natural(drawn), one.natural(many), rtol=1e-9, atol=1e-12)
 
 
 def test_members_side_by_side_draw_what_each_draws_alone(cases, rng):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skvbem import VBHMM, VBFactorAnalysis, VBMixture
+from skvbem import VBHMM, VBFactorAnalysis, VBMixture, VBNetwork
 from skvbem.emissions import Bernoulli, Categorical, Exponential, FactorGaussian, Gaussian, Multinomial, Poisson
 from skvbem.fitted.base import Fitted
 
@@ -41,6 +41,13 @@ def test_many_draws_at_once(estimator, name, rng):
 @pytest.mark.parametrize("n_factors", [0, 1, 2])
 def test_many_draws_of_factors_at_once(n_factors, rng):
     same(VBFactorAnalysis(n_factors, n_init=1, random_state=0).fit(rows(rng, "factors")).fitted, rng)
+
+
+def test_many_draws_of_a_mixed_network_at_once(rng):
+    X = np.column_stack([rows(rng, "full")[:, :2], rows(rng, "counts")[:, 2:]]).astype(object)
+    structure = {"x1": ["h0", "x2"], "x2": ["h0"], "x3": ["h0"]}
+    model = VBNetwork(structure, latents=2, emission={"categorical": [2, 3], "gaussian": [0, 1]}, n_init=1)
+    same(model.set_params(random_state=0).fit(X).fitted, rng)
 
 
 def same(fitted, rng):

@@ -1,9 +1,11 @@
 """Reports have estimates and brackets from one posterior, states in the order of their shares, and take a second."""
 
+import time
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import skvbem.uncertainty.intervals as intervals_of_reports
 from skvbem import (
@@ -15,6 +17,8 @@ from skvbem import (
     VBNetwork,
 )
 from skvbem.datasets import load_carcinoma
+from skvbem.errors import PosteriorWarning
+from skvbem.estimators.base import fit_at_hand
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.uncertainty.posterior_draws import sample_posterior
 
@@ -127,6 +131,66 @@ def test_what_takes_longer_than_a_second_is_approximate_and_says_so(four, slides
     monkeypatch.setattr(intervals_of_reports, "_n_rows", lambda at_hand: 1e9)
     assert large.summary(many).method == "vb"
     assert large.summary(many, time_budget=60.0).method == "draws"  # that is as long as was allowed
+
+
+def wide(name):
+    """A fit to 3 000 rows of 25 columns, and these."""
+    rng = np.random.default_rng(0)
+    n, d = 3000, 25
+    labels = np.cumsum(rng.random(n) < 0.05) % 3
+    numbers = 1.5 * rng.normal(size=(3, d))[labels] + rng.normal(size=(n, d))
+    codes = (rng.random((n, d)) < rng.uniform(0.1, 0.9, (3, d))[labels]).astype(int)
+    factors = rng.normal(size=(n, 5)) @ rng.normal(size=(5, d)) + rng.normal(size=(n, d))
+    walk = np.cumsum(0.1 * rng.normal(size=(n, 2)), axis=0) @ rng.normal(size=(2, d)) + rng.normal(size=(n, d))
+    of = {
+        "mixture": (VBMixture(3), numbers),
+        "mixture of six": (VBMixture(6), numbers),
+        "diagonal": (VBMixture(3, covariance_type="diag"), numbers),
+        "classes": (VBDiscreteDAG(latents=3), codes),
+        "chain": (VBHMM(3), numbers),
+        "chain of codes": (VBHMM(3, emission="categorical"), codes),
+        "network": (VBNetwork(latents=2), numbers),
+        "factors": (VBFactorAnalysis(5), factors),
+        "system": (VBLinearDynamicalSystem(2, max_iter=50), walk),
+    }
+    model, X = of[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.set_params(random_state=0, n_init=1).fit(X), X
+
+
+def seconds_of_summary(name, times):
+    model, X = wide(name)
+    seconds = []
+    for _ in range(times):
+        began = time.process_time()
+        model.summary(X)
+        seconds.append(time.process_time() - began)
+    return min(seconds)
+
+
+def test_a_summary_of_a_wide_table_takes_a_second():
+    assert seconds_of_summary("network", times=1) < 2.0  # an imported module among it; 0.6 s where nothing else runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["mixture", "mixture of six", "diagonal", "classes", "chain", "chain of codes", "factors", "system"]
+)
+def test_summaries_of_wide_tables_take_a_second(name):
+    assert seconds_of_summary(name, times=3) < 1.0
+
+
+def test_a_summary_stops_chains_that_cannot_agree_in_time(slides):
+    """Each look at chains shows how many draws more sweeps will be worth."""
+    rows = np.repeat(slides, 6, axis=0)
+    four = VBMixture(4, emission="categorical", n_init=2, random_state=0).fit(rows)
+    fit = fit_at_hand(four, rows, None, None)
+    with pytest.warns(PosteriorWarning, match="did not settle in 256 sweeps"):
+        patient = sample_posterior(fit, 2000, max_sweeps=256)
+    brief = sample_posterior(fit, 2000, max_sweeps=256, is_patient=False)
+    assert not patient.converged
+    assert (patient.n_sweeps, brief.n_sweeps) == (256, 128)
 
 
 def test_chains_that_do_not_agree_in_time_make_room_for_linear_response(slides, monkeypatch):

@@ -116,8 +116,11 @@ class FactorRows:
 
     def log_likelihoods(self, steps: Sequence[Step], rows: slice) -> np.ndarray:
         """Expected log likelihoods (n_lanes, n_states, n_rows), or (n_states, n_rows), of all emissions together."""
-        first, *others = (steps[k].log_likelihood(table[rows]) for k, table in zip(self.emissions, self.tables))
-        return sum(others, first).swapaxes(-1, -2)
+        each = (steps[k].log_likelihood(table[rows]) for k, table in zip(self.emissions, self.tables))
+        total = next(each)
+        for number, log_likelihood in enumerate(each):  # one by one: those of many columns would not fit into the cache
+            total = np.add(total, log_likelihood, out=total if number else None)
+        return total.swapaxes(-1, -2)
 
     def cells(self, of_states: np.ndarray, rows: slice) -> np.ndarray:
         """Values for all states (n_lanes, n_states, n_rows) of some rows, as values for the cells of the factor."""
