@@ -39,6 +39,8 @@ def test_code_of_the_readme_runs_from_top_to_bottom_without_a_warning():
     names: dict = {}
     for code in re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL):
         exec(compile(code, "README.md", "exec"), names)
+        for nats, said in re.findall(r"^# (\d+) nats.*\n(.+)$", code, re.MULTILINE):
+            assert round(eval(said, names)) == int(nats)
     assert names["search"].structure_posterior_.sum() == pytest.approx(1)
 
 
