@@ -147,7 +147,7 @@ fitted.X : list of tables, or table
 fitted.**where
     `inputs` and `output_inputs`, where `fit` takes them.
 
-network.X : pandas or polars DataFrame, or mapping of node to array-like of shape (n_samples,)
+network.X : pandas or polars DataFrame, mapping of node to array-like of shape (n_samples,), or a row as pandas Series
     As `log_likelihood` takes them.
 
 network.nodes : node or iterable of nodes, default=None

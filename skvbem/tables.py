@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import product
+from numbers import Real
 
 import numpy as np
 
@@ -33,7 +34,20 @@ def state_code(state, levels: np.ndarray) -> int | None:
     """The position of a state among the levels of its node, None if it is none of them."""
     if isinstance(state, np.ndarray):  # which compares with each level element by element
         return None
-    return next((code for code, level in enumerate(levels.tolist()) if level == state), None)
+    code = next((code for code, level in enumerate(levels.tolist()) if level == state), None)
+    return interval_code(state, levels) if code is None else code
+
+
+def interval_code(state, levels: np.ndarray) -> int | None:
+    """The position of the only interval that contains a number, or has this text; None if there is none."""
+    intervals = [(code, level) for code, level in enumerate(levels.tolist()) if hasattr(level, "closed_left")]
+    if isinstance(state, str):
+        codes = [code for code, level in intervals if str(level) == state]
+    elif isinstance(state, Real) and not isinstance(state, (bool, np.bool_)):
+        codes = [code for code, level in intervals if isinstance(level.left, Real) and state in level]
+    else:
+        codes = []
+    return codes[0] if len(codes) == 1 else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from skvbem.fitted.asking import AskedNetwork, code_of, mapping_of, nodes_asked
 from skvbem.graphs.dag import DAG
 from skvbem.models.network import queries
 from skvbem.reading.categories import CategoryEncoder
-from skvbem.reading.tables import Table, read_table
+from skvbem.reading.tables import Table, library_of, read_table
 from skvbem.tables import LabeledTable, as_distributions
 
 __all__ = ["Network"]
@@ -430,7 +430,7 @@ def read_states(X, states: Mapping) -> Rows:
 
     Parameters
     ----------
-    X : data frame or mapping of node to array-like
+    X : data frame, mapping of node to array-like, or pandas Series that is a row of a frame
     states : mapping of node to sequence
         The states of each node, in the order of their codes.
 
@@ -441,6 +441,8 @@ def read_states(X, states: Mapping) -> Rows:
     ValueError
         If a column is no node, a cell is no state of its node, or columns differ in length.
     """
+    if library_of(X, "Series") == "pandas" and len(X) and {*X.index} <= states.keys():
+        X = {node: [state] for node, state in X.items()}
     names, table = _named_columns(X)
     for name in names:
         if name not in states:

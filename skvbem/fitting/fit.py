@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -296,7 +296,14 @@ def state_of_batch(estimator, X, y, sample_weight, where: Mapping[str, Any]) -> 
     data = kind.compiled(estimator, model, reading, 1)
     run = Run(estimator, reading, data, report)
     plan = run.plan_from(PriorStart(), before, estimator.n_samples_)
-    fit = plan.run(model, data, before.form, **run.options)
+    try:
+        fit = plan.run(model, data, before.form, **run.options)
+    except FloatingPointError as error:
+        raise ValueError(
+            f"partial_fit of {type(estimator).__name__} cannot take this X: its largest number is "
+            f"{largest_number(X):.3g}, and all batches are counted from the mean of the first one, in its units. "
+            "Rescale X, or give as first batch one whose numbers are as large."
+        ) from error
     warn_unless_converged(estimator, fit, report)
     fitted = replace(before, statistics=before.statistics + fit.statistics)
     earlier = vars(estimator)
@@ -310,6 +317,12 @@ def state_of_batch(estimator, X, y, sample_weight, where: Mapping[str, Any]) -> 
         **kind.data_attributes(fitted, reading, data, earlier),
     }
     return state, report
+
+
+def largest_number(X: Any) -> float:
+    """The largest number of a table, by its size; 0 if it has none."""
+    cells = np.asarray(X, dtype=object).ravel()
+    return max((abs(float(cell)) for cell in cells if isinstance(cell, Real) and cell == cell), default=0.0)
 
 
 def warn_unless_converged(estimator, fit: Fit, report: IterationReport) -> None:

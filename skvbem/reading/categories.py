@@ -37,6 +37,7 @@ from skvbem.reading.tables import (
     read_table,
     show,
 )
+from skvbem.tables import interval_code
 
 # Values ---------------------------------------------------------------------------------------------------------------
 
@@ -301,11 +302,13 @@ class CategoryEncoder:
             coding = coding_of(name, table.column(j)).without(markers)
             _check_values(f"Column {name!r} of X", coding.values)
             codes_of = {level: code for code, level in enumerate(levels.tolist())}
+            within = {value: interval_code(value, levels) for value in coding.values if value not in codes_of}
+            codes_of |= {value: code for value, code in within.items() if code is not None}
             strange = [k for k, value in enumerate(coding.values) if value not in codes_of]
             if strange and self.handle_unknown == "error":
                 raise ValueError(
                     f"Column {name!r} of X contains {show(coding.values[strange[0]])}, which is not among the "
-                    f"{len(levels)} {self.known_as}: {listed(map(show, codes_of))}."
+                    f"{len(levels)} {self.known_as}: {listed(map(show, levels.tolist()))}."
                 )
             if strange and self.handle_unknown == "warn":
                 unknown.append((name, [coding.values[k] for k in strange], coding.count(coding.positions[strange])))

@@ -11,9 +11,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skvbem import VBDiscreteDAG
+from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture
 from skvbem.datasets import load_carcinoma, load_coleman_panel
 from skvbem.errors import BoundFellError, DataWarning, StructureError, TooLargeError
 
@@ -579,3 +580,18 @@ def test_only_vb_has_partial_fit(method):
     estimator.fit(table()).set_params(method="vb")
     with pytest.raises(ValueError, match=f"this VBDiscreteDAG was fitted by method='{method}'. Fit it again."):
         estimator.partial_fit(table())
+
+
+@pytest.mark.parametrize("estimator", [VBMixture(2), VBHMM(2), VBLinearDynamicalSystem(1), VBFactorAnalysis(1)])
+def test_a_batch_of_another_magnitude_is_refused_with_advice_that_works(estimator):
+    """Nothing is left of the first batch beside it, as squares of numbers have sixteen digits."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    large = np.full((20, 2), 2**63, dtype=np.uint64)
+    warnings.simplefilter("ignore")
+    online = clone(estimator).set_params(random_state=0).partial_fit(X)
+    before = online.score_samples(X)
+    with pytest.raises(ValueError, match=r"its largest number is 9\.22e\+18.* Rescale X, or give as first batch"):
+        online.partial_fit(large)
+    np.testing.assert_array_equal(online.score_samples(X), before)
+    online.partial_fit(X[:20] / 2)
+    clone(online).partial_fit(np.concatenate([X, X * 2.0**63])).partial_fit(X * 2.0**63)

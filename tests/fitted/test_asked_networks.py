@@ -329,3 +329,39 @@ def test_random_queries_are_answered_as_by_another_program(name):
         inference.setEvidence(codes)
         expected = inference.posterior(target).toarray()
         np.testing.assert_allclose(network.query(target, evidence), expected, atol=1e-10)
+
+
+def test_intervals_are_named_by_a_number_within_or_by_their_text():
+    """In queries, marginals, actions, draws and rows; a number at an open end belongs to the interval that has it."""
+    cells = pd.DataFrame({"size": pd.cut([0.5, 1.5, 2.5, 0.2, 2.9, 1.0], [0, 1, 2, 3]), "kind": list("abaabb")})
+    model = VBDiscreteDAG([("size", "kind")], random_state=0).fit(cells)
+    middle = pd.Interval(1, 2)
+    expected = np.asarray(model.query("kind", {"size": middle}))
+    for state in (1.5, 2, np.float32(1.25), "(1, 2]"):
+        for asked in (model, model.network_):
+            np.testing.assert_array_equal(asked.query("kind", {"size": state}), expected)
+            np.testing.assert_array_equal(asked.query("kind", do={"size": state}), expected)
+            np.testing.assert_array_equal(asked.marginals({"size": state})["kind"], expected)
+        assert model.sample(3, random_state=0, given={"size": state})[0]["size"].tolist() == [middle] * 3
+        assert model.network_.sample(3, random_state=0, given={"size": state})["size"].tolist() == [middle] * 3
+    rows = cells.assign(size=[0.5, 1.5, 2.5, 0.2, 2.9, 1.0])
+    np.testing.assert_array_equal(model.score_samples(rows), model.score_samples(cells))
+    proba = model.network_.predict_proba(rows[["size"]])["kind"]
+    np.testing.assert_array_equal(proba, model.network_.predict_proba(cells[["size"]])["kind"])
+    for state in (0, 3.5, np.nan, True, "(1,2]", "[1, 2]"):
+        with pytest.raises(ValueError, match="is not a state of 'size', whose states are"):
+            model.query("kind", {"size": state})
+    ends = pd.IntervalIndex.from_tuples([(0, 1), (1, 2)], closed="both")
+    overlapping = Network(DAG(["size"], {}), {"size": tuple(ends)}, {"size": [0.5, 0.5]})
+    with pytest.raises(ValueError, match="1 is not a state"):  # of two
+        overlapping.query("size", {"size": 1})
+
+
+def test_a_row_of_a_frame_is_a_row():
+    network = random_network(1)
+    frame = pd.DataFrame(network.sample(3, random_state=0))[["n0", "n3"]]
+    expected = network.predict_proba(frame)
+    for number in range(3):
+        for node, proba in network.predict_proba(frame.iloc[number]).items():
+            np.testing.assert_array_equal(proba, expected[node][[number]])
+        assert network.decode(frame.iloc[number]).keys() == network.decode(frame).keys()
