@@ -53,6 +53,8 @@ from skvbem.families.parallel_generator import ParallelGenerator
 
 # Columns up to which calls take the time that matrices do not: batches are compiled loops. Beyond, LAPACK is sooner.
 _MAX_COLUMNS = 20
+# The same where LAPACK would have to find eigenvalues.
+_MAX_COLUMNS_OF_LIKELY = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,16 +251,18 @@ class NormalWishart(FlatFamily):
     def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
         """Natural parameters of the most likely point, of the shape of the statistics."""
         natural, is_sure = self._above(VARIANCE_FLOOR, statistics)
-        return natural if is_sure else self.natural(self.most_likely(statistics))
+        if not is_sure.all():
+            lanes = _as_lanes(statistics)[:, ~is_sure]
+            natural[:, ~is_sure] = self.natural(self.most_likely(lanes))
+        return natural.reshape(statistics.shape)
 
-    def _above(self, floor: float, statistics: np.ndarray) -> tuple[np.ndarray, bool]:
-        """Natural parameters of the most likely point, if it is soon sure that all variances are above a floor."""
-        if self.n_features > _MAX_COLUMNS:
-            return statistics, False
+    def _above(self, floor: float, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Natural parameters (n_cells, n_lanes) of most likely points, and where variances are surely above a floor."""
         cells = _as_lanes(statistics)
-        natural, sure = np.empty(cells.shape), np.ones(cells.shape[1], dtype=bool)
-        _wishart.most_likely(*self._form, floor, cells, natural, sure.view(np.uint8))
-        return natural.reshape(statistics.shape), bool(sure.all())
+        natural, sure = np.empty(cells.shape), np.zeros(cells.shape[1], dtype=bool)
+        if self.n_features <= _MAX_COLUMNS_OF_LIKELY:
+            _wishart.most_likely(*self._form, floor, cells, natural, sure.view(np.uint8))
+        return natural, sure
 
     def are_spikes(self, statistics: np.ndarray) -> np.ndarray:
         """True where components have a variance at its floor, or no more rows than columns, (n_components, ...).
@@ -267,9 +271,10 @@ class NormalWishart(FlatFamily):
         """
         n_mean, n, *_ = self._split(statistics)
         flat, floor = np.zeros(n.shape, dtype=bool), VARIANCE_FLOOR / 0.999
-        if not self._above(floor, statistics)[1]:
+        is_sure = self._above(floor, statistics)[1].reshape(statistics.shape[1:])
+        if not is_sure.all():
             scatter = self._moments_of(statistics)[3]
-            flat = np.linalg.eigvalsh(scatter)[..., 0] < floor * n
+            flat[~is_sure] = np.linalg.eigvalsh(scatter[~is_sure])[..., 0] < floor * n[~is_sure]
         few = n <= self.n_features if not self.shared else np.zeros(n.shape, dtype=bool)
         return last_axes_first(np.broadcast_to(flat | few, n_mean.shape))
 

@@ -234,13 +234,29 @@ def test_few_columns_are_as_many(d, n_components, batch, shared, rng, monkeypatc
         }
 
     few = said(family)
-    assert family._above(VARIANCE_FLOOR, statistics)[1]
+    assert family._above(VARIANCE_FLOOR, statistics)[1].all()
     monkeypatch.setattr(normal_wishart, "_MAX_COLUMNS", 0)
+    monkeypatch.setattr(normal_wishart, "_MAX_COLUMNS_OF_LIKELY", 0)
     for name, wanted in said(replace(family)).items():
         assert few[name] == approx(wanted, rel=1e-9, abs=1e-10), name
         assert np.shape(few[name]) == np.shape(wanted), name
     assert np.all(few["is_valid"])
     assert not np.any(few["are_spikes"])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_lanes_with_a_spike_are_alone_looked_at_again(shared, rng):
+    family, statistics = _of_many(3, 2, (4,), shared, rng)
+    one_row = np.concatenate([[1.0, 1.0], np.ones(3), np.ones(6)])
+    if shared:
+        one_row = np.concatenate([np.ones(4), np.ones(4), [2.0], 2 * np.ones(6)])
+    statistics[: len(one_row), 2] = one_row
+    natural, spikes = family.natural_of_most_likely(statistics), family.are_spikes(statistics)
+    assert spikes.any(axis=0).tolist() == [False, False, True, False]
+    for lane in range(4):
+        alone = np.ascontiguousarray(statistics[:, lane])
+        assert natural[:, lane] == approx(family.natural_of_most_likely(alone), rel=1e-12)
+        np.testing.assert_array_equal(spikes[:, lane], family.are_spikes(alone))
 
 
 @pytest.mark.parametrize("shared", [False, True])
