@@ -77,7 +77,7 @@ def literal_step(fast, log_point, rows):
 def test_e_steps_by_definition(rng, monkeypatch, worth_a_plan):
     """With parameters that are not normalized, so that what must be pruned shows."""
     monkeypatch.setattr(compiler, "_WORTH_A_PLAN", worth_a_plan)
-    for _ in range(30):
+    for _ in range(15):
         fast, rows = problem(rng, int(rng.integers(3, 7)), int(rng.integers(0, 3)))
         model = fast.model
         natural = rng.normal(size=model.layout.n_cells) - 0.5
@@ -109,7 +109,7 @@ def mutilated(fast, are_set):
 def test_clusters_are_those_of_mutilated_graphs(rng, partition):
     """Sweeps over clusters of rows with the same nodes set, against a graph without edges into these nodes."""
     n_divided = 0
-    for _ in range(20):
+    for _ in range(10):
         fast, rows = problem(rng, 6, 3, n_rows=8, missing=0.1)
         model = fast.model.with_partition(partition)
         natural = np.append(rng.normal(size=model.layout.n_cells) - 0.5, 0.0)
@@ -131,7 +131,7 @@ def test_clusters_are_those_of_mutilated_graphs(rng, partition):
 
 def test_questions_by_definition(rng):
     """Likelihoods, marginals and modes of rows."""
-    for _ in range(20):
+    for _ in range(10):
         fast, rows = problem(rng, int(rng.integers(3, 6)), int(rng.integers(0, 3)))
         network, model = fast.network, fast.model
         point = model.random_point(rng)
@@ -172,7 +172,7 @@ def completed_counts(fast, natural, log_mean, rows):
 
 def test_completions_by_definition(rng):
     """Of rows, of q(x): expected counts, the bound on the evidence of another graph, and the exact evidence."""
-    for _ in range(20):
+    for _ in range(10):
         fast, rows = problem(rng, 4, int(rng.integers(0, 2)), n_rows=4, missing=0.1)
         model = fast.model
         counts = rng.exponential(5.0, model.layout.n_cells)
