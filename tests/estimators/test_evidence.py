@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skvbem import VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture
+from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture, VBNetwork
 from skvbem.datasets import load_carcinoma, load_faithful
 from skvbem.errors import EvidenceWarning, UnknownCategoryWarning
 from skvbem.evidence import SCORES, AllRows, Evidence, Score, certify_evidence, evidence_table, scorer
@@ -233,15 +233,21 @@ def test_a_search_by_the_evidence_within_a_cross_validation():
             VBLinearDynamicalSystem(1, n_init=1, random_state=0),
             {"collapsed", "collapsed_ascent", "laplace"},
         ),
+        (VBHMM(2, n_init=1, random_state=0), {"collapsed", "collapsed_ascent"}),
+        (VBNetwork(latents=2, emission="gaussian", n_init=1, random_state=0), {"collapsed", "collapsed_ascent"}),
+        (VBDiscreteDAG(latents=2, n_init=1, random_state=0), set()),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_a_table_by_default_says_which_scores_a_model_does_not_have(estimator, lacks):
     rows = np.random.default_rng(0).normal(size=(40, 3))
+    if isinstance(estimator, VBDiscreteDAG):
+        rows = (rows > 0).astype(int)
     fit = estimator.fit(rows)
     table = evidence_table(fit, rows, options={"ais": {"n_chains": 4, "n_steps": 8}})
     assert set(table) == {*IN_TABLE} - lacks
     assert lacks <= set(table.remarks)
+    assert np.isfinite([evidence.value for evidence in table.values()]).all()
     with pytest.raises(TypeError, match="no option"):
         evidence_table(fit, rows, ["bic"], options={"bic": {"n_steps": 8}})
 

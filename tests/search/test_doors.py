@@ -99,6 +99,12 @@ def test_pipelines_of_every_estimator(name):
     assert clone(same).fit(X).best_params_ == search.best_params_
     assert pickle.loads(pickle.dumps(same)).scoring == by_bound
     assert by_bound(search, X) == pytest.approx(search.best_score_, rel=1e-9)
+    nested = cross_validate(search, X, cv=2, return_estimator=True, error_score="raise")
+    assert np.isfinite(nested["test_score"]).all()
+    assert all(np.isfinite(each.cv_results_["mean_test_score"]).all() for each in nested["estimator"])
+    inner = make_pipeline(first, StructureSearchCV(model, {parameter: values}, scoring="lower_bound", random_state=0))
+    assert inner.fit(X)[-1].best_params_ == {parameter: best}
+    assert np.isfinite(cross_val_score(inner, X, cv=2, error_score="raise")).all()
 
 
 @pytest.mark.slow
