@@ -6,13 +6,14 @@ large its loadings are: where it is needless, the bound rises without it, by a n
 Where there are several components, fits from starts with the same number of factors in all of them come first: none,
 one, two, until two in a row are no better. From the best of them on, each component has a number of its own: factors
 are born where a component's columns vary together most beyond what it says, and deleted where they matter least. Where
-neither raises the bound, two moves in a row are tried: two births, or a deletion and a birth elsewhere. The search ends
-where each of these is worse.
+neither raises the bound, two moves in a row are tried: two births, or a deletion and a birth elsewhere. At last a
+component gets its principal components, one more than it has factors, in place of these: with few columns, factors may
+have left so much to noises that one more of them finds nothing. The search ends where each of these is worse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from skvbem.optima.factor_statistics import (
     with_factor,
     with_factors_kept,
     with_numbers,
+    with_principal_factors,
 )
 from skvbem.optima.plan import Problem
 from skvbem.optima.tuning import TUNING
@@ -93,6 +95,8 @@ class FactorMoves:
             yield reached
             tried.append(reached)
         yield from self.second_births(tried)
+        if self.n_components > 1:  # one component starts from its principal components anyway
+            yield from self._births(best, with_loadings=with_principal_factors)
 
     def _ordered(self, best: Candidate) -> Iterator[Candidate]:
         """The components as the prior means them, their numbers of factors with them."""
@@ -142,7 +146,9 @@ class FactorMoves:
             start = np.concatenate([one.statistics[:first], emission_cells])
             yield self.problem.reached(less, start[:, None], one.after("delete"))
 
-    def _births(self, one: Candidate, most: int | None = None) -> Iterator[Candidate]:
+    def _births(
+        self, one: Candidate, most: int | None = None, with_loadings: Callable[..., np.ndarray] = with_factor
+    ) -> Iterator[Candidate]:
         """A factor more, where columns vary together most beyond what a component says."""
         for factor in self._new_factors(one)[:most]:
             if self.problem.stopped():
@@ -150,7 +156,7 @@ class FactorMoves:
             numbers = _changed(one.numbers, factor.group, factor.component, 1)
             more = self.model(one.model.emission, numbers)
             first, natural = one.model.first_emission_cell, self._expected_natural(one)
-            emission_cells = with_factor(natural[first:], one.model.emission, more.emission, numbers, factor)
+            emission_cells = with_loadings(natural[first:], one.model.emission, more.emission, numbers, factor)
             start = self.problem.ascent(more).expect(np.concatenate([natural[:first], emission_cells])[:, None])
             if self.n_components == 1:
                 start = np.concatenate([start, self.problem.first_start(more)], axis=1)

@@ -19,8 +19,9 @@ import numpy as np
 from skvbem._numerics import pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Emission, counts_factors, parts_of
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
+from skvbem.emissions.factor.second_moments import principal_start
 from skvbem.emissions.factor.table import FactorTable
-from skvbem.families import Regression
+from skvbem.families import Regression, RegressionPoint
 
 #: For each group whose factors are to be counted, a number for each component.
 Numbers = tuple[tuple[int, ...], ...]
@@ -154,12 +155,15 @@ class NewFactor:
         In the emission's units.
     gain : float
         Nats that rows gain by it, about, before its price.
+    covariance : ndarray of shape (d, d)
+        Of the component's rows, in these units.
     """
 
     group: int
     component: int
     loadings: np.ndarray
     gain: float
+    covariance: np.ndarray
 
 
 def new_factors(
@@ -194,7 +198,7 @@ def new_factors(
             if largest > 1e-6:
                 axis = axes[:, -1] * np.sign(axes[np.abs(axes[:, -1]).argmax(), -1])
                 gain = 0.5 * n * (largest - np.log1p(largest))
-                lacking.append(NewFactor(g, k, np.sqrt(largest) * axis / root, gain))
+                lacking.append(NewFactor(g, k, np.sqrt(largest) * axis / root, gain, covariance))
     return sorted(lacking, key=lambda factor: -factor.gain)
 
 
@@ -240,6 +244,27 @@ def with_factor(natural: np.ndarray, one: Emission, other: Emission, numbers: Nu
     new.sums[k][:, place] = weighted
     of_group = _unpaired(after.part.layout(n_components), new.cells, inverse=True)
     return np.concatenate([natural[: before.cells.start], of_group, natural[before.cells.stop :]])
+
+
+def with_principal_factors(
+    natural: np.ndarray, one: Emission, other: Emission, numbers: Numbers, factor: NewFactor
+) -> np.ndarray:
+    """As `with_factor`, with all factors of the component those of the principal components of its rows."""
+    more, k, n_components = with_factor(natural, one, other, numbers, factor), factor.component, len(numbers[0])
+    before, after = (FactorGroup.of(emission, n_components)[factor.group] for emission in (one, other))
+    part, layout = after.part, after.part.layout(n_components)
+    deviation = np.sqrt(np.diagonal(factor.covariance))
+    loadings, noise = principal_start(factor.covariance / np.outer(deviation, deviation), numbers[factor.group][k])
+    coefficients = np.zeros((n_components, part.n_columns, layout.n_regressors))
+    coefficients[..., 0] = _coefficients(before.part, natural[before.cells], n_components)[1][..., 0]
+    coefficients[k, :, 1 : 1 + loadings.shape[1]] = deviation[:, None] * loadings
+    noises = np.ones((n_components, part.n_columns))
+    noises[k] = noise * deviation**2
+    variance = np.bincount(layout.noise_of_row, noises.ravel()) / np.bincount(layout.noise_of_row)
+    point = layout.natural(RegressionPoint(coefficients.reshape(-1, layout.n_regressors), 1 / variance))
+    cells = np.flatnonzero(part.component_of_cell(n_components) == k)
+    more[after.cells.start + cells] = point[cells]
+    return more
 
 
 def _unpaired(layout: Regression, cells: np.ndarray, *, inverse: bool = False) -> np.ndarray:

@@ -24,6 +24,7 @@ from skvbem.optima.factor_statistics import (
     with_factor,
     with_factors_kept,
     with_numbers,
+    with_principal_factors,
 )
 from skvbem.vbem.driver import run
 from skvbem.vbem.posteriors import VB
@@ -113,7 +114,7 @@ def test_a_new_factor_adds_the_squares_of_its_loadings_to_a_covariance(gaps, rng
     coefficients, precision = rng.normal(size=(10, 2)), rng.gamma(3.0, size=10)
     natural = one.layout(2).natural(RegressionPoint(coefficients, precision))
     loadings = rng.normal(size=5)
-    grown = with_factor(natural, one, other, ((1, 2),), NewFactor(0, 1, loadings, 0.0))
+    grown = with_factor(natural, one, other, ((1, 2),), NewFactor(0, 1, loadings, 0.0, np.eye(5)))
     table = other.prepare(X)
     logs = other.step(grown, table).log_likelihood(table)
     w = coefficients[:, 1].reshape(2, 5)
@@ -125,6 +126,26 @@ def test_a_new_factor_adds_the_squares_of_its_loadings_to_a_covariance(gaps, rng
             mean = other.origin[seen] + units * coefficients[5 * k : 5 * k + 5, 0][seen]
             scaled = covariance[np.ix_(seen, seen)] * np.outer(units, units)
             assert log == approx(multivariate_normal(mean, scaled).logpdf(row[seen]), abs=1e-10)
+
+
+def test_principal_factors_take_the_place_of_those_of_one_component(rng):
+    """Of the correlations of its rows; its mean stays, and so do the parameters of all others."""
+    X = two_kinds(rng)
+    one, other = (ascent_of(X, numbers).model.emission for numbers in ((1, 1), (1, 2)))
+    coefficients, precision = rng.normal(size=(10, 2)), rng.gamma(3.0, size=10)
+    natural = one.layout(2).natural(RegressionPoint(coefficients, precision))
+    root = rng.normal(size=(5, 5))
+    S, table = root @ root.T, other.prepare(X[:4])
+    factor = NewFactor(0, 1, np.ones(5), 0.0, S)
+    logs = other.step(with_principal_factors(natural, one, other, ((1, 2),), factor), table).log_likelihood(table)
+    assert logs[:, 0] == approx(one.step(natural, table).log_likelihood(table)[:, 0], abs=1e-10)
+    deviation = np.sqrt(np.diag(S))
+    values, axes = np.linalg.eigh(S / np.outer(deviation, deviation))
+    loadings = axes[:, -2:] * np.sqrt(values[-2:] - values[:-2].mean())
+    covariance = loadings @ loadings.T + np.diag(np.maximum(1 - (loadings**2).sum(axis=1), 0.05))
+    scale = deviation * other.unit
+    law = multivariate_normal(other.origin + other.unit * coefficients[5:, 0], covariance * np.outer(scale, scale))
+    assert logs[:, 1] == approx(law.logpdf(table.values), abs=1e-8)
 
 
 def test_a_new_factor_points_where_columns_vary_together_most(rng):
@@ -178,6 +199,17 @@ def test_the_best_of_a_table_of_bounds_is_found(load, noise, n_factors, bound):
     assert model.lower_bound_ > bound - 0.01
     assert [move.n_factors for move in model.moves_] == [((q,),) for q in range(n_factors + 1)]
     assert [move.kind for move in model.moves_] == ["start", *["birth"] * n_factors]
+
+
+def test_factors_that_left_too_much_to_noises_give_way_to_principal_components():
+    """Five factors of seven columns, which ended at four: 6 nats less."""
+    rng, parts = np.random.default_rng([41, 128, 0]), []
+    for q in (5, 1):
+        loadings, mean = rng.normal(size=(7, q)), 10 * rng.normal(size=7)
+        parts.append(mean + rng.normal(size=(128, q)) @ loadings.T + 0.3 * rng.normal(size=(128, 7)))
+    model = VBMixture(2, emission=AUTO, random_state=0).fit(np.concatenate(parts))
+    assert sorted(model.n_factors_) == [1, 5]
+    assert model.lower_bound_ > -2274.3
 
 
 def test_three_factors_are_found(rng):

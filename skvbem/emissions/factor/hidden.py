@@ -12,16 +12,13 @@ import numpy as np
 
 from skvbem.emissions.base import Hidden
 from skvbem.emissions.factor.quotient import FactorQuotient
-from skvbem.emissions.factor.second_moments import corners_of, root_of
+from skvbem.emissions.factor.second_moments import MIN_START_NOISE, corners_of, root_of
 from skvbem.emissions.factor.table import FactorTable
 from skvbem.emissions.moments import in_units
 from skvbem.emissions.symmetries import AlikeCells, SignedPermutations, unchanged
 from skvbem.families import RegressionPoint
 from skvbem.families.hierarchical import regression_of
 from skvbem.families.regression import are_unknown, rotation_tangent
-
-# Least variance of a noise from which a fit starts, as a share of the variance of its column.
-_MIN_START_NOISE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +82,7 @@ class HiddenFactors(Hidden):
         family, emission = regression_of(prior), self.emission
         k, noise_of = family.n_components, family.noise_of_row
         coefficients = np.tile(np.column_stack([emission.mean, emission.loadings]), (k, 1))
-        noise = np.maximum(1 - (emission.loadings**2).sum(axis=1), _MIN_START_NOISE)
+        noise = np.maximum(1 - (emission.loadings**2).sum(axis=1), MIN_START_NOISE)
         variance = np.bincount(noise_of, np.tile(noise, k)) / np.bincount(noise_of)
         return prior.natural(RegressionPoint(coefficients, 1 / variance))
 

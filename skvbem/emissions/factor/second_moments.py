@@ -7,6 +7,8 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 # All eigenvectors for each wanted one, above which Lanczos' method finds these alone.
 _SHARE_OF_AXES = 20
+# Least variance of a noise from which a fit starts, as a share of the variance of its column.
+MIN_START_NOISE = 0.05
 
 
 def corners_of(root: np.ndarray) -> np.ndarray:
@@ -42,6 +44,12 @@ def principal_loadings(correlation: np.ndarray, n_factors: int) -> np.ndarray:
         noise = (np.trace(correlation) - variance.sum()) / (d - n) if d > n else 0.0
         loadings[:, :n] = axes * np.sqrt(np.maximum(variance - noise, 0.01))
     return loadings
+
+
+def principal_start(correlation: np.ndarray, n_factors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Loadings of principal components (d, n_factors), and the noises that they leave (d,), from which fits start."""
+    loadings = principal_loadings(correlation, n_factors)
+    return loadings, np.maximum(1 - (loadings**2).sum(axis=1), MIN_START_NOISE)
 
 
 def largest_axes(matrix: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,12 @@ ERRORS = {
     "a new factor is taken twice with those there are": [
         ("crossed = -0.5 * weighted[columns]", "crossed = -1.0 * weighted[columns]")
     ],
+    "principal components have the scale of correlations": [
+        (
+            "coefficients[k, :, 1 : 1 + loadings.shape[1]] = deviation[:, None] * loadings",
+            "coefficients[k, :, 1 : 1 + loadings.shape[1]] = loadings",
+        )
+    ],
     "components of other numbers of factors change places": [
         (
             "return np.array(self.emission.numbers(n_components))",
