@@ -47,6 +47,7 @@ import io
 import itertools
 import json
 import math
+import os
 import re
 import statistics
 import subprocess
@@ -634,7 +635,8 @@ def figures_of(source: Path, python: str | None, static: bool) -> dict[str, floa
     figures: dict[str, float | None] = dict(static_figures(package_in(source)))
     if not static:
         command = [python or sys.executable, "-P", __file__, "--dynamic"]
-        figures |= json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        own = {name: value for name, value in os.environ.items() if python is None or name != "PYTHONPATH"}
+        figures |= json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=own).stdout)
     return figures
 
 
