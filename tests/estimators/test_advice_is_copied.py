@@ -21,6 +21,9 @@ _NUMBER = re.compile(r"(?:[Rr]aise|more|larger|smaller|fewer) '(\w+)'")
 
 #: Parts of messages whose advice no test copies, and the reason.
 NOT_COPIED = {
+    "rotations of the factors are not integrated out": "mixtures of analyzers of many orders take minutes",
+    "set a column of the node": "two words name a parameter and edges; there is no line to copy",
+    "Take assignment='proportional'": "classes that no table of modal assignments tells apart are not made at will",
     "it takes seconds, whatever the number of rows is": "drawn by fits of seconds",
     "as a state can follow one column": "a degenerate likelihood, whose floor a short fit does not meet",
     "This search completes rows by the exact q(x) of ": "another sentence refuses this first",

@@ -18,6 +18,7 @@ from skvbem import (
     VBNetwork,
     bootstrap_lrt,
     compare,
+    three_step,
 )
 from skvbem.blocks import blocks_of
 from skvbem.emissions import Gaussian, Multinomial
@@ -49,6 +50,10 @@ BLOCKS = blocks_of([NUMBERS[:20], NUMBERS[20:]])
 IN_BLOCKS = VBMixture(2, **FEW).fit(BLOCKS)
 FRACTIONS = VBMixture(2, emission="categorical", **FEW).fit(CODES, sample_weight=WEIGHT)
 CLUSTERS = VBDiscreteDAG(**CROSSED, inference="mean_field").fit(CODES)
+CROSSED_FIT = VBDiscreteDAG(**CROSSED).fit(CODES)
+DOUBLED = pd.concat([CODES, CODES], ignore_index=True)
+TWICE = (VBMixture(2, emission="categorical", **FEW).fit(DOUBLED), DOUBLED)
+TEXTS = pd.DataFrame({"n": [f"{k}" for k in range(80)]})
 TINY = VBDiscreteDAG(**CROSSED, inference="mean_field").fit(CODES[:5])
 LATENT = VBDiscreteDAG(latents=2, method="map", **FEW).fit(CODES)
 NAMED = ["u", "v"] * 20
@@ -366,6 +371,16 @@ CASES = {
         lambda: AT_EDGE.log_evidence(APART, kind="bicp", form="ml"),
         "the prior density of its point, which has ",
         each_keyword(lambda **advice: AT_EDGE.log_evidence(APART, kind="bicp", **advice)),
+    ),
+    "classes of several hidden nodes": Case(
+        lambda: three_step(CROSSED_FIT, CODES, NUMBERS[:, :1]),
+        "Give one as 'latent'",
+        each_name(lambda name: three_step(CROSSED_FIT, CODES, NUMBERS[:, :1], **{name: "g"})),
+    ),
+    "columns of many levels": Case(
+        lambda: three_step(*TWICE, TEXTS),
+        "are the most. Join levels, or make numbers of it by ",
+        each_line(r"astype\(float\)", lambda numbers: three_step(*TWICE, numbers), astype=TEXTS.astype),
     ),
 }
 

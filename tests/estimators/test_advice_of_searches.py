@@ -1,14 +1,19 @@
 """Advice in messages about searches: copied, followed, and it works."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
-from estimators.advice import Case, both, check, each_keyword, each_line, each_name, with_slow
+import sklearn
+from estimators.advice import Case, both, check, each_keyword, each_line, each_name, keywords, with_slow
 
 from skvbem import DAGSpace, StructureSearchCV, VBDiscreteDAG, VBMixture
 from skvbem.search.strategies import Exact, Exhaustive
 
 CODES = pd.DataFrame(np.random.default_rng(20261127).integers(0, 2, size=(40, 3)), columns=list("abc"))
+IS_SET = np.zeros((40, 3), dtype=bool)
+IS_SET[:10, 0] = True
 FEW = {"random_state": 0, "n_init": 1}
 CROSSED = {"structure": {"a": ["g", "h"], "b": ["g", "h"], "c": ["g", "h"]}, "latents": {"g": 2, "h": 2}, **FEW}
 IN_CLUSTERS = VBDiscreteDAG(inference="structured", **FEW)
@@ -16,10 +21,21 @@ TIED = VBDiscreteDAG("[h][a|h][b|h][c|h]", latents={"h": 2}, ties={"b": ("h", "a
 CLASSES = VBMixture(2, emission="categorical", **FEW)
 
 
-def search(estimator=None, space=None, **options):
+def search(estimator=None, space=None, interventions=None, **options):
     estimator = VBDiscreteDAG(prior="bdeu") if estimator is None else estimator
     space = DAGSpace(CODES.columns) if space is None else space
-    return StructureSearchCV(estimator, space, random_state=0, **options).fit(CODES)
+    where = {} if interventions is None else {"interventions": interventions}
+    return StructureSearchCV(estimator, space, random_state=0, **options).fit(CODES, **where)
+
+
+def routed(text):
+    """A search under the configuration and the requests that a message names."""
+    (of_sklearn,) = keywords(text)["enable_metadata_routing"]
+    with sklearn.config_context(enable_metadata_routing=of_sklearn):
+        estimator = VBDiscreteDAG(prior="bdeu")
+        for request in re.findall(r"set_\w+_request\(\w+=True\)", text):
+            estimator = eval("estimator." + request, {"estimator": estimator})
+        return search(estimator, cv=3, interventions=IS_SET, max_candidates=3)
 
 
 def hidden(estimator, strategy):
@@ -90,6 +106,11 @@ CASES = {
         each_name(
             lambda name: search(strategy=Exact(**{name: 2**20}) if name == "max_memory" else name, max_candidates=3)
         ),
+    ),
+    "interventions of rows held out": Case(
+        lambda: search(cv=3, interventions=IS_SET),
+        "reach the scores of rows held out by metadata routing alone: call ",
+        lambda text: [lambda: routed(text)],
     ),
 }
 
