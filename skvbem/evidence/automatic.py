@@ -46,7 +46,12 @@ from skvbem.evidence.agreement import (
 from skvbem.evidence.ais import anchored_ais
 from skvbem.evidence.annealed_bridge import LONGER_ANNEALED, annealed_bridge, has_annealed_bridge
 from skvbem.evidence.base import Evidence
-from skvbem.evidence.bridge_sampling import LONGER_CHAINS, LONGEST_CHAINS, bridge_sampling
+from skvbem.evidence.bridge_sampling import (
+    LONGER_CHAINS,
+    LONGER_UP_TO_TURNS,
+    LONGEST_UP_TO_TURNS,
+    bridge_sampling,
+)
 from skvbem.evidence.chains import check_at_least
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
@@ -305,7 +310,8 @@ def _bridge(check: _CrossCheck) -> _Answer | None:
 
 def _longer_bridge(check: _CrossCheck) -> _Answer | None:
     """Bridge sampling with more and longer chains, by the same diagnostics."""
-    return _precise_bridge(check, check.run(_BRIDGE, bridge_sampling, **LONGER_CHAINS))
+    longer = LONGER_UP_TO_TURNS if check.has_bridge_up_to_turns else LONGER_CHAINS
+    return _precise_bridge(check, check.run(_BRIDGE, bridge_sampling, **longer))
 
 
 def _precise_bridge(check: _CrossCheck, evidence: Evidence | None) -> _Answer | None:
@@ -329,7 +335,7 @@ def _annealed_bridge(check: _CrossCheck) -> _Answer | None:
 
 def _longest_bridge(check: _CrossCheck) -> _Answer | None:
     """Bridge sampling with the most chains, by its flags alone: no other sampler is better where factors turn."""
-    evidence = check.run(_BRIDGE, bridge_sampling, **LONGEST_CHAINS)
+    evidence = check.run(_BRIDGE, bridge_sampling, **LONGEST_UP_TO_TURNS)
     return None if evidence is None or is_flagged(evidence) else _Answer(evidence, [evidence])
 
 

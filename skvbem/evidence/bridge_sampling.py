@@ -31,10 +31,12 @@ from skvbem.evidence.starts import make_starts
 from skvbem.evidence.tuning import TUNING
 
 KIND = "bridge"
-#: Options of a run of four times the chains, for where errors are too large: of most, chains have the larger part.
-LONGER_CHAINS = {"n_draws": 1024, "n_components": 256, "n_chains": 64, "burn_in": 100, "n_kept": 16, "spacing": 4}
-#: The same once more, for parameters up to turns, of which other samplers know too little.
-LONGEST_CHAINS = {**LONGER_CHAINS, "n_draws": 2048, "n_chains": 256}
+#: Options of four times the chains, eight times as long, for where errors are too large: chains may move slowly.
+LONGER_CHAINS = {"n_draws": 1024, "n_components": 256, "n_chains": 64, "burn_in": 400, "n_kept": 16, "spacing": 16}
+#: Options of the same for parameters up to turns, of which chains move fast.
+LONGER_UP_TO_TURNS = {**LONGER_CHAINS, "burn_in": 100, "spacing": 4}
+#: Options of the most draws and chains up to turns, of which other samplers know too little.
+LONGEST_UP_TO_TURNS = {**LONGER_UP_TO_TURNS, "n_draws": 2048, "n_chains": 256}
 
 
 def bridge_sampling(

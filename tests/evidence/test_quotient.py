@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from skvbem import VBFactorAnalysis, VBMixture
 from skvbem.emissions import FactorGaussian
 from skvbem.errors import EvidenceWarning
-from skvbem.evidence.bridge_sampling import LONGER_CHAINS
+from skvbem.evidence.bridge_sampling import LONGER_UP_TO_TURNS
 from skvbem.fitting.evaluation import evaluation_of
 
 KNOWN = {"noise_prior": (1.0, 0.5), "mean_precision_prior": 1.0}
@@ -134,7 +134,7 @@ def test_the_recommended_score_is_a_bridge(three_factors):
     evidence = models[1].log_evidence(X, kind="auto", random_state=1)
     assert evidence.details["taken"] == ("bridge",)
     assert not evidence.doubts
-    longer = models[1].log_evidence(X, kind="bridge", random_state=2, **LONGER_CHAINS)
+    longer = models[1].log_evidence(X, kind="bridge", random_state=2, **LONGER_UP_TO_TURNS)
     assert abs(evidence.value - longer.value) < 3 * np.hypot(evidence.standard_error, longer.standard_error)
 
 
