@@ -1,5 +1,6 @@
 """Long calls: a line that moves from the first second, what they cost, and a time budget that holds."""
 
+import io
 import logging
 import time
 import warnings
@@ -7,10 +8,11 @@ import warnings
 import numpy as np
 import pytest
 
-from skvbem import VBFactorAnalysis, VBMixture, _progress, bootstrap_lrt
+from skvbem import StructureSearchCV, VBFactorAnalysis, VBMixture, _progress, bootstrap_lrt
 from skvbem._progress import LongCall, is_over, long_call, steps, working_for
 from skvbem.errors import EvidenceWarning, PosteriorWarning
 from skvbem.evidence import certify_evidence, evidence_table
+from skvbem.models.labels.model import LabelModel
 
 
 @pytest.fixture
@@ -144,6 +146,39 @@ def test_a_budget_is_kept_and_what_was_not_reached_is_said(name, data, model, ca
     assert answer is not None
     assert any("time_budget" in str(each.message) or "time budget" in str(each.message) for each in caught)
     assert capsys.readouterr().out.startswith("[VB")
+
+
+VERBOSE = {
+    "log_evidence": lambda m, X: m.log_evidence(X, kind="auto", verbose=1, time_budget=0.0),
+    "summary": lambda m, X: m.summary(X, verbose=1, time_budget=0.0),
+    "sample_posterior": lambda m, X: m.sample_posterior(X, verbose=1, time_budget=0.0),
+    "credible_intervals": lambda m, X: m.credible_intervals(X, verbose=1, time_budget=0.0),
+    "bootstrap": lambda m, X: m.bootstrap(X, 2, verbose=1, time_budget=0.0),
+    "certify_evidence": lambda m, X: certified(X, verbose=1, time_budget=0.0),
+    "evidence_table": lambda m, X: evidence_table(m, X, ["lower_bound", "ais"], verbose=1, time_budget=0.0),
+    "search": lambda m, X: StructureSearchCV(m, {"n_factors": [1]}, random_state=0, verbose=1).fit(X),
+}
+
+
+@pytest.mark.parametrize("name", VERBOSE)
+def test_the_first_line_comes_within_a_second(name, data, model, monkeypatch):
+    """Before any step of work: E steps wait for it."""
+    lines: list[float] = []
+
+    class Watched(io.StringIO):
+        def write(self, text):
+            lines.append(time.process_time())
+            return len(text)
+
+    steps_of_work, expect = [], LabelModel.expect
+    monkeypatch.setattr(LabelModel, "expect", lambda *args: steps_of_work.append(len(lines)) or expect(*args))
+    monkeypatch.setattr("sys.stdout", Watched())
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        VERBOSE[name](model, data)
+    assert lines[0] - began < 1.0
+    assert 0 not in steps_of_work
 
 
 def test_tables_of_evidence_and_tests_of_ratios_keep_their_budget(data, model):

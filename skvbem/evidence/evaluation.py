@@ -117,6 +117,8 @@ class Evaluation:
         self.n_samples, self.hidden, self.n_jobs, self.note = n_samples, hidden, n_jobs, note
         self.max_memory, self.owner, self.mode = max_memory, owner, mode
         self._run, self._run_optima, self._seed, self._fits = run, run_optima, list(seed), {method: fit}
+        #: Linear response around so many of the optima, which several scores take.
+        self.responses: dict[int, Any] = {}
 
     @property
     def rows_are_in_memory(self) -> bool:

@@ -286,6 +286,12 @@ def responses_at_optima(evaluation: Evaluation, n_fits: int = 8) -> LinearRespon
     ValueError
         If the bound is at a maximum at none of them.
     """
+    if n_fits not in evaluation.responses:
+        evaluation.responses[n_fits] = _responses(evaluation, n_fits)
+    return evaluation.responses[n_fits]
+
+
+def _responses(evaluation: Evaluation, n_fits: int) -> LinearResponses:
     model, data = evaluation.model, evaluation.few_rows
     optima = evaluation.ended_optima()[:, :n_fits]
     bounds = bounds_of(model, data, optima)

@@ -34,6 +34,8 @@ from skvbem._kernels import _factors
 from skvbem._lazy import cached_property
 from skvbem._numerics import (
     diagonal_places,
+    first_axes_last,
+    last_axes_first,
     pack_symmetric,
     pairings,
     pseudo_inverse,
@@ -126,15 +128,15 @@ class Regression(FlatFamily):
         floor : float, default=1e-6
         """
         precision_of = np.asarray(precision_of)
-        mean = np.moveaxis(np.asarray(mean, dtype=float), [0, 1], [-2, -1])
-        precision = np.moveaxis(np.asarray(precision, dtype=float), [0, 1, 2], [-3, -2, -1])
+        mean = first_axes_last(np.asarray(mean, dtype=float), 2)
+        precision = first_axes_last(np.asarray(precision, dtype=float), 3)
         total = (precision[..., precision_of, :, :] @ mean[..., None])[..., 0]
         if noise_of is None:
             empty = np.zeros((*mean.shape[:-2], 0))
             cells = flat_cells(pack_symmetric(precision), total, empty, empty)
             return cls(cells, mean.shape[-1], precision_of, None, n_components, floor)
         noise_of = np.asarray(noise_of)
-        a, b = (np.moveaxis(np.asarray(x, dtype=float), 0, -1) for x in (shape, rate))
+        a, b = (first_axes_last(np.asarray(x, dtype=float)) for x in (shape, rate))
         square = 2 * b + summed_over((total * mean).sum(axis=-1), noise_of, a.shape[-1])
         cells = flat_cells(pack_symmetric(precision), total, 2 * a, square)
         return cls(cells, mean.shape[-1], precision_of, noise_of, n_components, floor)
@@ -167,22 +169,22 @@ class Regression(FlatFamily):
     @property
     def mean(self) -> np.ndarray:
         """E[c], (n_rows, n_regressors, ...)."""
-        return np.moveaxis(self._mean, [-2, -1], [0, 1])
+        return last_axes_first(self._mean, 2)
 
     @property
     def covariance(self) -> np.ndarray:
         r"""Covariances of coefficients in units of the noise, :math:`\Lambda^{-1}`, (n_precisions, D, D, ...)."""
-        return np.moveaxis(self._covariance, [-3, -2, -1], [0, 1, 2])
+        return last_axes_first(self._covariance, 3)
 
     @property
     def shape(self) -> np.ndarray:
         """Shapes a of the precisions of noises, (n_noises, ...)."""
-        return np.moveaxis(self._gamma[0], -1, 0)
+        return last_axes_first(self._gamma[0])
 
     @property
     def rate(self) -> np.ndarray:
         """Rates b of the precisions of noises, (n_noises, ...)."""
-        return np.moveaxis(self._gamma[1], -1, 0)
+        return last_axes_first(self._gamma[1])
 
     @property
     def squares_of_means(self) -> np.ndarray:
@@ -278,7 +280,7 @@ class Regression(FlatFamily):
         _, rho = batch_first(self.most_likely(statistics))
         flat = np.asarray(rho > AT_FLOOR / self.floor)[..., self.noise_of]
         by_component = flat.reshape(*flat.shape[:-1], self.n_components, -1)
-        return np.moveaxis(np.asarray(by_component.any(axis=-1)), -1, 0)
+        return last_axes_first(np.asarray(by_component.any(axis=-1)))
 
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> RegressionPoint:
         """Coefficients and precisions drawn: precisions first, then coefficients given these."""
@@ -286,8 +288,8 @@ class Regression(FlatFamily):
         batch = self._mean.shape[:-2]
         rho = np.ones((*batch, 0))
         if self.noise_of is not None:
-            rho = np.maximum(np.moveaxis(rng.standard_gamma(np.moveaxis(a, -1, 0)), 0, -1), 1e-300) / b
-        noise = np.moveaxis(rng.standard_normal((self.n_rows, self.n_regressors, *batch)), [0, 1], [-2, -1])
+            rho = np.maximum(first_axes_last(rng.standard_gamma(last_axes_first(a))), 1e-300) / b
+        noise = first_axes_last(rng.standard_normal((self.n_rows, self.n_regressors, *batch)), 2)
         turned = self._rows.products(self._inverse_factor.swapaxes(-1, -2), noise)
         return batch_last(self._mean + turned / np.sqrt(self._of_rows(rho))[..., None], rho)
 
@@ -296,11 +298,11 @@ class Regression(FlatFamily):
         coefficients, rho = batch_first(point)
         scaled = np.sqrt(self._of_rows(rho))[..., None] * coefficients
         free = np.concatenate([scaled.reshape(*scaled.shape[:-2], -1), np.log(rho)], axis=-1)
-        return np.moveaxis(free, -1, 0)
+        return last_axes_first(free)
 
     def from_unconstrained(self, free: np.ndarray) -> RegressionPoint:
         """The point with these coordinates."""
-        flat = np.moveaxis(free, 0, -1)
+        flat = first_axes_last(free)
         scaled, log_rho = np.split(flat, [self.n_rows * self.n_regressors], axis=-1)
         scaled, rho = scaled.reshape(*flat.shape[:-1], self.n_rows, -1), np.exp(log_rho)
         return batch_last(scaled / np.sqrt(self._of_rows(rho))[..., None], rho)
@@ -434,7 +436,7 @@ class Regression(FlatFamily):
 
     def split(self, cells: np.ndarray) -> list[np.ndarray]:
         """Packed matrices (..., n_precisions, cells), sums (..., n_rows, D), counts and squares (..., n_noises)."""
-        cells = cells.T if cells.ndim < 3 else np.moveaxis(cells, 0, -1)
+        cells = cells.T if cells.ndim < 3 else first_axes_last(cells)
         first, second, third = self._rows.ends
         packed, total = cells[..., :first], cells[..., first:second]
         batch = cells.shape[:-1]

@@ -9,7 +9,7 @@ import numpy as np
 
 from skvbem._kernels import _regressions
 from skvbem._lazy import cached_property
-from skvbem._numerics import pack_symmetric, pairings
+from skvbem._numerics import first_axes_last, last_axes_first, pack_symmetric, pairings
 
 
 class RegressionPoint(NamedTuple):
@@ -135,7 +135,7 @@ def flat_cells(packed: np.ndarray, total: np.ndarray, count: np.ndarray, square:
     """Cells of packed matrices, sums, counts and squares as one array, batch axes last."""
     batch = packed.shape[:-2]
     flat = np.concatenate([packed.reshape(*batch, -1), total.reshape(*batch, -1), count, square], axis=-1)
-    return flat.T if flat.ndim < 3 else np.moveaxis(flat, -1, 0)
+    return flat.T if flat.ndim < 3 else last_axes_first(flat)
 
 
 def natural_cells(products: np.ndarray, total: np.ndarray, log_rho: np.ndarray, rho: np.ndarray) -> np.ndarray:
@@ -151,9 +151,9 @@ def summed_over(values: np.ndarray, group_of: np.ndarray, n_groups: int) -> np.n
 
 def batch_first(point: RegressionPoint) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and precisions, batch axes first."""
-    return np.moveaxis(point.coefficients, [0, 1], [-2, -1]), np.moveaxis(point.precision, 0, -1)
+    return first_axes_last(point.coefficients, 2), first_axes_last(point.precision)
 
 
 def batch_last(coefficients: np.ndarray, precision: np.ndarray) -> RegressionPoint:
     """A point, batch axes last."""
-    return RegressionPoint(np.moveaxis(coefficients, [-2, -1], [0, 1]), np.moveaxis(precision, -1, 0))
+    return RegressionPoint(last_axes_first(coefficients, 2), last_axes_first(precision))

@@ -22,7 +22,7 @@ import numpy as np
 
 from skvbem._kernels import _factors
 from skvbem._lazy import cached_property
-from skvbem._numerics import diagonal_places, pack_symmetric, pairings, unpack_symmetric
+from skvbem._numerics import diagonal_places, last_axes_first, pack_symmetric, pairings, unpack_symmetric
 from skvbem.emissions.base import Step, as_matrix, by_row
 from skvbem.emissions.factor.expansion import FactorExpansion
 from skvbem.emissions.factor.group_moves import FactorOrbit
@@ -268,7 +268,7 @@ class FactorStep(Step):
             np.broadcast_to((each @ groups).T, (k, groups.shape[1], n)) for each in (observed, block.measured.T**2)
         ]
         parts = [part.reshape(k, -1, n) for part in (by_matrix, sums, *by_noise)]
-        return np.moveaxis(np.concatenate(parts, axis=1), -1, 0)
+        return last_axes_first(np.concatenate(parts, axis=1))
 
     def hidden_covariance(self, block: FactorTable, responsibilities: np.ndarray) -> np.ndarray | None:
         """Covariance of a component's statistics: factors, their products, and products with measurements vary."""
@@ -314,7 +314,7 @@ class FactorStep(Step):
         components = components.reshape(self.n_lanes, -1)
         chosen = (components[:, None, :] == np.arange(self.n_components)[:, None]).astype(float)
         weights = chosen.reshape(-1, len(block))
-        noise = np.moveaxis(rng.standard_normal((self.n_factors, len(block), self.n_lanes)), -1, 0)
+        noise = last_axes_first(rng.standard_normal((self.n_factors, len(block), self.n_lanes)))
         noise = np.repeat(noise, self.n_components, axis=0)
         factors, regressors, _ = self._located(block, with_roots=True)
         _factors.scatter(factors.pattern, factors.root, noise, regressors)
@@ -339,8 +339,8 @@ class FactorStep(Step):
         in_use = np.ones((self.n_components, n_regressors), dtype=bool) if self.in_use is None else self.in_use
         in_use = np.tile(in_use, (self.n_lanes, 1))
         for i in range(1, n_regressors):
-            noise = np.moveaxis(rng.standard_normal((self.n_components, n_regressors, self.n_lanes)), -1, 0)
-            noise, uniform = noise.reshape(n, -1), np.moveaxis(rng.random(lanes), -1, 0).ravel()
+            noise = last_axes_first(rng.standard_normal((self.n_components, n_regressors, self.n_lanes)))
+            noise, uniform = noise.reshape(n, -1), last_axes_first(rng.random(lanes)).ravel()
             orbit.shear(i, in_use[:, i : i + 1] & in_use & (np.arange(n_regressors) != i), noise)
             orbit.scale(i, in_use[:, i], noise[:, i], uniform)
         maps, back = orbit.maps[:, None], orbit.maps.swapaxes(-1, -2)

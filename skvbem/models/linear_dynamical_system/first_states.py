@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skvbem._numerics import LOG_2PI, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
+from skvbem._numerics import (
+    LOG_2PI,
+    first_axes_last,
+    last_axes_first,
+    pack_symmetric,
+    pairings,
+    safe_cholesky,
+    unpack_symmetric,
+)
 from skvbem.families import NormalWishart
 from skvbem.families.normal_gamma import NormalPoint
 
@@ -63,8 +71,8 @@ def expected(cells: np.ndarray, k: int) -> FirstStates:
     The mean is NaN where a precision is not definite, as steps of chains may propose.
     """
     of_mean, of_log, total, packed = _split(cells, k)
-    precision = unpack_symmetric(-2 * np.moveaxis(packed, 0, -1) / pairings(k), k)
-    total = np.moveaxis(total, 0, -1)
+    precision = unpack_symmetric(-2 * first_axes_last(packed) / pairings(k), k)
+    total = first_axes_last(total)
     factor = safe_cholesky(precision)
     mean = np.linalg.solve(factor.swapaxes(-1, -2), np.linalg.solve(factor, total[..., None]))[..., 0]
     constant = of_log + 0.5 * k * LOG_2PI + of_mean + 0.5 * np.einsum("...k,...k->...", total, mean)
@@ -93,14 +101,14 @@ def turning(cells: np.ndarray, turn: np.ndarray) -> np.ndarray:
 
 def in_basis(point: NormalPoint, map: np.ndarray, back: np.ndarray) -> NormalPoint:
     """Points of states map x, where back is the inverse of each map, (n_lanes, k, k)."""
-    mean, precision = (np.moveaxis(x[0], -1, 0) for x in point)
+    mean, precision = (last_axes_first(x[0]) for x in point)
     moved = (map @ mean[..., None])[..., 0], back.swapaxes(-1, -2) @ precision @ back
-    return NormalPoint(*(np.moveaxis(x, 0, -1)[None] for x in moved))
+    return NormalPoint(*(first_axes_last(x)[None] for x in moved))
 
 
 def fit_of_turn(point: NormalPoint, cells: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Statistics (n_cells,) times natural parameters of turned points but for a constant, and its slope by the turn."""
-    mean, precision = (np.moveaxis(x[0], -1, 0) for x in point)
+    mean, precision = (last_axes_first(x[0]) for x in point)
     _, _, total, packed = _split(cells, mean.shape[-1])
     pulled = (precision @ mean[..., None])[..., 0]
     slope = total[:, None] * pulled[:, None, :]

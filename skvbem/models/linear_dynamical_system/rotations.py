@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import expm
 
-from skvbem._numerics import unpack_symmetric
+from skvbem._numerics import first_axes_last, last_axes_first, unpack_symmetric
 from skvbem.families import RegressionPoint
 from skvbem.families.normal_gamma import NormalPoint
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -63,10 +63,10 @@ def in_basis(point: tuple, map: np.ndarray, back: np.ndarray) -> tuple:
     """Points of states map x, where back is the inverse of each map, (n_lanes, k, k)."""
     k = map.shape[-1]
     of_first = [first_states.in_basis(part, map, back) for part in point[2:]]
-    m, c = (np.moveaxis(part.coefficients, -1, 0) for part in point[:2])
+    m, c = (last_axes_first(part.coefficients) for part in point[:2])
     m = map @ np.concatenate([m[..., :k] @ back, m[..., k:]], axis=-1)
     c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)
-    return *(part._replace(coefficients=np.moveaxis(x, 0, -1)) for part, x in zip(point, (m, c))), *of_first
+    return *(part._replace(coefficients=first_axes_last(x)) for part, x in zip(point, (m, c))), *of_first
 
 
 def random_turns(
@@ -91,7 +91,7 @@ def random_turns(
         return turns
     turns[rng.random((n_lanes,)) < 0.5] = np.eye(k)
     angle = np.pi * 2.0 ** (-_SMALLEST_TURN * rng.random((n_lanes,)))
-    around = np.moveaxis(rng.standard_normal((k, k, n_lanes)), -1, 0)
+    around = last_axes_first(rng.standard_normal((k, k, n_lanes)))
     return expm(angle[:, None, None] * (around - around.swapaxes(-1, -2)) / np.sqrt(2.0)) @ turns
 
 
@@ -120,7 +120,7 @@ def _turned(model: LinearDynamicalSystem, statistics: np.ndarray, point: tuple) 
     """A batch of points, each in the basis of states that is nearest to expected statistics."""
     k = model.n_states
     of_states, of_columns, *of_first = point
-    m, c = (np.moveaxis(part.coefficients, -1, 0) for part in point[:2])
+    m, c = (last_axes_first(part.coefficients) for part in point[:2])
     rho = of_columns.precision.T[:, :, None]
     to_dynamics, to_emission, *to_first = model.prior.split(statistics)
     packed, steps, *_ = model.dynamics.split(to_dynamics)
@@ -151,7 +151,7 @@ def _turned(model: LinearDynamicalSystem, statistics: np.ndarray, point: tuple) 
     turn, moved, seen = (
         np.where(better[:, None, None], other, one) for one, other in zip(*(each[2:] for each in risen))
     )
-    coefficients = np.moveaxis(moved, 0, -1), np.moveaxis(seen, 0, -1)
+    coefficients = first_axes_last(moved), first_axes_last(seen)
     return (
         RegressionPoint(coefficients[0], of_states.precision),
         RegressionPoint(coefficients[1], of_columns.precision),

@@ -12,7 +12,7 @@ from scipy.linalg import expm
 
 from skvbem._kernels import _block_chain
 from skvbem._lazy import cached_property
-from skvbem._numerics import unpack_symmetric
+from skvbem._numerics import last_axes_first, unpack_symmetric
 from skvbem.capabilities import AnnealingPlan, Path
 from skvbem.emissions.symmetries import AlikeCells, SignedPermutations, unchanged
 from skvbem.errors import TooLargeError
@@ -55,7 +55,7 @@ def completed(
 
     Every sequence counts once.
     """
-    noise = np.moveaxis(rng.standard_normal((len(data), model.n_states, natural.shape[1])), 2, 0)
+    noise = last_axes_first(rng.standard_normal((len(data), model.n_states, natural.shape[1])))
     log_normalizers, *sums = _lanes(model, natural, data, np.ascontiguousarray(noise))
     drawn = model.assembled(data, *sums)
     return log_normalizers.sum(axis=1), np.ascontiguousarray(drawn.T)
@@ -202,7 +202,7 @@ class StateSampler(GibbsSampler):
         """
         prior, k = self.model.prior, self.model.n_states
         width = _STEP / (k * np.sqrt(2.0 * max(len(data), 1))) * 2.0 ** (_WIDER * rng.random(log_point.shape[1:]))
-        away = width[:, None, None] * np.moveaxis(rng.standard_normal((k, k, log_point.shape[1])), -1, 0)
+        away = width[:, None, None] * last_axes_first(rng.standard_normal((k, k, log_point.shape[1])))
         changed = in_basis(prior.from_natural(log_point), expm(away), expm(-away))
         volume = (self.model.n_inputs - self.model.n_columns) * np.trace(away, axis1=1, axis2=2)
         return prior.natural(changed), volume

@@ -28,6 +28,7 @@ from skvbem.fitting.evaluation import evaluate, evaluation_of
 from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
 from skvbem.search.checkpoint.fingerprints import content
+from skvbem.search.execution.evaluations import Evaluations
 from skvbem.search.execution.readings import Readings, candidate, shallow_candidate
 from skvbem.search.families.decomposable import NEEDS_EVIDENCE, DecomposableScores, NotDecomposable
 from skvbem.search.families.family_scores import Families
@@ -93,6 +94,7 @@ class Record:
             values={**self.values, **other.values},
             errors={**self.errors, **other.errors},
             splits={**self.splits, **other.splits},
+            fit_seconds=self.fit_seconds,
             score_seconds=tuple(np.add(self.score_seconds, other.score_seconds).tolist()),
             failure=self.failure or other.failure,
             doubts=(*self.doubts, *other.doubts),
@@ -212,6 +214,8 @@ class EvidenceJob(Job):
     scorers : mapping of str to EvidenceScorer
     most_cells : float, default=inf
         Cells of the largest table that sums over families look at, of nodes with parents.
+    evaluations : Evaluations, optional
+        Of candidates, which jobs of other scores share.
     """
 
     estimator: BaseEstimator
@@ -219,12 +223,15 @@ class EvidenceJob(Job):
     scorers: Mapping[str, EvidenceScorer]
     error_score: float | str = np.nan
     most_cells: float = inf
+    evaluations: Evaluations = field(default_factory=Evaluations)
 
     def measured(self, setting: Mapping) -> Record:
         """The record of one candidate by scores of the evidence."""
         began = time.perf_counter()
         estimator = shallow_candidate(self.estimator, setting)
-        evaluation = evaluate(estimator, self.readings.of(estimator), setting if self._is_valid else None)
+        reading, to_check = self.readings.of(estimator), setting if self._is_valid else None
+        n_cells = (reading.extent.n_rows or inf) * reading.extent.n_columns
+        evaluation = self.evaluations.of(setting, n_cells, lambda: evaluate(estimator, reading, to_check))
         fitted = time.perf_counter()
         scores, missing = each_score(self.scorers, lambda each: score_of(evaluation, each.kind, each.options))
         return Record.of(

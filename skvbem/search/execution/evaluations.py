@@ -1,0 +1,34 @@
+"""Fits of the candidates that were scored last, so that a further score of one does not fit it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from skvbem.evidence.evaluation import Evaluation
+from skvbem.search.tuning import TUNING
+
+
+class Evaluations:
+    """Evaluations of the candidates that were asked for last, by their settings; none of large tables.
+
+    Threads may share them. Processes do not: a copy that is sent to another is empty.
+    """
+
+    def __init__(self) -> None:
+        self._by_setting: dict[frozenset, Evaluation] = {}
+
+    def of(self, setting: Mapping, n_cells: float, evaluate: Callable[[], Evaluation]) -> Evaluation:
+        """The evaluation of a setting, on data of so many cells: the one that is kept, or a new one."""
+        try:
+            key = frozenset((name, type(value), value) for name, value in setting.items())
+        except TypeError:  # a value that cannot be hashed
+            return evaluate()
+        evaluation = self._by_setting.pop(key, None) or evaluate()
+        if n_cells <= TUNING.kept_cells:
+            self._by_setting[key] = evaluation
+            for oldest in list(self._by_setting)[: -TUNING.n_kept]:
+                self._by_setting.pop(oldest, None)
+        return evaluation
+
+    def __reduce__(self) -> tuple:
+        return type(self), ()
