@@ -114,7 +114,7 @@ def covariances(const long long[::1] pattern, const long long[::1] starts, const
                 const double[:, ::1] link, const double[:, ::1] squares, double tolerance,
                 long long[::1] slot, double[:, :, ::1] inverse, double[:, :, ::1] gain, double[::1] log_det,
                 double[:, :, ::1] of_pattern, double[:, :, ::1] sums, double[:, :, ::1] marginal):
-    """Factor the precision of each shape, and sum the covariances of its steps; the slots used, -1 if not definite.
+    """Factor the precision of each shape, and sum the covariances of its steps; slots used, -1 if nearly singular.
 
     Parameters
     ----------
@@ -152,6 +152,7 @@ def covariances(const long long[::1] pattern, const long long[::1] starts, const
     if k == 0 or pattern.shape[0] == 0:
         return 0
     chain = _chain(pattern, blocks, first, link, squares, tolerance)
+    chain.lost = LOST
     memory = _shared_out(k, &front, &back)
     with nogil:
         for shape in range(starts.shape[0]):
@@ -165,6 +166,77 @@ def covariances(const long long[::1] pattern, const long long[::1] starts, const
                                        weight[shape], &of_pattern[0, 0, 0], &sums[0, 0, 0], kept, &back)
     free(memory)
     return n_slots
+
+
+def covariances_by_roots(const long long[::1] pattern, const unsigned char[:, ::1] seen, const long long[::1] starts,
+                         const long long[::1] ends, const double[::1] weight, const double[:, ::1] output,
+                         const double[::1] precision, const double[:, :, ::1] spreads, const double[:, ::1] spread,
+                         const double[:, ::1] first, const double[:, ::1] link, long long[::1] slot,
+                         double[:, :, ::1] inverse, double[:, :, ::1] gain, double[::1] log_det,
+                         double[:, :, ::1] of_pattern, double[:, :, ::1] sums, double[:, :, ::1] marginal):
+    """What `covariances` does, where J is nearly singular, by triangular factors of D; a slot for each row.
+
+    Parameters
+    ----------
+    pattern, starts, ends, weight, first, link IN
+        As of `covariances`.
+    seen : (n_patterns, p) IN
+        Which cells are observed.
+    output, precision : (p, nr), (p,) IN
+    spreads : (n_patterns, nr, nr) IN
+        What squares of the output have beyond its mean, times precisions, of all observed columns.
+    spread : (nz, nz) IN
+        What squares of the transition have beyond its mean.
+    slot, inverse, gain, log_det, of_pattern, sums, marginal OUT
+        As of `covariances`.
+    """
+    cdef Py_ssize_t k = link.shape[0], kk = k * k, shape, t, a, b, i, j, m
+    cdef double* kept = &marginal[0, 0, 0] if marginal.shape[0] else NULL
+    cdef double total
+    cdef skvbem_sequences of_all
+    cdef skvbem_lane of_lane
+    cdef skvbem_front front
+    cdef skvbem_back back
+    cdef skvbem_block_chain chain
+    cdef double* shared = _shared_out(k, &front, &back)
+    cdef double* roots = <double*> calloc((seen.shape[0] + 6) * kk, sizeof(double))
+    cdef double* work = roots + (seen.shape[0] + 2) * kk
+    if roots == NULL:
+        free(shared)
+        raise MemoryError()
+    of_all.k, of_all.p, of_all.nz, of_all.nr = k, output.shape[0], spread.shape[0], output.shape[1]
+    of_all.n_patterns, of_all.seen = seen.shape[0], &seen[0, 0]
+    of_lane.spread, of_lane.output, of_lane.precision = &spread[0, 0], &output[0, 0], &precision[0]
+    of_lane.spreads, chain.link, chain.tolerance = &spreads[0, 0, 0], &link[0, 0], -1.0
+    with nogil:
+        skvbem_roots(&of_all, &of_lane, &first[0, 0], roots, work)
+        for shape in range(starts.shape[0]):
+            log_det[shape] = 0.0
+            a, b = starts[shape], ends[shape]
+            if a == b:
+                continue
+            chain.pattern = &pattern[a]
+            log_det[shape] = skvbem_forward_roots(k, &chain, roots, seen.shape[0], b - a, &slot[a], &inverse[a, 0, 0],
+                                                  &gain[a, 0, 0], work)
+            for t in range(a, b):  # the inverse of a root, and its product with its transpose
+                slot[t] = t
+                for j in range(k):
+                    for i in range(k - 1, -1, -1):
+                        total = 1.0 if i == j else 0.0
+                        for m in range(i + 1, k):
+                            total -= inverse[t, i, m] * work[m * k + j]
+                        work[i * k + j] = total / inverse[t, i, i]
+                for i in range(k):
+                    for j in range(k):
+                        total = 0.0
+                        for m in range(k):
+                            total += work[i * k + m] * work[j * k + m]
+                        inverse[t, i, j] = total
+            chain.pattern = &pattern[0]
+            skvbem_back_blocks(k, &chain, a, b, a, b, &slot[0], &inverse[0, 0, 0], &gain[0, 0, 0], weight[shape],
+                               &of_pattern[0, 0, 0], &sums[0, 0, 0], kept, &back)
+    free(shared)
+    free(roots)
 
 
 def means(const long long[::1] starts, const long long[::1] ends, const long long[::1] first_row,
@@ -204,7 +276,7 @@ def states_by_pieces(const long long[::1] pattern, double weight, const double[:
                      const double[:, ::1] first, const double[:, ::1] link, const double[:, ::1] squares,
                      double tolerance, long long[::1] slot, double[:, :, ::1] inverse, double[:, :, ::1] gain,
                      double[:, :, :, ::1] cuts, double[:, :, ::1] of_pattern, double[:, :, ::1] sums, double[:, ::1] x):
-    """`covariances` and `means` of a sequence with memory for matrices of a piece of it; ln|J|, NaN if not definite.
+    """`covariances` and `means` of a sequence with memory for matrices of a piece of it; ln|J|, NaN if nearly singular.
 
     Forward, what one piece leaves to the next is kept; on the way back each is gone through forward again.
 
@@ -231,6 +303,7 @@ def states_by_pieces(const long long[::1] pattern, double weight, const double[:
     cdef skvbem_front front
     cdef skvbem_back back
     cdef double* memory = _shared_out(k, &front, &back)
+    chain.lost = LOST
     cdef double* root = memory + 6 * kk
     cdef double log_det = 0.0, again = 0.0
     # rows of a piece are numbered as those of the sequence

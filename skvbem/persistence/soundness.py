@@ -367,6 +367,7 @@ def _label_model(model: Any) -> None:
 def _first_states(first: Any) -> None:
     k = len(first.mean)
     floats(first.mean, k, what="means of states")
+    check(abs(first.mean) < 1e150, "means whose squares are no numbers")
     _definite(first.precision, k, "a precision")
     check(first.constant is None or (np.ndim(first.constant) == 0 and np.isfinite(first.constant)), "no constant")
 

@@ -129,6 +129,8 @@ class Smoother:
             sums,
             r,
         )
+        if np.isnan(log_det):  # nearly singular, which asks for matrices of all rows
+            return self.factored().expected()
         return Expected(r, Covariances(sums[0], sums[1], sums[2], sums[3], of_pattern), np.array([log_det]))
 
     @property
@@ -163,13 +165,39 @@ class Smoother:
             sums,
             marginal,
         )
+        if n_slots < 0:
+            self._factor_by_roots(starts, ends, shape, slot, inverse, gain, log_det, of_pattern, sums, marginal)
+            n_slots = n
         covariances = Covariances(sums[0], sums[1], sums[2], sums[3], of_pattern)
-        if n_slots < 0:  # states have no density: nothing is known of them
-            n_slots, slot[:] = 1, 0
-            for unknown in (inverse, gain, log_det, marginal):
-                unknown[:] = np.nan
         return Factored(
             self, slot, inverse[:n_slots], gain[:n_slots], starts[shape], log_det[shape], covariances, marginal
+        )
+
+    def _factor_by_roots(self, starts, ends, shape, slot, inverse, gain, log_det, of_pattern, sums, marginal) -> None:
+        """Fill what `factored` computes where states grow unseen: differences of nearly equal numbers are avoided."""
+        data, potentials, c = self.data, self.potentials, np.ascontiguousarray
+        sums[:], of_pattern[:] = 0.0, 0.0
+        of_columns = potentials.output_spread
+        spreads = data.patterns.astype(float) @ of_columns.reshape(len(of_columns), -1)
+        _block_chain.covariances_by_roots(
+            data.pattern,
+            c(data.patterns).view(np.uint8),
+            starts,
+            ends,
+            np.bincount(shape, data.weight, len(starts)),
+            c(potentials.output),
+            c(potentials.precision),
+            c(spreads.reshape(-1, *of_columns.shape[1:])),
+            c(potentials.transition_spread),
+            c(self.first.precision),
+            potentials.link,
+            slot,
+            inverse,
+            gain,
+            log_det,
+            of_pattern,
+            sums,
+            marginal,
         )
 
     def log_normalizers(self, expected: Expected) -> np.ndarray:

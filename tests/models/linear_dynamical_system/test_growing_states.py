@@ -10,6 +10,7 @@ from models.linear_dynamical_system.linear_systems import problem
 from skvbem.families import RegressionPoint
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.linear_dynamical_system import sampling
+from skvbem.models.linear_dynamical_system.smoother import Smoother
 
 # The angle between the row of loadings and what is orthogonal to the state that grows, in steps from exactly none.
 ANGLES = [0.0, 1e-12, 1e-8, 1e-4, 1.0]
@@ -60,6 +61,49 @@ def test_likelihoods_are_those_of_eighty_digits(growth, n, angle, missing, rng):
     nudged = [exact(mpmath, y, held[0], held[1] * (1 + each), held[2]) for each in nudges]
     of_digits = max(abs(each - wanted) for each in nudged)
     assert found == pytest.approx(wanted, abs=1e-6 + 50 * of_digits)
+
+
+def smoothed_exactly(mpmath, y, a, c, precision):
+    """Means and variances of all states by the inverse of their whole precision, and its ln determinant."""
+    n = len(y)
+    whole = mpmath.zeros(2 * n, 2 * n)
+    linear, a, c = mpmath.zeros(2 * n, 1), a.tolist(), c.tolist()
+    for t in range(n):
+        for i in range(2):
+            whole[2 * t + i, 2 * t + i] += 1
+            for j in range(2):
+                whole[2 * t + i, 2 * t + j] += mpmath.mpf(precision) * c[i] * c[j] if y[t] == y[t] else 0
+                if t < n - 1:
+                    whole[2 * t + i, 2 * t + j] += sum(mpmath.mpf(a[m][i]) * a[m][j] for m in range(2))
+                    whole[2 * t + i, 2 * t + 2 + j] -= a[j][i]
+                    whole[2 * t + 2 + j, 2 * t + i] -= a[j][i]
+            linear[2 * t + i] += mpmath.mpf(precision) * c[i] * y[t] if y[t] == y[t] else 0
+    inverse, log_det = whole**-1, mpmath.log(mpmath.det(whole))
+    variances = [float(inverse[i, i]) for i in range(2 * n)]
+    return np.array([float(each) for each in inverse * linear]), np.array(variances), float(log_det)
+
+
+@pytest.mark.parametrize("growth", [1.8, 4.0])
+@pytest.mark.parametrize("angle", [0.0, 1e-8])
+def test_smoothed_states_are_those_of_eighty_digits(growth, angle, rng):
+    """Errors are shares of a standard deviation of a state."""
+    mpmath = pytest.importorskip("mpmath")
+    mpmath.mp.dps = 80
+    n = 24
+    case, natural, *_ = system(rng, growth, n, angle, 0.5)
+    data, model = case.compile(), case.model
+    smoother = Smoother(model.potentials(natural[:, 0]), model.first_states(natural[:, 0]), data)
+    potentials = smoother.potentials
+    y = np.where(data.patterns[data.pattern][:, 0], data.measured[:, 0], np.nan)
+    held = potentials.transition, potentials.output[0], float(potentials.precision[0])
+    means, variances, log_det = smoothed_exactly(mpmath, y, *held)
+    factored = smoother.factored(keep=True)
+    deviations = np.sqrt(variances)
+    computed = factored.means().ravel()
+    assert np.abs((computed - means) / deviations).max() < 1e-4
+    assert np.einsum("tii->ti", factored.marginal).ravel() == pytest.approx(variances, rel=1e-6)
+    assert factored.log_det[0] == pytest.approx(log_det, abs=1e-6)
+    assert np.isfinite(factored.covariances.crossed).all()
 
 
 def test_draws_have_the_means_and_covariances_of_states(rng):
