@@ -273,10 +273,12 @@ class Recombinations:
         """Kinds and statistics (n_cells, n) of proposals that fill empty components with halves of others.
 
         As many as are empty, and half as many, and so on; where one is filled, at most so many divisions are tried.
+        These are the best of several times as many as elsewhere: a component of a hundredth of another is hard to hit.
         """
         empty = np.flatnonzero(self.counts < TUNING.empty)
         empty = empty[empty >= self.n_levels].tolist()
-        halves = self.halves(self.expected_rows)
+        tried = [self.halves(self.expected_rows) for _ in range(TUNING.n_fills)]
+        halves = Halves(*(np.concatenate(each) for each in zip(*tried)))
         best = np.where(self.counts < TUNING.min_rows, -np.inf, halves.gain.max(axis=0))
         order = np.argsort(-best, kind="stable")[: np.isfinite(best).sum()].tolist()
         sets, n_filled = [[a] for a in order[:most]], min(len(empty), len(order))

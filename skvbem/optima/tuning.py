@@ -1,8 +1,9 @@
 """The numbers of the search for optima, in one value.
 
 Behind each number stand its unit and where it comes from: *record*, chosen on the problems marked "tuning" of
-`tests/reproduction/optima`; *rounding*, far above that of sums and far below what is looked for; *time* and *memory*,
-where more costs more than it brings; *definition*, what a word is to mean.
+`tests/reproduction/optima`; *large tables*, on those of `large_tables`; *rounding*, far above that of sums and far
+below what is looked for; *time* and *memory*, where more costs more than it brings; *definition*, what a word is to
+mean.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class Tuning:
     n_pairs_per_component: int = 3  # pairs whose union is scored, for each component; time
     n_pairs: int = 64  # pairs whose union is scored; time
     n_tries: int = 4  # divisions tried of each component, half of them for one step alone; record
+    n_fills: int = 4  # times as many where an empty component is filled; large tables
     n_steps_of_halves: int = 5  # steps in which two halves compete; record
     elsewhere: float = 0.001  # share of a row that does not go to the nearest seed of a half; record
     n_tied_tries: int = 4  # divisions tried of each component by the value of a column with ties; by hand

@@ -34,8 +34,8 @@ def test_components_are_those_of_the_true_labels(name):
 
 def test_default_fits_are_those_from_the_true_labels():
     short = np.concatenate([*large_tables.shortfalls(RECORD, "after").values()])
-    assert (short < 1.0).mean() > 0.97
-    assert short.max() < 200.0
+    assert len(short) > 50
+    assert short.max() < 1.0
 
 
 def test_a_shortfall_is_what_the_record_says():
