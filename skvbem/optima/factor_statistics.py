@@ -62,7 +62,9 @@ class FactorGroup:
 
 def numbers_of(emission: Emission, n_components: int) -> Numbers:
     """Factors of each component, of each group whose factors are to be counted."""
-    return tuple(group.part.numbers(n_components) for group in FactorGroup.of(emission, n_components))
+    return tuple(
+        cast(FactorAnalyzer, part).numbers(n_components) for part in parts_of(emission) if counts_factors(part)
+    )
 
 
 def with_numbers(emission: Emission, numbers: Numbers) -> Emission:

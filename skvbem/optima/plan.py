@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -376,6 +376,8 @@ class Problem:
     def first_start(self, model: Any) -> np.ndarray:
         """The first of a model's new starts, (n_cells, 1): with one component, all of them are this one."""
         starts = self.plan_of(model).starts
+        if is_dataclass(starts) and not isinstance(starts, type):
+            starts = replace(starts, n_starts=1)  # others are not asked
         return (starts(self.ascent(model)) if callable(starts) else starts)[:, :1]
 
     def anew(

@@ -36,7 +36,7 @@ class Tuning:
     # When a search is over, and which optima are kept -----------------------------------------------------------------
     patience: int = 4  # rounds in a row that may find nothing better, at least; record
     patience_per_start: float = 0.4  # the same, for each start; record
-    returned: float = 0.8  # shares of proposals that came back to the best, summed over rounds, that are enough; record
+    returned: float = 0.5  # shares of proposals that came back to the best, summed over rounds, that are enough; record
     few_returned: float = 0.12  # share of proposals below which hardly any came back: there are many optima; record
     n_rounds_where_rugged: int = 2  # more rounds in a row that may find nothing better there; record
     n_moved: int = 5  # optima that moves change; record

@@ -1,0 +1,101 @@
+"""CPU seconds of default fits of many sizes beside scikit-learn's, in turns, on one thread.
+
+Mixtures: clumps of rows as in `fit_times`, by VB and by maximum likelihood, beside ``GaussianMixture(K, n_init=10)``
+with its own `tol`, and with one at which a step gains less than .001 nats. Factors: ``VBFactorAnalysis()``, which
+chooses their number, beside ``FactorAnalysis()``, which has as many factors as columns.
+
+    export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+    PYTHONPATH=tests python -P -m reproduction.fit_times_grid [--only "300 x"]
+
+The record, fit_times_grid_results.json next to this file, has one entry for each case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from reproduction.fit_times import clumps, timed
+from sklearn.decomposition import FactorAnalysis
+from sklearn.mixture import GaussianMixture
+
+from skvbem import VBFactorAnalysis, VBMixture
+
+RESULTS = Path(__file__).with_name("fit_times_grid_results.json")
+#: Rows, columns, components. Of fewer than 2 K d rows no component has as many as it has parameters of a column.
+MIXTURES = [
+    *((n, d, k) for n in (300, 3_000) for d in (2, 10, 50) for k in (3, 10, 30) if n >= 2 * k * d),
+    *((30_000, 2, 3), (30_000, 10, 3), (30_000, 10, 10), (30_000, 50, 3)),
+]
+#: Rows, columns, factors of the table.
+FACTORS = [(300, 9, 3), (3_000, 20, 4), (3_000, 100, 10)]
+SECONDS = ("vb", "ml", "peer", "tight")
+
+
+def of_mixture(n: int, d: int, k: int) -> dict:
+    """The record of a mixture: seconds of each fit, and the gain of our log likelihood over the tight one, nats."""
+    X, record = clumps(n, d, k), {}
+    record["vb"], _ = timed(lambda: VBMixture(k, random_state=0).fit(X))
+    record["ml"], ours = timed(lambda: VBMixture(k, method="ml", random_state=0).fit(X))
+    record["peer"], _ = timed(lambda: GaussianMixture(k, n_init=10, random_state=0).fit(X))
+    tight = GaussianMixture(k, n_init=10, tol=1e-3 / n, max_iter=5_000, random_state=0)
+    record["tight"], peer = timed(lambda: tight.fit(X))
+    return record | {"gain": round(float(ours.log_likelihood_ - n * peer.score(X)), 2)}  # type: ignore[attr-defined]
+
+
+def of_factors(n: int, d: int, k: int) -> dict:
+    """The record of factors: seconds of both, each the median of five fits, and the number that was chosen."""
+    rng = np.random.default_rng([n, d, k])
+    X = rng.normal(size=(n, k)) @ rng.normal(size=(k, d)) + rng.normal(size=(n, d)) * rng.uniform(0.5, 1.2, size=d)
+    ours, theirs = VBFactorAnalysis(random_state=0), FactorAnalysis()
+    runs = [(timed(lambda: ours.fit(X)), timed(lambda: theirs.fit(X))) for _ in range(5)]
+    vb, peer = (float(np.median([each[side][0] for each in runs])) for side in (0, 1))
+    return {"vb": vb, "peer": peer, "n_factors": ours.n_factors_}
+
+
+def read() -> dict[str, dict]:
+    """Records by case."""
+    return json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+
+
+def table(records: dict[str, dict]) -> list[tuple[str, ...]]:
+    """Rows of the table of mixtures: case, seconds, our times as multiples of both of the peer, gain."""
+    rows = []
+    for n, d, k in MIXTURES:
+        if record := records.get(f"{n} x {d}, {k}"):
+            vb, ml, peer, tight = (record[name] for name in SECONDS)
+            ratios = (f"{ours / theirs:.2f}" for theirs in (peer, tight) for ours in (vb, ml))
+            rows.append((f"{n} x {d}", str(k), f"{vb:.3g}", f"{ml:.3g}", *ratios, f"{record['gain']:+.2f}"))
+    return rows
+
+
+def table_of_factors(records: dict[str, dict]) -> list[tuple[str, ...]]:
+    """Rows of the table of factors: case, number chosen, seconds of both, and their ratio."""
+    rows = []
+    for n, d, k in FACTORS:
+        if record := records.get(f"factors, {n} x {d}, {k}"):
+            vb, peer = record["vb"], record["peer"]
+            rows.append((f"{n} x {d}", str(record["n_factors"]), f"{vb:.3f}", f"{peer:.4f}", f"{vb / peer:.1f}"))
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="")
+    only, X = parser.parse_args().only, clumps(100, 2, 2)
+    VBMixture(2, random_state=0).fit(X), GaussianMixture(2).fit(X), FactorAnalysis().fit(X)  # imports have their time
+    cases = [(f"factors, {n} x {d}, {k}", of_factors, (n, d, k)) for n, d, k in FACTORS]
+    cases += [(f"{n} x {d}, {k}", of_mixture, (n, d, k)) for n, d, k in MIXTURES]
+    for name, measure, size in cases:
+        if only in name:
+            record = {key: round(value, 4) for key, value in measure(*size).items()}
+            RESULTS.write_text(json.dumps(read() | {name: record}, indent=1) + "\n", "utf-8")
+            print(name, record, flush=True)
+    for rows in (table(read()), table_of_factors(read())):
+        print(*map(", ".join, rows), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
