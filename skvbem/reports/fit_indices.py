@@ -23,7 +23,8 @@ from scipy.stats import chi2, ncx2
 
 from skvbem._tabular import named_values
 from skvbem.emissions import Gaussian
-from skvbem.models.mixture.model import FiniteWeights, Mixture
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.optima.labels import MixtureMethod
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.rows import TableReading

@@ -33,7 +33,8 @@ from timing import interleave, peak_growth, show, spread, timed_on_processor
 from skvbem import VBMixture
 from skvbem.emissions import FactorGaussian
 from skvbem.emissions.factor.step import FactorStep
-from skvbem.models.mixture.model import FiniteWeights, Mixture, MixtureAscent
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.vbem import posteriors
 
 N_FACTORS = 10

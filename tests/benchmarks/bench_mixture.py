@@ -27,7 +27,8 @@ from timing import interleave, number, peak_growth, show, spread, timed
 from skvbem import VBMixture
 from skvbem.datasets import load_faithful
 from skvbem.emissions import Categorical, Gaussian
-from skvbem.models.mixture.model import FiniteWeights, Mixture, MixtureAscent
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.vbem import posteriors
 
 try:

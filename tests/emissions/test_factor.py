@@ -21,7 +21,8 @@ from skvbem.emissions.factor.second_moments import corners_of
 from skvbem.errors import EvidenceWarning
 from skvbem.evidence.aliasing import alias_correction
 from skvbem.fitting.evaluation import evaluation_of
-from skvbem.models.mixture.model import FiniteWeights, Mixture, MixtureAscent
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.testing import check_emission
 from skvbem.vbem.driver import run
 from skvbem.vbem.posteriors import ML, VB

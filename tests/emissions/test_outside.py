@@ -6,7 +6,8 @@ import pytest
 from skvbem.emissions.outside import rows_last
 from skvbem.emissions.poisson import PoissonEmission
 from skvbem.models.hmm.model import HMM, Transitions
-from skvbem.models.mixture.model import FiniteWeights, Mixture
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 
 X = np.arange(40.0)[:, None]
 

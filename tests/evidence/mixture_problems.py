@@ -10,7 +10,8 @@ from reference import mixtures
 
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.models import capabilities_of
-from skvbem.models.mixture.model import FiniteWeights, Mixture, StickBreaking
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.optima.labels import MixtureMethod
 from skvbem.optima.plan import FitPlan
 from skvbem.testing.emission_examples import seen

@@ -5,7 +5,7 @@ from emissions.members import PROBLEMS
 from laws.mixtures import mixture
 
 from skvbem.models import capabilities_of
-from skvbem.models.mixture.model import FiniteWeights, StickBreaking
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 
 
 def test_sticks_and_unequal_priors_have_one_labeling(rng):

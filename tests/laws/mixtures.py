@@ -17,7 +17,8 @@ from laws.labels import (
 from reference import mixtures
 from scipy.special import logsumexp
 
-from skvbem.models.mixture.model import FiniteWeights, Mixture, MixtureAscent, StickBreaking, Weights
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.testing import ModelCase, ModelInstance, Relabeling
 from skvbem.testing.emission_examples import n_rows, rows_of
 

@@ -15,7 +15,8 @@ from skvbem.models import MODELS, DiscreteDAG, LatentModel, RegisteredModel, cap
 from skvbem.models.hmm.model import HMM, Transitions
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.models.mixture.model import FiniteWeights, Mixture
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 
 #: The capabilities that each model lacks.
 LACKS = {

@@ -18,7 +18,8 @@ from skvbem.models.hmm.model import HMM, HMMAscent, Transitions
 from skvbem.models.linear_dynamical_system.model import LDSAscent, LinearDynamicalSystem
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork, MixedNetworkAscent
-from skvbem.models.mixture.model import FiniteWeights, Mixture, MixtureAscent
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run
 

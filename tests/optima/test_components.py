@@ -5,7 +5,8 @@ import pytest
 from emissions.members import PROBLEMS
 from laws.mixtures import mixture
 
-from skvbem.models.mixture.model import FiniteWeights, Mixture, StickBreaking
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.optima.component_moves import Components
 
 approx = pytest.approx

@@ -15,7 +15,8 @@ from skvbem.emissions import FactorGaussian
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.families import RegressionPoint
 from skvbem.models.mixture.capabilities import capabilities_of
-from skvbem.models.mixture.model import FiniteWeights, Mixture, MixtureAscent
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.optima.factor_statistics import (
     NewFactor,
     least_relevant,

@@ -8,7 +8,8 @@ from emissions.members import PROBLEMS
 
 from skvbem.data import row_hashes
 from skvbem.models.labels.distinct_rows import DistinctRows
-from skvbem.models.mixture.model import FiniteWeights, Mixture
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.optima.recombinations import Recombinations
 
 approx = pytest.approx

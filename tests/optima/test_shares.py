@@ -9,7 +9,8 @@ from optima.test_recombinations import NAMES, recombinations
 
 from skvbem.data import mixed, row_hashes
 from skvbem.emissions.gaussian.dense import DenseGaussian
-from skvbem.models.mixture.model import FiniteWeights, Mixture
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.optima.candidates import NEW_START
 from skvbem.optima.labels import MixtureMethod, crossed, overlap, shared_among_some, shared_anew
 from skvbem.vbem.posteriors import ML, VB

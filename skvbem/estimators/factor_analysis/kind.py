@@ -13,7 +13,8 @@ from skvbem.estimators.labels import LabelKind
 from skvbem.estimators.mixture.kind import MixtureKind
 from skvbem.fitted.factor_analysis import FittedFactorAnalysis
 from skvbem.fitted.rotations import explained_variance
-from skvbem.models.mixture.model import FiniteWeights, Mixture
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.optima.labels import FactorStarts, statistics_at
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.column_groups import ColumnOptions

@@ -18,8 +18,9 @@ from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixture import FittedMixture
 from skvbem.fitting.fit import generator_of, n_starts_of, names_starts, question
 from skvbem.models.labels.distinct_rows import with_known_labels
-from skvbem.models.mixture.model import FiniteWeights, Mixture, StickBreaking, Weights
+from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
 from skvbem.optima.labels import LabelStarts, MixtureMethod
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import read_labels

@@ -16,16 +16,15 @@ from skvbem._kernels import _analyzer
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.models.mixture.model import Mixture, MixtureAscent, MixtureData
-from skvbem.vbem.posteriors import Form
 
 # Columns above which products of moments by a library that knows caches are faster.
-_MOST_COLUMNS = 256
+_MAX_COLUMNS = 256
 
 
 class AnalyzerAscent(MixtureAscent):
     """Full steps of a mixture of one factor analyzer whose hyperparameters are hidden, on complete rows in memory."""
 
-    def __init__(self, model: Mixture, data: MixtureData, form: Form, n_threads: int = 1):
+    def __init__(self, model: Mixture, data: MixtureData, form: Any, n_threads: int = 1):
         super().__init__(model, data, form, n_threads)
         prior: Any = model.prior.blocks[-1]
         rows = np.vstack([np.ones(len(data)), data.table.measured])
@@ -41,14 +40,14 @@ class AnalyzerAscent(MixtureAscent):
         )
 
     @staticmethod
-    def suits(model: Mixture, data: Any, form: Form) -> bool:
+    def suits(model: Mixture, data: Any, form: Any) -> bool:
         """Second moments of the rows are enough: nothing is missing, and all columns have one precision matrix."""
         emission, prior = model.emission, model.prior.blocks[-1]
         return (
             model.n_components == 1
             and type(emission) is FactorAnalyzer
             and form.density
-            and emission.n_columns <= _MOST_COLUMNS
+            and emission.n_columns <= _MAX_COLUMNS
             and isinstance(prior, Hierarchical)
             and isinstance(data, MixtureData)
             and data.table.pattern is None

@@ -21,7 +21,8 @@ from skvbem.models.hmm.capabilities import log_z
 from skvbem.models.hmm.model import HMM, HMMAscent, Transitions, banded, left_to_right
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.labels.distinct_rows import DistinctRows
-from skvbem.models.mixture.model import FiniteWeights, Mixture
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 from skvbem.vbem.driver import run

@@ -12,7 +12,8 @@ from skvbem.data import mixed, row_hashes
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.models.labels import distinct_rows as seeding
 from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows, _sampled
-from skvbem.models.mixture.model import FiniteWeights, Mixture
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 
 
 def by_sorting(hashes, weight, seed):

@@ -16,7 +16,8 @@ from skvbem.models import capabilities_of
 from skvbem.models.hmm import capabilities as of_chains
 from skvbem.models.hmm.model import HMM, HMMAscent, Transitions
 from skvbem.models.mixture import capabilities as of_mixtures
-from skvbem.models.mixture.model import FiniteWeights, Mixture, MixtureAscent
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.optima.plan import best_of
 from skvbem.vbem.driver import run
 

@@ -14,7 +14,8 @@ from skvbem.models.mixed_network.beliefs import latent_entropy
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork, MixedNetworkAscent
 from skvbem.models.mixed_network.queries import Predictive
-from skvbem.models.mixture.model import FiniteWeights, Mixture, MixtureAscent
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.models.network import assembly
 from skvbem.optima.network import random_starts
 from skvbem.vbem.driver import run

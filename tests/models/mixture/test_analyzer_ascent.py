@@ -8,7 +8,8 @@ import pytest
 from skvbem import VBFactorAnalysis
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.models.mixture.analyzer_ascent import AnalyzerAscent
-from skvbem.models.mixture.model import FiniteWeights, Mixture, MixtureAscent
+from skvbem.models.mixture.model import Mixture, MixtureAscent
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.optima.labels import FactorStarts
 from skvbem.vbem.posteriors import MAP, VB
 

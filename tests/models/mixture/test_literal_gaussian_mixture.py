@@ -5,7 +5,8 @@ import pytest
 from reference.gaussian_mixture import Density, Point, em_step, vb_step
 
 from skvbem.emissions.gaussian.dense import DenseGaussian
-from skvbem.models.mixture.model import FiniteWeights, Mixture
+from skvbem.models.mixture.model import Mixture
+from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.vbem.posteriors import ML, VB
 
 approx = pytest.approx

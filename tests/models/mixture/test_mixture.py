@@ -9,7 +9,7 @@ from scipy.special import gammaln, logsumexp
 
 from skvbem.emissions import COVARIANCE_TYPES
 from skvbem.models.labels import distinct_rows as seeding
-from skvbem.models.mixture.model import FiniteWeights, StickBreaking
+from skvbem.models.mixture.weights import FiniteWeights, StickBreaking
 from skvbem.testing.emission_examples import seen
 from skvbem.vbem import posteriors
 

@@ -55,8 +55,8 @@ ERRORS = {
     "a hidden rate of noise has half of its statistics": [
         ("_loadings(rate_of, cells, np.full(len(cells), 2.0)", "_loadings(rate_of, cells, np.full(len(cells), 1.0)")
     ],
-    "states without a density are read where nobody wrote": [
-        ("for unknown in (inverse, gain, log_det, marginal):", "for unknown in (log_det,):")
+    "states that grow unseen are smoothed by differences of nearly equal numbers": [
+        ("if np.isnan(log_det):  # nearly singular", "if log_det > np.inf:  # nearly singular")
     ],
     "draws of states go without the noise of their last step": [
         (
