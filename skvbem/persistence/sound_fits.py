@@ -276,11 +276,22 @@ def _alike(one: Any, other: Any) -> bool:
     "Partition",
     "PriorStart",
     "UndirectedGraph",
-    "VBClassifier",
-    "VBImputer",
 )
 def _anything(value: Any) -> None:
     """Nothing to check beyond types: it holds no numbers that others rely on, or its constructor checks all."""
+
+
+@checks("VBClassifier", "VBImputer")
+def _step(estimator: Any) -> None:
+    """Refuse a step of a pipeline whose model is of other columns, or none."""
+    inner = vars(estimator).get("estimator")
+    check(inner is None or hasattr(inner, "get_params"), "a model that is none")
+    for name, n_more in (("network_", 1), ("estimator_", 0)):  # the class is a column more
+        model = vars(estimator).get(name)
+        if model is not None:
+            check(
+                getattr(model, "n_features_in_", None) == estimator.n_features_in_ + n_more, "a model of other columns"
+            )
 
 
 @checks("Form")
