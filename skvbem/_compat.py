@@ -70,10 +70,10 @@ __all__ = [
 
 
 class Interval(_Interval):
-    """A constraint on numbers of an interval; a boolean is none of them, though Python counts with it."""
+    """A constraint on numbers of an interval; booleans and spans of time are none, though they count as integers."""
 
     def is_satisfied_by(self, val):
-        return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
+        return not isinstance(val, (bool, np.bool_, np.timedelta64)) and super().is_satisfied_by(val)
 
 
 class StrOptions(_StrOptions):
@@ -163,6 +163,13 @@ class SuggestingMixin:
             if not hint:
                 raise
             raise InvalidParameterError(f"{error}{hint}") from None
+        except TypeError as error:  # a constraint compares what cannot be compared
+            for name, value in self.get_params(deep=False).items():
+                if isinstance(value, np.timedelta64):
+                    raise InvalidParameterError(
+                        f"The {name!r} parameter of {type(self).__name__} must not be a span of time. Got {value!r}."
+                    ) from error
+            raise
 
 
 def keep_parameters(estimator, arguments: dict[str, Any]) -> None:

@@ -96,7 +96,8 @@ class LabelKind(Kind):
         options = self.column_options(estimator)
         emission, owner = options.emission, options.owner
         groups = emission if is_list(emission) else [("", emission, None)]
-        of_groups = [getattr(group[1], "n_factors", None) for group in groups if len(group) in (2, 3)]
+        named = [group for group in groups if is_list(group) and len(group) in (2, 3)]
+        of_groups = [getattr(group[1], "n_factors", None) for group in named]
         numbers = [n for n in of_groups if n is not None]
         if not numbers:
             return

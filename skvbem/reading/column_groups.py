@@ -557,7 +557,7 @@ class EmissionReader:
     def _specification(self, emission) -> EmissionSpecification:
         """An emission given by name or as an object, for this fit alone; its parameters are checked."""
         if isinstance(emission, EmissionSpecification):
-            specification: Any = clone(emission)
+            specification: Any = self._copied(emission)
             self._check_covariance_type(specification)
         else:
             if not is_option(emission, *EMISSIONS):
@@ -567,6 +567,21 @@ class EmissionReader:
                 specification.covariance_type = self.covariance_type
         specification.check_parameters()
         return specification
+
+    def _copied(self, emission: EmissionSpecification) -> EmissionSpecification:
+        """A copy of an emission, unfitted; an error if a parameter of it cannot be copied."""
+        try:
+            return clone(emission)
+        except (TypeError, RecursionError) as error:
+            for name, value in emission.get_params(deep=False).items():
+                try:
+                    clone(value, safe=False)
+                except (TypeError, RecursionError):
+                    raise TypeError(
+                        f"The {name!r} parameter of {type(emission).__name__} must be a number, a name or an array, "
+                        f"which can be copied. Got an object of type {type(value).__name__} instead."
+                    ) from error
+            raise
 
     def _no_family(self, family) -> ValueError:
         """The error of what is the name of no family."""

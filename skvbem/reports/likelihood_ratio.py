@@ -20,7 +20,7 @@ from skvbem.fitting.fit import seed_of
 from skvbem.fitting.kind import kind_of
 from skvbem.optima.plan import FitPlan
 from skvbem.reading.base import Reading
-from skvbem.uncertainty.bootstrap import replicated, starts_of
+from skvbem.uncertainty.bootstrap import check_tables, replicated, starts_of
 
 # Of the random numbers of an estimator, those of this test.
 _STREAM = 2**35 + 1
@@ -202,6 +202,7 @@ def bootstrap_lrt(
     """
     _check(small, large)
     check_count("n_boot", "bootstrap_lrt", n_boot)
+    check_tables(n_boot, small)
     readings = [_in_order(fit, X, sample_weight, where) for fit in (small, large)]
     sides = [_Side.of(fit, reading) for fit, reading in zip((small, large), readings)]
     more = large.n_free_parameters_ - small.n_free_parameters_

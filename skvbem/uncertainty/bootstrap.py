@@ -14,7 +14,7 @@ from skvbem._arguments import check_count, is_option, is_whole
 from skvbem._arithmetic import arithmetic
 from skvbem._compat import returns_one_by_one
 from skvbem._progress import call_at_work, is_over, steps
-from skvbem.errors import PosteriorWarning, warn
+from skvbem.errors import PosteriorWarning, check_memory, warn
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Fitted, Parameters
@@ -211,6 +211,12 @@ def bootstrap_draws(
     converged, has_spikes = (np.array([each[k] for each in estimates]) for k in (1, 2))
     kind = KINDS[replication.drawn is not None]
     return BootstrapDraws(fitted.parameters_of_draws(natural), natural, kind, converged, has_spikes)
+
+
+def check_tables(n_boot: int, estimator: Any) -> None:
+    """Refuse more tables than the `max_memory` of an estimator has room for."""
+    least, owner = "a smaller 'n_boot'", type(estimator).__name__
+    check_memory(f"{n_boot:.3g} tables drawn", float(n_boot) * _NUMBERS_OF_DRAW, least, estimator.max_memory, owner)
 
 
 def starts_of(fitted: Fitted) -> np.ndarray:

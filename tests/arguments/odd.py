@@ -18,7 +18,25 @@ from numbers import Integral, Real
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from arguments.calls import OF_METHODS, OF_ROWS, SHORT, SKIPPED, SUBJECTS, USUAL, N, applies, fitted
+from arguments.calls import (
+    CODES,
+    KINDS,
+    MIXED,
+    MIXED_EDGES,
+    NUMBERS,
+    OF_METHODS,
+    OF_ROWS,
+    OPTIONS,
+    SHORT,
+    SKIPPED,
+    SUBJECTS,
+    USUAL,
+    N,
+    applies,
+    fitted,
+)
+
+from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBLinearDynamicalSystem, VBMixture, VBNetwork
 
 _RAISES = {dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]}
 #: What a clear message has: what was wanted, or what to do.
@@ -394,3 +412,22 @@ def drawn(number, seed=0):
     every = calls()
     of, name, parameter = every[rng.integers(len(every))]
     return of, name, parameter, *odd(of, name, parameter, rng)
+
+
+def drawn_parameter(number, seed=0):
+    """An estimator with an odd parameter: its name, the parameter, what it is, the estimator, and data to fit."""
+    rng = np.random.default_rng([seed, number])
+    estimators = {
+        "VBMixture": (VBMixture(2, **OPTIONS), NUMBERS),
+        "VBHMM": (VBHMM(2, **OPTIONS), NUMBERS),
+        "VBDiscreteDAG": (VBDiscreteDAG("[h][a|h][b|h][c|h]", latents={"h": 2}, **OPTIONS), CODES),
+        "VBFactorAnalysis": (VBFactorAnalysis(1, **OPTIONS), NUMBERS),
+        "VBLinearDynamicalSystem": (VBLinearDynamicalSystem(1, **OPTIONS), NUMBERS),
+        "VBNetwork": (VBNetwork(MIXED_EDGES, latents={"h": 2}, emission=KINDS, **OPTIONS), MIXED),
+    }
+    of = [*estimators][rng.integers(len(estimators))]
+    estimator, X = estimators[of]
+    parameters = {*estimator.get_params(deep=False)} - {"verbose", "n_jobs"}
+    parameter = sorted(parameters)[rng.integers(len(parameters))]
+    what = [*VALUES][rng.integers(len(VALUES))]
+    return of, parameter, what, type(estimator)(**{**estimator.get_params(deep=False), parameter: VALUES[what]()}), X

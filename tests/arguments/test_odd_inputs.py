@@ -24,6 +24,30 @@ def test_odd_arguments_are_refused_by_name_or_answered():
     check_calls(range(400), 0)
 
 
+def check_parameters(numbers, seed):
+    """Fit estimators of an odd parameter; errors come from statements of the library, and name the parameter."""
+    wrong = []
+    for number in numbers:
+        of, parameter, what, estimator, X = odd.drawn_parameter(number, seed)
+        try:
+            estimator.fit(X)
+        except Exception as error:
+            if not odd.is_deliberate(error):
+                wrong.append(f"{number}: {of}({parameter}={what}): {error!r:.120} at {odd.place(error)}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_odd_parameters_are_refused_by_name_or_taken():
+    check_parameters(range(60), 0)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_thousand_odd_parameters_are_refused_by_name_or_taken():
+    check_parameters(range(1000), 1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_two_thousand_odd_arguments_are_refused_by_name_or_answered(part):

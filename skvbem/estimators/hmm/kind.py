@@ -193,7 +193,10 @@ def _mask(owner: str, mask, n_states: int) -> np.ndarray:
         return left_to_right(n_states)
     if is_whole(mask) and int(mask) >= 0:
         return banded(n_states, int(mask))
-    array = np.asarray(mask)
+    try:
+        array = np.asarray(mask)
+    except ValueError:  # rows of other lengths
+        array = np.empty(0)
     whole = array.dtype.kind in "iu" and np.isin(array, (0, 1)).all()
     if array.shape != (n_states, n_states) or not (array.dtype.kind == "b" or whole):
         raise ValueError(

@@ -100,7 +100,7 @@ def _pairs(ties, owner: str) -> Iterable[tuple]:
             f"The 'ties' parameter of {owner} must map nodes to nodes whose tables they share, or hold groups of such "
             f"nodes. Got {ties!r} instead."
         )
-    groups = [(group,) if isinstance(group, str) else tuple(group) for group in ties]
+    groups = [tuple(group) if is_collection(group) else (group,) for group in ties]
     return [(node, group[0]) for group in groups for node in group[1:]]
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._arguments import is_option, is_whole
+from skvbem._arguments import is_among, is_option, is_whole
 from skvbem._names import did_you_mean, shown
 from skvbem.fitting.evaluation import is_data_of_fit, run_of
 from skvbem.fitting.fit import seed_of
-from skvbem.reading.tables import checked_weights, library_of
-from skvbem.uncertainty.bootstrap import replicated
+from skvbem.reading.tables import checked_weights, library_of, read_table
+from skvbem.uncertainty.bootstrap import check_tables, replicated
 
 #: Ways to assign rows to classes.
 ASSIGNMENTS = ("modal", "proportional")
@@ -162,11 +162,11 @@ def classified(fit: Any, X: Any, caller: str, latent: Any = None, sample_weight:
                 f"{caller} needs the name of a hidden node: this {type(fit).__name__} has {len(names)}"
                 + (f", {', '.join(map(repr, names))}. Give one as 'latent'." if names else ". Fit one with latents.")
             )
-    elif latent not in names:
+    elif not is_among(latent, {*names}):
         raise ValueError(f"{type(fit).__name__} has no hidden node {latent!r}.{did_you_mean(latent, names)}")
     if library_of(X) and hasattr(fit, "feature_names_in_"):
         X = X[[name for name in fit.feature_names_in_ if name in list(X.columns)]]
-    weight = checked_weights(sample_weight, len(X))
+    weight = checked_weights(sample_weight, read_table(X, caller).n_samples)
     if not is_data_of_fit(fit, X, weight):
         raise ValueError(
             f"{caller} takes the data of the fit, whose classes are counted. X (or sample_weight) is other data. Give "
@@ -193,11 +193,12 @@ def check_choice(name: str, caller: str, value: Any, choices: tuple[str, ...]) -
         )
 
 
-def check_resampling(caller: str, n_boot: Any, weight: np.ndarray) -> None:
+def check_resampling(caller: str, n_boot: Any, at_hand: Classified) -> None:
     """Refuse a number of resamplings that is none, and rows that cannot be drawn one by one."""
     if not is_whole(n_boot) or n_boot < 0 or n_boot == 1:
         raise ValueError(f"The 'n_boot' parameter of {caller} must be 0, or an int from 2 on. Got {n_boot!r} instead.")
-    if n_boot and not (weight == np.floor(weight)).all():
+    check_tables(n_boot, at_hand.fit)
+    if n_boot and not (at_hand.weight == np.floor(at_hand.weight)).all():
         raise ValueError(
             f"The bootstrap of {caller} draws rows again, and needs whole-number sample weights. Take n_boot=0, whose "
             "standard errors hold for any weights."

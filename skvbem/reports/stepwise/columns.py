@@ -181,7 +181,8 @@ def read_columns(given: Any, caller: str) -> Table:
     """A table, a series or an array of one or two axes as a table."""
     if hasattr(getattr(given, "dtype", None), "categories") and not library_of(given, "Series"):
         given = sys.modules["pandas"].Series(given)
-    if not library_of(given) and not library_of(given, "Series") and np.ndim(given) == 1:
+    is_list_of_cells = is_list(given) and not any(map(is_list, given))
+    if is_list_of_cells or (isinstance(given, np.ndarray) and given.ndim == 1):
         values = np.asarray(given)
         given = (np.asarray(given, dtype=object) if values.dtype.kind in "USO" else values)[:, None]
     return read_table(given, caller)

@@ -376,7 +376,7 @@ def two_step(
 def _read(model, X, covariates, caller, latent, reference, sample_weight, n_boot):
     """Classes of the rows, how covariates are read, and their regressors."""
     at_hand = classified(model, X, caller, latent, sample_weight)
-    check_resampling(caller, n_boot, at_hand.weight)
+    check_resampling(caller, n_boot, at_hand)
     n_classes = at_hand.posterior.shape[1]
     if not is_whole(reference) or not 0 <= reference < n_classes:
         raise ValueError(

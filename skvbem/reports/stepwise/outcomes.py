@@ -220,7 +220,7 @@ def distal(
     """
     check_choice("assignment", "distal", assignment, ASSIGNMENTS)
     at_hand = classified(model, X, "distal", latent, sample_weight)
-    check_resampling("distal", n_boot, at_hand.weight)
+    check_resampling("distal", n_boot, at_hand)
     table = table_beside("outcome", outcome, X, len(at_hand.posterior), "distal")
     if table.n_columns != 1:
         raise ValueError(f"The 'outcome' of distal must be one column. Got {table.n_columns}: take one after another.")

@@ -7,6 +7,7 @@ from scipy.special import softmax
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture, VBNetwork, distal, three_step, two_step
 from skvbem.datasets import load_cheating
+from skvbem.errors import TooLargeError
 from skvbem.reports.stepwise.classification import classified
 from skvbem.reports.stepwise.logit import ClassLogit
 
@@ -296,6 +297,10 @@ def test_mistakes_are_named(students, cheats):
         three_step(cheats, students, "GPA", reference=2)
     with pytest.raises(ValueError, match="'n_boot' parameter"):
         three_step(cheats, students, "GPA", n_boot=1)
+    with pytest.raises(TooLargeError, match="'n_boot'"):
+        three_step(cheats, students, "GPA", n_boot=10**12)
+    with pytest.raises(ValueError, match="no hidden node"):
+        three_step(cheats, students, "GPA", latent=np.zeros(3))
     with pytest.raises(TypeError, match="Got None"):
         distal(cheats, students, None)
     result = three_step(cheats, students, "GPA")
