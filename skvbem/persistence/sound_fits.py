@@ -288,10 +288,8 @@ def _step(estimator: Any) -> None:
     check(inner is None or hasattr(inner, "get_params"), "a model that is none")
     for name, n_more in (("network_", 1), ("estimator_", 0)):  # the class is a column more
         model = vars(estimator).get(name)
-        if model is not None:
-            check(
-                getattr(model, "n_features_in_", None) == estimator.n_features_in_ + n_more, "a model of other columns"
-            )
+        if hasattr(model, "n_features_in_"):  # what is not fitted is refused by name
+            check(model.n_features_in_ == estimator.n_features_in_ + n_more, "a model of other columns")
 
 
 @checks("Form")

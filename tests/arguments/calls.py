@@ -171,7 +171,7 @@ SHORT = {
 #: Methods that are scikit-learn's own, or take no argument of ours.
 SKIPPED = {"get_metadata_routing", "get_params", "set_callbacks", "set_output", "results", "map"}
 # Calls that take what has attributes of its own; those that ask for a density.
-_FOREIGN = {("VBClassifier", "score"), ("Network", "from_networkx")}
+_FOREIGN = {("VBClassifier", "score"), ("Network", "from_networkx"), ("StructureSearchCV", "states_in_use")}
 _OF_DENSITIES = {"summary", "sample_posterior", "credible_intervals"}
 
 

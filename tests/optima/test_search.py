@@ -222,7 +222,7 @@ def asked_of(method, hills, *starts):
 
 @pytest.mark.parametrize(
     ("starts", "n_rounds"),
-    [([1.0], 3), ([1.0, 0.5], 2), ([1.0, 0.5, 0.2], 1), ([1.0] * 8, 1), ([1.0] * 2 + [48.0] * 18, 6)],
+    [([1.0], 3), ([1.0, 0.5], 2), ([1.0, 0.5, 0.2], 1), ([1.0] * 8, 1), ([1.0] * 2 + [48.0] * 18, 4)],
 )
 def test_the_fewer_starts_met_the_best_the_longer_it_is_searched(starts, n_rounds):
     asked = asked_of(Counted(2.0, *AWAY), Hills((0.0, 0.0), (50.0, -1.0)), *starts)
@@ -236,9 +236,9 @@ def test_new_starts_that_meet_the_best_end_the_search_and_moves_do_not():
     assert len(asked_of(starts, hills, 1.0)) < len(asked_of(moves, hills, 1.0))
 
 
-@pytest.mark.parametrize(("by", "n_rounds"), [((2.0,), 1), ((2.0, 60.0), 2), ((2.0, 60.0, 60.0, 60.0), 3)])
+@pytest.mark.parametrize(("by", "n_rounds"), [((2.0,), 1), ((2.0, 60.0), 1), ((2.0, 60.0, 60.0, 60.0), 2)])
 def test_the_more_moves_come_back_to_the_best_the_sooner_the_search_ends(by, n_rounds):
-    """A search ends where the shares of moves that come back sum to four fifths, or patience ends before."""
+    """A search ends where the shares of moves that come back sum to a half, or patience ends before."""
     assert len(asked_of(Counted(*by), Hills((0.0, 0.0), (50.0, -1.0)), 1.0)) == n_rounds
 
 
@@ -252,11 +252,11 @@ def test_moves_that_came_back_before_a_better_optimum_count_no_more():
 
     class Late(Counted):
         def moves(self, ascent, statistics, seed, agreed, n_failed):
-            self.by = (2.0, 60.0) if len(self.asked) == 0 else (9.0, 60.0, 60.0)
+            self.by = (2.0, 60.0, 60.0) if len(self.asked) == 0 else (9.0, 60.0, 60.0)
             return super().moves(ascent, statistics, seed, agreed, n_failed)
 
     asked = asked_of(Late(), Hills((0.0, 0.0), (10.0, 1.0), (50.0, -1.0)), 1.0)
-    assert [optima[0] for optima, _ in asked] == [0.0, 0.0, 10.0, 10.0, 10.0]
+    assert [optima[0] for optima, _ in asked] == [0.0, 0.0, 10.0, 10.0]
 
 
 def test_a_better_optimum_is_searched_around_as_long_as_the_first():

@@ -27,7 +27,7 @@ WITHOUT_MEANING = {
     "Move",
     "Network",
 }
-WITHOUT_MEANING |= {"NetworkMethod", "Partition", "PriorStart", "UndirectedGraph", "VBClassifier", "VBImputer"}
+WITHOUT_MEANING |= {"NetworkMethod", "Partition", "PriorStart", "UndirectedGraph"}
 FEW = ("system, vb", "factors, vb", "mixture of frames, vb", "on a number", "checkpoint", "journal")
 
 

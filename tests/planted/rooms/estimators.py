@@ -53,7 +53,7 @@ ERRORS = {
         ("stop = self._position(stop) + 1", "stop = self._position(stop)"),
     ],
     "fits share an emission with each other and with the user": [
-        ("specification: Any = clone(emission)", "specification: Any = emission")
+        ("specification: Any = self._copied(emission)", "specification: Any = emission")
     ],
     "an emission that says another covariance type is believed": [
         ("self.covariance_type not in (DEFAULT_COVARIANCE_TYPE, of_emission)", "self.covariance_type is None"),
