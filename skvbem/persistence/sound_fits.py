@@ -141,7 +141,7 @@ def _plan(plan: Any) -> None:
         floats(starts, None, None, what="starts")
     counts([plan.n_starts], "starts")
     known = {"tol": float, "max_iter": int, "accelerate": bool}
-    check(limits.keys() <= known.keys() and all(conforms(limits[k], known[k]) for k in limits), "limits of no run")
+    check(limits.keys() == known.keys() and all(conforms(limits[k], known[k]) for k in limits), "limits of no run")
     check(limits.get("tol", 0) >= 0 and limits.get("max_iter", 1) >= 1, "limits of no run")
     check(all(0 < each <= 1 for each in plan.inverse_temperatures), "temperatures that are none")
     check(plan.effort in EFFORTS, "an effort of no search")

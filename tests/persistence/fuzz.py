@@ -27,7 +27,12 @@ from skvbem import load, save
 from skvbem.errors import SavedFitError
 
 #: What may be said of data that are no longer those of the fit, once a category or a limit of memory has changed.
-OTHER_DATA = ("belong to the data of its fit", "Cannot setitem on a Categorical", "'max_memory' allows")
+OTHER_DATA = (
+    "belong to the data of its fit",
+    "Cannot setitem on a Categorical",
+    "'max_memory' allows",
+    "'max_table_cells' allows",
+)
 SEARCHES = ("checkpoint", "journal")
 #: All kinds of files.
 NAMES = (*SETTINGS, *STEPS, *SEARCHES)
