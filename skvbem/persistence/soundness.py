@@ -183,7 +183,7 @@ def _gamma_hyperprior(hyperprior: Any) -> None:
     n = len(hyperprior.shape)
     for name in ("shape", "rate", "power"):
         floats(getattr(hyperprior, name), n, what="hyperparameters")
-        check(getattr(hyperprior, name) > 0, "hyperparameters that are not positive")
+        check(_measures(getattr(hyperprior, name)), "hyperparameters that are not positive, or beyond all use")
     loadings = hyperprior.loadings
     check(len(loadings.shape) == 2 and loadings.shape[0] == n, "loadings of other groups")
     cells = loadings if isinstance(loadings, np.ndarray) else loadings.data
