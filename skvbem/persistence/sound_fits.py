@@ -87,7 +87,7 @@ def _fitted(fitted: Any) -> None:
     n = fitted.model.n_cells
     if fitted.drawn is not None:
         floats(fitted.drawn, n, what="numbers that were drawn")
-    check(not fitted.form.prior_share or fitted.model.prior.is_valid, "a prior that is no density")
+    check(fitted.model.prior.is_valid, "a prior that is no density")
     check(~np.isnan(fitted.natural_of_q), "parameters that are no numbers")
     check(fitted.point is not None, "no point")  # if there is one, it can be found
     if hasattr(fitted.model, "n_components"):
@@ -216,6 +216,8 @@ def _labeled_tables(tables: Any) -> None:
 def _estimator(estimator: Any) -> None:
     """Refuse a fit whose record is that of another."""
     check_parameters(estimator)
+    frames = vars(estimator).get("_frames_of_", "pandas")
+    check(isinstance(frames, str) and frames in ("pandas", "polars"), "frames of no library")
     fitted, run = (vars(estimator).get(name) for name in ("_fitted_", "_run_"))
     if fitted is None:
         return

@@ -171,6 +171,9 @@ def _product(family: Any) -> None:
 @checks("Hierarchical")
 def _hierarchical(family: Any) -> None:
     check(_cells_below(family.hyperprior) == len(family.coordinates), "hyperparameters of other cells")
+    parts = [each for _, each in getattr(family.hyperprior, "blocks", ((None, family.hyperprior),))]
+    of_scales = [each.squares for each in parts if hasattr(each, "squares")]
+    check([same(each, getattr(family.base, "square_cells", None)) for each in of_scales], "squares of other cells")
 
 
 def _cells_below(hyperprior: Any) -> int:
@@ -188,6 +191,7 @@ def _gamma_hyperprior(hyperprior: Any) -> None:
     check(len(loadings.shape) == 2 and loadings.shape[0] == n, "loadings of other groups")
     cells = loadings if isinstance(loadings, np.ndarray) else loadings.data
     floats(cells, *[None] * cells.ndim, what="loadings")
+    check(np.abs(cells) < 1e150, "loadings beyond all use")
     check(np.isfinite(hyperprior.constant), "a constant that is not finite")
 
 
