@@ -218,6 +218,8 @@ def _estimator(estimator: Any) -> None:
     check_parameters(estimator)
     frames = vars(estimator).get("_frames_of_", "pandas")
     check(isinstance(frames, str) and frames in ("pandas", "polars"), "frames of no library")
+    is_frame, has_names = (name in vars(estimator) for name in ("_frames_of_", "feature_names_in_"))
+    check(has_names or not is_frame, "a frame without names")
     fitted, run = (vars(estimator).get(name) for name in ("_fitted_", "_run_"))
     if fitted is None:
         return

@@ -188,6 +188,12 @@ class Job(ABC):
                 f"The checkpoint holds a candidate with the scores {[*record.values]}; this search needs "
                 f"{[*self.scorers]}. Put back a copy, or delete it and the files beside it to start anew."
             )
+        of_splits = {len(scores) for scores in record.splits.values()}
+        if of_splits and of_splits != {n_splits(self)}:
+            raise SearchCheckpointError(
+                f"The checkpoint holds a candidate with scores of {max(of_splits)} splits; this search has "
+                f"{n_splits(self)}. Put back a copy, or delete it and the files beside it to start anew."
+            )
         return record
 
     def _fingerprint(self, **data) -> dict[str, str]:
