@@ -63,6 +63,14 @@ def check_argument(is_right: bool, name: str, method: str, wanted: str, value) -
         raise TypeError(f"The {name!r} parameter of {method} must be {wanted}. Got {shown(value)} instead.")
 
 
+def check_choice(name: str, method: str, value, choices: Iterable[str]) -> None:
+    """Refuse a value of a parameter of a method that is none of its choices."""
+    if not is_option(value, *choices):
+        raise ValueError(
+            f"The {name!r} parameter of {method} must be {' or '.join(map(repr, choices))}. Got {value!r} instead."
+        )
+
+
 def check_mapping(name: str, method: str, value, example: str) -> None:
     """Refuse what is no mapping, for a parameter of a method."""
     check_argument(isinstance(value, Mapping), name, method, f"a mapping, such as {example}", value)

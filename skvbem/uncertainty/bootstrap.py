@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from skvbem._arguments import check_count, is_option, is_whole
+from skvbem._arguments import check_choice, check_count, is_whole
 from skvbem._arithmetic import arithmetic
 from skvbem._compat import returns_one_by_one
 from skvbem._progress import call_at_work, is_over, steps
@@ -160,10 +160,7 @@ def bootstrap(
         If an argument is none, rows come in blocks, or cannot be drawn.
     """
     check_count("n_draws", "bootstrap", n_draws)
-    if not is_option(kind, *KINDS):
-        raise ValueError(
-            f"The 'kind' parameter of bootstrap must be {' or '.join(map(repr, KINDS))}. Got {kind!r} instead."
-        )
+    check_choice("kind", "bootstrap", kind, KINDS)
     if reading.are_in_blocks:
         raise ValueError("bootstrap makes rows anew, which must be in memory; X comes in blocks.")
     if kind == "nonparametric" and len(reading.unit_hashes) == 1 and reading.unit_weight is None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._arguments import is_among, is_option, is_whole
+from skvbem._arguments import is_among, is_whole
 from skvbem._names import did_you_mean, shown
 from skvbem.fitting.evaluation import is_data_of_fit, run_of
 from skvbem.fitting.fit import seed_of
@@ -185,12 +185,10 @@ def posteriors(fit: Any, X: Any, place: int) -> np.ndarray:
     return answers[place] if isinstance(answers, list) else answers
 
 
-def check_choice(name: str, caller: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse what is none of the choices."""
-    if not is_option(value, *choices):
-        raise ValueError(
-            f"The {name!r} parameter of {caller} must be {' or '.join(map(repr, choices))}. Got {value!r} instead."
-        )
+def errors_in_words(n_boot: int) -> str:
+    """The source of standard errors, as a note of a report."""
+    source = f"a bootstrap of {n_boot} tables, all steps" if n_boot else "rows alone, classes as they are"
+    return f"Standard errors by {source}."
 
 
 def check_resampling(caller: str, n_boot: Any, at_hand: Classified) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,11 @@ def read_column(table: Table, j: int, caller: str) -> ReadColumn:
     return ReadColumn(name, levels, codes, known)
 
 
+def read_each(table: Table, caller: str) -> list[ReadColumn]:
+    """All columns of a table."""
+    return [read_column(table, j, caller) for j in range(table.n_columns)]
+
+
 @dataclass(frozen=True)
 class Covariates:
     """Columns of covariates, and how they become regressors.
@@ -88,10 +94,9 @@ class Covariates:
     caller: str
 
     @classmethod
-    def of(cls, table: Table, caller: str) -> Covariates:
-        """The covariates of a table."""
-        read = [read_column(table, j, caller) for j in range(table.n_columns)]
-        return cls(tuple(column.name for column in read), tuple(column.levels for column in read), caller)
+    def of(cls, columns: Sequence[ReadColumn], caller: str) -> Covariates:
+        """The covariates of columns that were read."""
+        return cls(tuple(column.name for column in columns), tuple(column.levels for column in columns), caller)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,23 +106,22 @@ class Covariates:
             names += [column] if levels is None else [f"{column}={level}" for level in levels[1:]]
         return tuple(names)
 
-    def regressors(self, table: Table) -> np.ndarray:
-        """Regressors (n_rows, n_regressors) of the rows of a table with the same columns.
+    def regressors(self, columns: Sequence[ReadColumn]) -> np.ndarray:
+        """Regressors (n_rows, n_regressors) of the rows of columns of the same names.
 
         Raises
         ------
         ValueError
             If columns are others, a cell is missing or not finite, or a level is new.
         """
-        names = tuple(map(str, table.names))
+        names = tuple(column.name for column in columns)
         if names != self.columns:
             raise ValueError(
                 f"The covariates of {self.caller} must have the columns {first_few(self.columns)}, in this order. Got "
                 f"{first_few(names)}."
             )
-        parts = [np.ones((table.n_samples, 1))]
-        for j, levels in enumerate(self.levels):
-            column = read_column(table, j, self.caller)
+        parts = [np.ones((len(columns[0].values), 1))]
+        for column, levels in zip(columns, self.levels):
             self._refuse_gaps(column)
             new = set() if levels is None else set(column.levels or ()) - set(levels)
             if new or (levels is None) != (column.levels is None):

@@ -23,17 +23,17 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2, norm
 
-from skvbem._arguments import check_level, is_whole
+from skvbem._arguments import check_choice, check_level, is_whole
 from skvbem._progress import long_method
 from skvbem._tabular import data_frame, html_table, number, text_table
 from skvbem.reports.stepwise.classification import (
     ASSIGNMENTS,
     Classified,
-    check_choice,
     check_resampling,
     classified,
+    errors_in_words,
 )
-from skvbem.reports.stepwise.columns import Covariates, read_columns, table_beside
+from skvbem.reports.stepwise.columns import Covariates, read_columns, read_each, table_beside
 from skvbem.reports.stepwise.logit import ClassLogit, LogitFit
 
 #: Corrections of `three_step`.
@@ -154,7 +154,7 @@ class MembershipRegression:
             If columns differ, a cell is missing, or a level is new.
         """
         table = read_columns(covariates, "class_probabilities")
-        logits = self.covariates.regressors(table) @ self.coefficients.T
+        logits = self.covariates.regressors(read_each(table, self.covariates.caller)) @ self.coefficients.T
         proportions = np.exp(logits - logits.max(axis=1, keepdims=True))
         return proportions / proportions.sum(axis=1, keepdims=True)
 
@@ -175,9 +175,8 @@ class MembershipRegression:
 
     def _notes(self) -> list[str]:
         proportions = ", ".join(f"{k}: {share:.3f}" for k, share in enumerate(self.proportions))
-        errors = f"a bootstrap of {self.n_boot} tables, all steps" if self.n_boot else "rows alone, classes as they are"
         notes = [f"Log odds against class {self.reference}. {self.steps}. Proportions of classes {proportions}."]
-        return [*notes, f"Standard errors by {errors}.", *self.doubts]
+        return [*notes, errors_in_words(self.n_boot), *self.doubts]
 
     def __repr__(self):
         header, *rows = self._cells()
@@ -384,8 +383,9 @@ def _read(model, X, covariates, caller, latent, reference, sample_weight, n_boot
             f"{reference!r} instead."
         )
     table = table_beside("covariates", covariates, X, len(at_hand.posterior), caller)
-    read = Covariates.of(table, caller)
-    u = read.regressors(table)
+    columns = read_each(table, caller)
+    read = Covariates.of(columns, caller)
+    u = read.regressors(columns)
     scaled = u[at_hand.weight > 0] / np.maximum(np.abs(u).max(axis=0), 1e-300)
     if np.linalg.matrix_rank(scaled) < u.shape[1]:
         raise ValueError(

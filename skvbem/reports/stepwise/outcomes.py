@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2, norm
 
-from skvbem._arguments import check_level
+from skvbem._arguments import check_choice, check_level
 from skvbem._progress import long_method
 from skvbem._tabular import data_frame, html_table, number, text_table
 from skvbem.reports.stepwise.classification import (
     ASSIGNMENTS,
     Classified,
-    check_choice,
     check_resampling,
     classified,
+    errors_in_words,
 )
 from skvbem.reports.stepwise.columns import ReadColumn, read_column, table_beside
 
@@ -130,8 +130,7 @@ class DistalOutcome:
         notes.append(f"Equal in all classes: Wald {statistic:.2f} on {df} degrees of freedom, p = {p:.3g}.")
         if self.n_missing:
             notes.append(f"Rows without {self.name} are left out: {self.n_missing:g}.")
-        errors = f"a bootstrap of {self.n_boot} tables, all steps" if self.n_boot else "rows alone, classes as they are"
-        return [*notes, f"Standard errors by {errors}.", *self.doubts]
+        return [*notes, errors_in_words(self.n_boot), *self.doubts]
 
     def __repr__(self):
         header, *rows = self._cells()
@@ -205,7 +204,7 @@ def distal(
 
     Notes
     -----
-    In one step the outcome is one more column of the model, which then has a say in the classes.
+    In one step the outcome is one more column of the model, which then takes part in finding the classes.
 
     Examples
     --------
