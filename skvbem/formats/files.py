@@ -79,7 +79,7 @@ def read_bytes(path, max_bytes: int) -> bytes:
     """The bytes of a regular file; of one that is longer than `max_bytes` one more than these."""
     _check_regular(path)
     with open(path, "rb") as file:
-        # No more than there is, as memory is taken for all that is asked for.
+        # No more than there is: memory is taken for the whole argument of `read`.
         return file.read(int(min(max_bytes, os.fstat(file.fileno()).st_size)) + 1)
 
 
