@@ -179,7 +179,10 @@ def keep_parameters(estimator, arguments: dict[str, Any]) -> None:
 
 def check_parameters(estimator, names: Iterable[str] | None = None) -> None:
     """Refuse parameters of an estimator that break its constraints: those of these names, or all."""
-    estimator._validate_params(names)
+    if names is None:  # scikit-learn's takes no names
+        estimator._validate_params()
+    else:
+        estimator._validate_params(names)
 
 
 #: The constraint on `n_jobs`: workers, or counted from all of them backwards.

@@ -287,7 +287,8 @@ def _anything(value: Any) -> None:
 
 @checks("VBClassifier", "VBImputer")
 def _step(estimator: Any) -> None:
-    """Refuse a step of a pipeline whose model is of other columns, or none."""
+    """Refuse a step of a pipeline whose model is of other columns, or none, or whose parameters are none of its own."""
+    check_parameters(estimator)
     inner = vars(estimator).get("estimator")
     check(inner is None or hasattr(inner, "get_params"), "a model that is none")
     for name, n_more in (("network_", 1), ("estimator_", 0)):  # the class is a column more

@@ -26,6 +26,9 @@ _NUMBERS: dict[Any, tuple[type, ...]] = {
 _SIZES = ("n_features", "n_precisions", "shared", "n_regressors", "n_components")
 _LAYOUT = ("row_starts", "precision_of", "noise_of", *_SIZES)
 
+# The largest number whose square is one; columns of larger numbers are refused before they are fitted.
+_LARGEST = 1e150
+
 #: Name of a class in files -> what refuses an object of it that means nothing; it may return one in its place.
 SOUND: dict[str, Callable[[Any], Any]] = {}
 
@@ -71,9 +74,9 @@ def _has_shape(array: np.ndarray, shape: tuple[int | None, ...]) -> bool:
 
 
 def floats(array: np.ndarray, *shape: int | None, what: str) -> None:
-    """Refuse what is no array of finite floats of a shape, of which a size may be free."""
+    """Refuse what is no array of floats of a shape, of which a size may be free, whose squares are numbers."""
     check(array.dtype == np.float64 and _has_shape(array, shape), f"{what} that are no floats of their shape")
-    check(np.isfinite(array), f"{what} that are not finite")
+    check(np.abs(array) < _LARGEST, f"{what} beyond all use")
 
 
 def _indices(array: np.ndarray, what: str, *shape: int | None, below: int) -> None:
@@ -191,7 +194,6 @@ def _gamma_hyperprior(hyperprior: Any) -> None:
     check(len(loadings.shape) == 2 and loadings.shape[0] == n, "loadings of other groups")
     cells = loadings if isinstance(loadings, np.ndarray) else loadings.data
     floats(cells, *[None] * cells.ndim, what="loadings")
-    check(np.abs(cells) < 1e150, "loadings beyond all use")
     check(np.isfinite(hyperprior.constant), "a constant that is not finite")
 
 
@@ -239,12 +241,12 @@ def _units(emission: Any) -> None:
     for name in ("origin", "mean"):
         if hasattr(emission, name):
             floats(getattr(emission, name), n, what=f"columns whose {name}s")
-    check(0 < getattr(emission, "total_weight", 1.0) < np.inf, "data of no weight")
+    check(0 < getattr(emission, "total_weight", 1.0) < _LARGEST, "data of no weight")
 
 
 def _measures(units: np.ndarray) -> bool:
     """Whether units are positive, and neither squares of them nor of what they divide leave the range of floats."""
-    return bool(np.all((units > 1e-150) & (units < 1e150)))
+    return bool(np.all((units > 1 / _LARGEST) & (units < _LARGEST)))
 
 
 @checks("DiagonalGaussian")
@@ -262,7 +264,7 @@ def _dense(emission: Any) -> None:
     floats(whitener, d, d, what="axes")
     check(_measures(np.diagonal(whitener)), "axes that measure nothing")
     check(not np.triu(whitener, 1).any() and np.isfinite(emission.unwhitener), "axes that are none")
-    check(0 < emission.total_weight < np.inf, "data of no weight")
+    check(0 < emission.total_weight < _LARGEST, "data of no weight")
 
 
 @checks("FactorAnalyzer")
@@ -371,7 +373,6 @@ def _label_model(model: Any) -> None:
 def _first_states(first: Any) -> None:
     k = len(first.mean)
     floats(first.mean, k, what="means of states")
-    check(abs(first.mean) < 1e150, "means whose squares are no numbers")
     _definite(first.precision, k, "a precision")
     check(first.constant is None or (np.ndim(first.constant) == 0 and np.isfinite(first.constant)), "no constant")
 

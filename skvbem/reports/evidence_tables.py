@@ -267,16 +267,22 @@ class EvidenceScorer:
         self.__dict__.update(state)
 
     def __call__(self, estimator, X, y=None, **fit_params) -> float:
-        """The score of a fitted estimator on the data of its fit, nats; `fit_params` may hold `sample_weight`.
+        """The score of a fitted estimator on the data of its fit, nats; `fit_params` are those of its `fit`.
 
         Of a pipeline it is that of the last step, on the rows as the steps before it made them, and of a search that of
         its best estimator.
         """
-        part, of_part = _scored_part(estimator, X, y)
+        part, of_part, params = _scored_part(estimator, X, y, fit_params)
         _check_fit(part, f"The scorer {self.kind!r}", "log_evidence")
-        if self.held_out == "predictive" and not is_data_of_fit(part, of_part, **fit_params):
+        if self.held_out == "predictive" and not is_data_of_fit(part, of_part, **params):
             return _best(estimator).score(X, **fit_params)
-        return part.log_evidence(of_part, kind=self.score or self.kind, **fit_params, **self.options).value
+        return part.log_evidence(of_part, kind=self.score or self.kind, **params, **self.options).value
+
+    def evidence(self, estimator, X, y=None, **fit_params) -> Evidence:
+        """The score with its standard error and doubts, which are not warned of; `fit_params` are those of `fit`."""
+        part, of_part, params = _scored_part(estimator, X, y, fit_params)
+        _check_fit(part, f"The scorer {self.kind!r}", "log_evidence")
+        return score_of(evaluation_of(part, of_part, **params), self.score or self.kind, self.options)
 
 
 def scorer(kind: str | Score, *, held_out: str = "error", **options) -> EvidenceScorer:
@@ -380,16 +386,19 @@ def certify_evidence(estimator, X, tables: Mapping | None = None, *, sample_weig
     return certificate
 
 
-def _scored_part(estimator, X, y) -> tuple[Any, Any]:
-    """The best estimator of a search, or the last step of a pipeline, if it is one, and the rows of its fit."""
+def _scored_part(estimator, X, y, fit_params: Mapping[str, Any]) -> tuple[Any, Any, Mapping[str, Any]]:
+    """The best estimator of a search, or the last step of a pipeline, and the rows and parameters of its fit."""
     if (best := _best(estimator)) is not estimator:
-        return _scored_part(best, X, y)
+        return _scored_part(best, X, y, fit_params)
     if not (steps := _steps(estimator)):
-        return estimator, X
+        return estimator, X, fit_params
+    own = f"{steps[-1][0]}__"
+    of_others = {key: value for key, value in fit_params.items() if "__" in key and not key.startswith(own)}
+    of_last = {key.removeprefix(own): value for key, value in fit_params.items() if key not in of_others}
     if len(steps) > 1:
         # Fitted anew: of some steps, PCA for one, `transform` gives other last digits than what the fit has seen.
-        X = deepcopy(estimator[:-1]).fit_transform(X, y)
-    return _scored_part(estimator[-1], X, y)
+        X = deepcopy(estimator[:-1]).fit_transform(X, y, **of_others)
+    return _scored_part(estimator[-1], X, y, of_last)
 
 
 def _best(estimator) -> Any:

@@ -30,6 +30,7 @@ from skvbem._compat import (
 )
 from skvbem._progress import LongCall, long_call
 from skvbem.evidence import EvidenceScorer, scorer
+from skvbem.fitting.evaluation import read_again
 from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
 from skvbem.reports.evidence_tables import last_step
@@ -548,6 +549,8 @@ class StructureSearchCV(
         ------
         AttributeError
             If the search has no `structure_posterior_`.
+        TypeError
+            If candidates are pipelines.
         ValueError
             If X is not the data of the search, or a candidate has several latents.
 
@@ -563,6 +566,13 @@ class StructureSearchCV(
         check_is_fitted(self)
         posterior, settings = self.structure_posterior_, self.cv_results_["params"]
         estimator = self._seeded(clone(self.estimator), self._drawn_seed())
+        if not hasattr(estimator, "sample_posterior"):
+            raise TypeError(
+                f"States in use are counted by draws, and {type(estimator).__name__}, which this {type(self).__name__} "
+                "searches over, has none. Search over the model that is its last step."
+            )
+        if hasattr(self, "best_estimator_"):
+            read_again(self.best_estimator_, X, **params)
         return states_in_use(estimator, settings, posterior, X, {"n_draws": n_draws, "max_sweeps": max_sweeps}, params)
 
     def _refitted(self, job: Job, state: dict, report: IterationReport) -> dict:

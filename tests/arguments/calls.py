@@ -106,6 +106,7 @@ SUBJECTS = {
     "VBClassifier": _fits(VBClassifier(random_state=0), MIXED[["a", "b"]], Y),
     "VBImputer": _fits(VBImputer(VBMixture(1, **OPTIONS)), NUMBERS),
     "StructureSearchCV": _fits(StructureSearchCV(VBMixture(**OPTIONS), COMPONENTS, scoring="lower_bound"), NUMBERS),
+    "StructureSearchCV by evidence": _fits(StructureSearchCV(VBMixture(**OPTIONS), COMPONENTS), NUMBERS),
     "Network": Subject(_network, {"X": CODES, "evidence": {"b": 1}}),
     "DAG": Subject(lambda: DAG.from_string("[a][b|a][c|b]"), {"graph": DAG("[a][b|a]").to_networkx()}),
     "UndirectedGraph": Subject(lambda: UndirectedGraph(["a", "b", "c"], [("a", "b"), ("b", "c")])),
@@ -170,9 +171,10 @@ SHORT = {
 }
 #: Methods that are scikit-learn's own, or take no argument of ours.
 SKIPPED = {"get_metadata_routing", "get_params", "set_callbacks", "set_output", "results", "map"}
-# Calls that take what has attributes of its own; those that ask for a density.
-_FOREIGN = {("VBClassifier", "score"), ("Network", "from_networkx"), ("StructureSearchCV", "states_in_use")}
+# Calls that take what has attributes of its own; those that ask for a density; those of a posterior over candidates.
+_FOREIGN = {("VBClassifier", "score"), ("Network", "from_networkx")}
 _OF_DENSITIES = {"summary", "sample_posterior", "credible_intervals"}
+_OF_POSTERIORS = {"states_in_use"}
 
 
 def applies(of, method):
@@ -181,6 +183,7 @@ def applies(of, method):
     return (
         (of, method) not in _FOREIGN
         and not (method in _OF_DENSITIES and is_point)
+        and (method in _OF_POSTERIORS) <= of.endswith("by evidence")
         and not (method == "standard_errors" and not is_point)
     )
 

@@ -94,6 +94,9 @@ def test_pipelines_of_every_estimator(name):
     grid = {f"{step}__{parameter}": values}
     search = StructureSearchCV(pipeline, grid, scoring="lower_bound", random_state=0).fit(X)
     assert search.best_params_ == {f"{step}__{parameter}": best}
+    usual = StructureSearchCV(pipeline, grid, rescoring=False, random_state=0).fit(X)  # scored as the last step is
+    alone = StructureSearchCV(model, {parameter: values}, rescoring=False, random_state=0).fit(first.fit_transform(X))
+    assert usual.cv_results_["mean_test_score"] == pytest.approx(alone.cv_results_["mean_test_score"], rel=1e-9)
     by_bound = scorer("lower_bound", held_out="predictive")
     same = GridSearchCV(pipeline, grid, scoring=by_bound, cv=AllRows())
     assert clone(same).fit(X).best_params_ == search.best_params_
@@ -132,6 +135,14 @@ def test_a_search_of_pipelines():
         assert score == pytest.approx(VBMixture(k, **FEW).fit(scaled).lower_bound_, rel=1e-9)
     nested = cross_val_score(search, CLUMPS, cv=3)
     assert np.isfinite(nested).all()
+    usual = StructureSearchCV(pipeline, grid, random_state=0).fit(CLUMPS)
+    alone = StructureSearchCV(VBMixture(**FEW), {"n_components": [1, 2, 3]}, random_state=0).fit(scaled)
+    assert usual.structure_posterior_ == pytest.approx(alone.structure_posterior_, rel=1e-6)
+    assert usual.cv_results_["standard_error_evidence"][1] == alone.cv_results_["standard_error_evidence"][1]
+    weights, twice = np.repeat([1, 2], 40), np.repeat(CLUMPS, np.repeat([1, 2], 40), axis=0)
+    of_rows = {f"{step}__sample_weight": weights for step in ("standardscaler", "vbmixture")}
+    weighted = clone(search).fit(CLUMPS, **of_rows)
+    assert weighted.best_score_ == pytest.approx(clone(search).fit(twice).best_score_, rel=1e-6)
     with pytest.raises(TypeError, match="has no 'log_evidence'"):
         StructureSearchCV(make_pipeline(StandardScaler()), {}, scoring="bic").fit(CLUMPS)
 

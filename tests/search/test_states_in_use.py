@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skvbem import StructureSearchCV, VBDiscreteDAG, VBMixture
 
@@ -47,3 +49,15 @@ def test_what_has_no_number_of_states_is_refused():
         several.states_in_use(X)
     with pytest.raises(AttributeError, match="structure_posterior_"):
         StructureSearchCV(VBDiscreteDAG(), {"latents": [1, 2]}, scoring="bic").fit(X).states_in_use(X)
+
+
+def test_other_data_than_those_of_the_search_and_pipelines_are_refused():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    search = StructureSearchCV(VBMixture(n_init=1), {"n_components": [1, 2]}, random_state=0).fit(X)
+    for other in (X[:, :1], X + 1, X[:10]):
+        with pytest.raises(ValueError, match=r"X .*is other data|1 features"):
+            search.states_in_use(other)
+    steps = make_pipeline(StandardScaler(), VBMixture(n_init=1))
+    search = StructureSearchCV(steps, {"vbmixture__n_components": [1, 2]}, random_state=0).fit(X)
+    with pytest.raises(TypeError, match="Pipeline, which this StructureSearchCV searches over, has none"):
+        search.states_in_use(X)

@@ -27,6 +27,7 @@ from skvbem.evidence import DEFAULT_SCORE, SCORES, Evidence, EvidenceScorer, sco
 from skvbem.fitting.evaluation import evaluate, evaluation_of
 from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
+from skvbem.reports.evidence_tables import last_step
 from skvbem.search.checkpoint.fingerprints import content
 from skvbem.search.execution.evaluations import Evaluations
 from skvbem.search.execution.readings import Readings, candidate, shallow_candidate
@@ -335,24 +336,25 @@ class AllRowsJob(Job):
         began = time.perf_counter()
         estimator: Any = self.candidate_of(setting)
         self.fit(estimator)
-        fitted = time.perf_counter()
-        evaluation = None
+        fitted, model, evaluation = time.perf_counter(), last_step(estimator), None
         if self.readings is not None and any(isinstance(each, EvidenceScorer) for each in self.scorers.values()):
             evaluation = evaluation_of(estimator, self.readings.of(estimator))
 
         def score(each: Callable) -> float | Evidence:
-            if evaluation is not None and isinstance(each, EvidenceScorer):
-                return score_of(evaluation, each.kind, each.options)
-            return each(estimator, self.X, self.y)
+            if not isinstance(each, EvidenceScorer):
+                return each(estimator, self.X, self.y)
+            if evaluation is None:
+                return each.evidence(estimator, self.X, self.y, **self.fit_params)
+            return score_of(evaluation, each.kind, each.options)
 
         scores, missing = each_score(self.scorers, score)
         return Record.of(
             scores,
             missing,
-            n_free_parameters=getattr(estimator, "n_free_parameters_", None),
+            n_free_parameters=getattr(model, "n_free_parameters_", None),
             fit_seconds=(fitted - began,),
             score_seconds=(time.perf_counter() - fitted,),
-            inference="exact" if getattr(estimator, "row_gap_", 0.0) == 0.0 else "clusters",
+            inference="exact" if getattr(model, "row_gap_", 0.0) == 0.0 else "clusters",
         )
 
     def fingerprint(self) -> dict[str, str]:
@@ -453,7 +455,7 @@ def scorings_by_name(scoring, estimator, cv, owner: str) -> dict:
         If it names none, or cannot be a score.
     """
     if scoring is None:
-        scoring = getattr(find_kind(estimator), "default_score", DEFAULT_SCORE) if cv is None else _own_score
+        scoring = getattr(find_kind(last_step(estimator)), "default_score", DEFAULT_SCORE) if cv is None else _own_score
     if isinstance(scoring, (str, EvidenceScorer)) or callable(scoring):
         given: dict = {"score": scoring}
     elif isinstance(scoring, Mapping):
