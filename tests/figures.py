@@ -156,8 +156,6 @@ COMPUTED = {
 
 
 DIFFERENCE = "difference of printed numbers"
-#: Measured once, and held by no test yet: the list may only become shorter.
-OPEN = "open"
 #: What a figure is, by page and the words that hold it, where neither a doctest nor a record of this file makes it: the
 #: file of a test that holds it; a difference of numbers that a doctest prints; "definition" of a word, a unit or an
 #: example; or a "setting" of the library.
@@ -184,7 +182,6 @@ OTHERWISE = {
         "at most 12 nats below": "setting",
     },
     "theory/chickering_heckerman.rst": {
-        "is 150 to 380 nats above": OPEN,
         "was 26 ± 33 nats in five repetitions": "reproduction/test_hidden_class_or_network.py",
         "by 1.8, 4.7 and 6.9 nats on average": "reproduction/test_hidden_class_or_network.py",
     },
@@ -192,15 +189,9 @@ OTHERWISE = {
         "drawn 1.2 times as wide": "setting",
         "An error above 0.2 nats": "setting",
         "the root is below 0.6 nats": "setting",
-        "one run in ten was too low by 0.4 nats": OPEN,
     },
     "theory/hidden_markov.rst": {"(K - 1) / 2 nats for each state": "definition", "as take 134 MB": "setting"},
-    "theory/linear_dynamical_systems.rst": {
-        "on the Nile by 1.8, 4.8 and 8.7 nats": OPEN,
-        "37 nats are lost": OPEN,
-    },
     "theory/search.rst": {"hold intervals of 95 %": "definition"},
-    "theory/uncertainty.rst": {"the bound is 3.5 nats too low": OPEN, "right to .01 nats": OPEN},
     "user_guide/comparing.rst": {"by 3.7 nats over four classes": DIFFERENCE},
     "user_guide/emissions.rst": {"by 0.86 ± 0.07 nats a row": "reproduction/test_held_out.py"},
     "user_guide/factors.rst": {
@@ -213,9 +204,6 @@ OTHERWISE = {
         "nominal 50, 80, 95 %, and": "definition",
         "nominal 50, 80, 95 %:": "definition",
         "nominal 50, 80, 95 %, both": "definition",
-        "hold 94 to 96 % in the same problems": OPEN,
-        "are up to 2.5 % at 50 and 80 %, and up to 1.5 % at 95": OPEN,
-        "up to 25 s for a mixture": OPEN,
     },
     "user_guide/limits.rst": {"as fit in 8 MB": "setting"},
     "user_guide/log_linear_models.rst": {
@@ -226,7 +214,6 @@ OTHERWISE = {
     "user_guide/mixtures.rst": {
         "the lead of 1.6 nats": DIFFERENCE,
         "A million rows of ten columns are 80 MB": "definition",
-        "and 6 MB on top": OPEN,
     },
     "user_guide/optima.rst": {
         "whose steps gain less than .001 nats": "setting",
@@ -235,7 +222,6 @@ OTHERWISE = {
         "*Near* is within 1 nat of it": "definition",
         "if it comes within 0.01 nats of the best known, and *near* within 1 nat.": "definition",
         "A row that is 1 nat higher was thought 2.7 times as probable": "definition",
-        "The rows held out are 15 nats less": OPEN,
         "5 nats above the second": "definition",
     },
     "user_guide/pipelines.rst": {"with 30 % of all cells": "definition"},
@@ -247,7 +233,6 @@ OTHERWISE = {
         "within 0.7 nats of the evidence": DIFFERENCE,
     },
     "user_guide/searching.rst": {
-        "charges 2 to 4 nats too much": OPEN,
         "within 20 nats of the best": "setting",
         "differed by 2.0 nats in half": "reproduction/test_default_prior.py",
         "1.9 % had a direction": "reproduction/test_default_prior.py",

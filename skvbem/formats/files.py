@@ -135,6 +135,12 @@ def _sync_folder(folder: str) -> None:
 
 
 def _check_regular(path):
+    try:
+        is_a_name = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # half of a character
+        is_a_name = False
+    if not is_a_name:
+        raise ValueError(f"The path {shown(path)} holds characters that no name of a file may have. Give another.")
     # Opening a pipe that nobody writes to would wait for ever.
     if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(f"{os.fspath(path)!r} is no regular file.")

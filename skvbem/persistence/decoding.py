@@ -115,6 +115,9 @@ class Decoder:
         whole = [isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype in (np.int32, np.int64) for x in (indices, ends)]
         if not (all(whole) and isinstance(data, np.ndarray) and data.ndim == 1 and len(data) == len(indices)):
             raise ValueError("a sparse array is not described")
+        # SciPy looks at no row where the last one ends at 0.
+        if not (len(ends) and ends[0] == 0 and ends[-1] == len(data) and (np.diff(ends) >= 0).all()):
+            raise ValueError("the rows of a sparse array do not cover its numbers")
         made = csr_array((data, indices, ends), shape=tuple(shape))
         made.check_format(full_check=True)
         return made

@@ -177,6 +177,8 @@ def _hierarchical(family: Any) -> None:
     parts = [each for _, each in getattr(family.hyperprior, "blocks", ((None, family.hyperprior),))]
     of_scales = [each.squares for each in parts if hasattr(each, "squares")]
     check([same(each, getattr(family.base, "square_cells", None)) for each in of_scales], "squares of other cells")
+    weak = family.base + 1e-12 * family.hyperprior.prior_statistics
+    check(weak.is_valid, "a prior that is no density where its hyperparameters are small")
 
 
 def _cells_below(hyperprior: Any) -> int:

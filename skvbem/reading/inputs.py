@@ -265,7 +265,7 @@ def inputs_of_steps(given: Any, name: str, shape: tuple[int, int, int], estimato
             values = np.broadcast_to(values, (shape[0], *values.shape))
     if values.shape != shape or not np.isfinite(values).all():
         raise ValueError(
-            f"{name!r} must be finite and of shape {shape}: inputs of each sequence and of each step. Got "
-            f"{'none' if given is None else f'shape {values.shape}'}."
+            f"{name!r} must be finite and of shape {shape}: inputs of each sequence and of each step, of which "
+            f"'lengths' or 'n_steps' say how many. Got {'none' if given is None else f'shape {values.shape}'}."
         )
     return values

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from skvbem._arguments import is_collection
 from skvbem._names import did_you_mean
@@ -48,7 +49,7 @@ def read_interventions(interventions: Any, table: Table, owner: str) -> tuple[Ta
             cells = [None if gone else cell for cell, gone in zip(cells, column.missing)]
         table = table.columns([j for j in range(table.n_columns) if j != place])
         is_set = _by_names(cells, table, owner)
-    elif not (is_collection(interventions) and hasattr(interventions, "__len__")):
+    elif issparse(interventions) or not (is_collection(interventions) and hasattr(interventions, "__len__")):
         raise TypeError(
             f"'interventions' of {owner} must be booleans, one for each cell of X, names of columns, one for each row, "
             f"or the name of a column of X. Got {show(interventions)}."

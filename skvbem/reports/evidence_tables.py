@@ -392,9 +392,9 @@ def _scored_part(estimator, X, y, fit_params: Mapping[str, Any]) -> tuple[Any, A
         return _scored_part(best, X, y, fit_params)
     if not (steps := _steps(estimator)):
         return estimator, X, fit_params
-    own = f"{steps[-1][0]}__"
-    of_others = {key: value for key, value in fit_params.items() if "__" in key and not key.startswith(own)}
-    of_last = {key.removeprefix(own): value for key, value in fit_params.items() if key not in of_others}
+    prefix = f"{steps[-1][0]}__"
+    of_others = {key: value for key, value in fit_params.items() if "__" in key and not key.startswith(prefix)}
+    of_last = {key.removeprefix(prefix): value for key, value in fit_params.items() if key not in of_others}
     if len(steps) > 1:
         # Fitted anew: of some steps, PCA for one, `transform` gives other last digits than what the fit has seen.
         X = deepcopy(estimator[:-1]).fit_transform(X, y, **of_others)

@@ -66,6 +66,7 @@ def test_errors_from_the_inside_are_noticed(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::skvbem.errors.PosteriorWarning")  # of chains that are short here
 def test_calls_that_odd_arguments_are_put_in_work():
     for of, name in dict.fromkeys((of, name) for of, name, _ in odd.calls()):
         function, arguments = odd.working(of, name)

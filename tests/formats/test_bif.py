@@ -658,6 +658,8 @@ class TestHostileTexts:
             read_bif(tmp_path)
         with pytest.raises(OSError, match="is no regular file"):
             write_bif(read_bif(RAIN), tmp_path)
+        with pytest.raises(ValueError, match=r"path '\\ud800' holds characters that no name of a file may have"):
+            read_bif("\ud800")
         with pytest.raises(FileNotFoundError, match="missing"):
             write_bif(read_bif(RAIN), tmp_path / "missing" / "rain.bif")
         if hasattr(os, "mkfifo"):

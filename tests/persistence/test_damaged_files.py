@@ -15,6 +15,7 @@ from persistence.fits import fitted
 from skvbem import load, save
 from skvbem.errors import SavedFitError, TooLargeError
 from skvbem.persistence import archive
+from skvbem.persistence.decoding import Decoder
 
 SMALL = ("dag, vb", "mixture of frames, vb", "hmm of frames, map")
 
@@ -261,6 +262,9 @@ def test_a_newer_version_says_what_to_do(tmp_path):
 def test_files_that_are_no_files(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         load(tmp_path / "nowhere.skvbem")
+    for path in ("\ud800", "a\0b"):
+        with pytest.raises(ValueError, match="holds characters that no name of a file may have"):
+            load(path)
     with pytest.raises(OSError, match="is no regular file"):
         load(tmp_path)
     with pytest.raises(OSError, match="is no regular file"):
@@ -288,3 +292,14 @@ def test_descriptions_that_swell_are_refused_before_they_are_read(part, tmp_path
     path.write_bytes(file.packed(file.content, file.arrays))
     monkeypatch.setattr(archive, "json_of", lambda text, name: json.loads(text) if name == "header.json" else 1 / 0)
     refused(path, "its description would take .* bytes of memory")
+
+
+@pytest.mark.parametrize("ends", [(0, 2, 6, 0), (0, 7, 2, 6), (1, 2, 2, 6), (0, 2, 4, 5), ()])
+def test_rows_of_sparse_arrays_cover_their_numbers(ends):
+    """SciPy takes the first of these, and reads beyond its arrays once it turns rows into columns."""
+    arrays = [np.ones(6), np.array([0, 1, 0, 1, 2, 3]), np.array(ends, dtype=np.int64)]
+    described = [[each.dtype.str, [len(each)], "C"] for each in arrays]
+    sparse = {"sparse": [[3, 4], *({"array": k} for k in range(3))]}
+    content = {"arrays": described, "objects": [], "fit": sparse}
+    with pytest.raises(ValueError, match="do not cover its numbers"):
+        Decoder(content, b"".join(each.tobytes() for each in arrays), {})
