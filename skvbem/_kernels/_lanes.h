@@ -180,6 +180,36 @@ static void skvbem_log_dirichlet(intptr_t n_rows, const long long *starts, intpt
                           log_point + starts[row] * n_lanes, scratch, scratch + n_lanes);
 }
 
+/* log_p[graph] = log_prior[graph] + the scores of its families, one for each node */
+SKVBEM_CLONES
+static void skvbem_sum_families(intptr_t n_graphs, intptr_t n_nodes, intptr_t n_lanes, const long long *restrict family,
+                                const double *restrict log_prior, const double *restrict scores, double *restrict log_p) {
+    for (intptr_t graph = 0; graph < n_graphs; graph++, family += n_nodes, log_p += n_lanes) {
+        for (intptr_t lane = 0; lane < n_lanes; lane++) log_p[lane] = log_prior[graph];
+        for (intptr_t node = 0; node < n_nodes; node++) {
+            const double *score = scores + family[node] * n_lanes;
+            for (intptr_t lane = 0; lane < n_lanes; lane++) log_p[lane] += score[lane];
+        }
+    }
+}
+
+/* Logarithms to the shares that they are of their sum, in each lane; `largest` and `total` (n_lanes,) are scratch. */
+SKVBEM_CLONES
+static void skvbem_shares(intptr_t n_cells, intptr_t n_lanes, double *restrict log_p, double *restrict largest,
+                          double *restrict total) {
+    skvbem_largest_cells(n_cells, n_lanes, log_p, largest);
+    for (intptr_t lane = 0; lane < n_lanes; lane++) total[lane] = 0.0;
+    for (intptr_t cell = 0; cell < n_cells; cell++)
+        for (intptr_t lane = 0; lane < n_lanes; lane++) {
+            const double share = skvbem_exp(log_p[cell * n_lanes + lane] - largest[lane]);
+            log_p[cell * n_lanes + lane] = share;
+            total[lane] += share;
+        }
+    for (intptr_t lane = 0; lane < n_lanes; lane++) total[lane] = 1.0 / total[lane];
+    for (intptr_t cell = 0; cell < n_cells; cell++)
+        for (intptr_t lane = 0; lane < n_lanes; lane++) log_p[cell * n_lanes + lane] *= total[lane];
+}
+
 /* table[cell] = product of `arity` parameters */
 SKVBEM_CLONES
 static void skvbem_products(intptr_t n_cells, intptr_t arity, intptr_t n_lanes, const int *restrict factor,

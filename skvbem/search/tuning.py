@@ -68,8 +68,9 @@ class Tuning:
     n_evidence_draws: int = 1024  #: draws of importance samplers; reproduction.posterior_calibration
     n_particles: int = 128  #: particles of others, doubled where these are too few; reproduction.posterior_calibration
     max_particles: int = 2048  #: particles at most; reproduction.posterior_calibration
-    n_kept: int = 32  #: candidates whose fits are kept for further scores; round
+    n_kept: int = 256  #: candidates whose fits are kept for further scores and as starts of chains; round
     kept_cells: float = 1e6  #: cells of data above which no fits are kept, 8 megabytes for each; round
+    all_kept_cells: float = 3.2e7  #: cells of data of all fits that are kept, a quarter of a gigabyte; round
     # Workers, files and the screen
     batch_seconds: float = 0.25  #: of work in a batch, or worth sending; by hand
     measured_seconds: float = 0.1  #: of work that tells what a candidate costs, before workers start; by hand

@@ -17,11 +17,13 @@ class TestEvaluations:
         for setting in ({"k": 2, "kind": "full"}, {"kind": "full", "k": 2}, {"k": 2.0, "kind": "full"}):
             kept.of(setting, 10, lambda: made.append(len(made)) or f"fit {len(made)}")
         assert made == [0, 1]  # a float is another setting
+        for latents in ({"a": 2, "b": 3}, {"b": 3, "a": 2}, {"a": 3, "b": 2}):
+            kept.of({"latents": latents}, 10, lambda: made.append(len(made)) or f"fit {len(made)}")
+        assert made == [0, 1, 2, 3]
 
-    def test_what_is_large_cannot_be_hashed_or_is_sent_elsewhere_is_evaluated_anew(self):
+    def test_what_is_large_or_is_sent_elsewhere_is_evaluated_anew(self):
         kept = Evaluations()
         assert [kept.of({"k": 1}, 2 * TUNING.kept_cells, lambda each=each: each) for each in "ab"] == ["a", "b"]
-        assert [kept.of({"k": [1]}, 10, lambda each=each: each) for each in "ab"] == ["a", "b"]
         assert kept.of({"k": 3}, 10, lambda: "here") == "here"
         assert pickle.loads(pickle.dumps(kept)).of({"k": 3}, 10, lambda: "there") == "there"
 
@@ -30,6 +32,11 @@ class TestEvaluations:
         for k in range(TUNING.n_kept + 1):
             kept.of({"k": k}, 10, lambda: "old")
         assert [kept.of({"k": k}, 10, lambda: "new") for k in (TUNING.n_kept, 1, 0)] == ["old", "old", "new"]
+        n_large = int(TUNING.all_kept_cells / TUNING.kept_cells)
+        for k in range(n_large + 1):
+            kept.of({"large": k}, TUNING.kept_cells, lambda: "old")
+        large = [kept.of({"large": k}, TUNING.kept_cells, lambda: "new") for k in (n_large, 1, 0)]
+        assert large == ["old", "old", "new"]
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.search.tuning import TUNING
+from skvbem.spaces.settings import value_key
 
 
 class Evaluations:
@@ -19,14 +20,12 @@ class Evaluations:
 
     def of(self, setting: Mapping, n_cells: float, evaluate: Callable[[], Evaluation]) -> Evaluation:
         """The evaluation of a setting, on data of so many cells: the one that is kept, or a new one."""
-        try:
-            key = frozenset((name, type(value), value) for name, value in setting.items())
-        except TypeError:  # a value that cannot be hashed
-            return evaluate()
+        key = frozenset((name, type(value), value_key(value)) for name, value in setting.items())
         evaluation = self._by_setting.pop(key, None) or evaluate()
         if n_cells <= TUNING.kept_cells:
             self._by_setting[key] = evaluation
-            for oldest in list(self._by_setting)[: -TUNING.n_kept]:
+            n_kept = int(min(TUNING.n_kept, TUNING.all_kept_cells / n_cells))
+            for oldest in list(self._by_setting)[:-n_kept]:
                 self._by_setting.pop(oldest, None)
         return evaluation
 

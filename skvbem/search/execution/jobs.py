@@ -24,6 +24,7 @@ from skvbem._compat import check_parameters
 from skvbem._lazy import cached_property
 from skvbem.errors import SearchCheckpointError
 from skvbem.evidence import DEFAULT_SCORE, SCORES, Evidence, EvidenceScorer, score_of, scorer
+from skvbem.evidence.evaluation import Evaluation
 from skvbem.fitting.evaluation import evaluate, evaluation_of
 from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
@@ -235,10 +236,7 @@ class EvidenceJob(Job):
     def measured(self, setting: Mapping) -> Record:
         """The record of one candidate by scores of the evidence."""
         began = time.perf_counter()
-        estimator = shallow_candidate(self.estimator, setting)
-        reading, to_check = self.readings.of(estimator), setting if self._is_valid else None
-        n_cells = (reading.extent.n_rows or inf) * reading.extent.n_columns
-        evaluation = self.evaluations.of(setting, n_cells, lambda: evaluate(estimator, reading, to_check))
+        evaluation = self.evaluation(setting)
         fitted = time.perf_counter()
         scores, missing = each_score(self.scorers, lambda each: score_of(evaluation, each.kind, each.options))
         return Record.of(
@@ -249,6 +247,13 @@ class EvidenceJob(Job):
             score_seconds=(time.perf_counter() - fitted,),
             inference="exact" if evaluation.is_exact else "clusters",
         )
+
+    def evaluation(self, setting: Mapping) -> Evaluation:
+        """The fit of one candidate, for scores: the one that is kept, or a new one."""
+        estimator = shallow_candidate(self.estimator, setting)
+        reading, to_check = self.readings.of(estimator), setting if self._is_valid else None
+        n_cells = (reading.extent.n_rows or inf) * reading.extent.n_columns
+        return self.evaluations.of(setting, n_cells, lambda: evaluate(estimator, reading, to_check))
 
     @cached_property
     def _is_valid(self) -> bool:

@@ -19,7 +19,7 @@ they are from one answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from math import factorial, prod
@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from skvbem._kernels._random import log_dirichlet, uniforms
+from skvbem._kernels._annealing import draw_latent
+from skvbem._kernels._structures import draw_structures, draw_tables
 from skvbem._lazy import cached_property
 from skvbem._numerics import log_rising
 from skvbem.errors import StructureError
 from skvbem.families.dirichlet_mixture import AveragedConcentration
-from skvbem.fitting.evaluation import evaluate
 from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
 from skvbem.models.network.layout import Layout
@@ -218,32 +218,31 @@ class _Tables:
     """Counts, scores and draws of the tables of all families, from counts of the network with all edges."""
 
     def __init__(self, graphs: Graphs, total: float):
-        layout, rows, columns, first, starts, prior = graphs.layout, [], [], 0, [0], []
-        self.first_row, n_rows, self._cells = [], 0, []
+        layout, rows, columns, first, starts, prior = graphs.layout, [], [], [0], [0], []
+        self.first_row, n_rows = [], 0
         for node, families in enumerate(graphs.families):
             shape, parents = layout.table_shape(node), layout.parents[node]
             place = np.indices(shape).reshape(len(shape), -1)
-            family_cells = []
             for family in families:
                 axes = [parents.index(p) for p in family] + [len(parents)]
                 family_shape = [shape[axis] for axis in axes]
-                cell = first + np.ravel_multi_index([place[axis] for axis in axes], family_shape)
-                rows.append(cell)
-                columns.append(layout.first_cell[node] + np.arange(len(cell)))
-                family_cells.append(cell)
+                rows.append(np.ravel_multi_index([place[axis] for axis in axes], family_shape))
+                columns.append(layout.first_cell[node] + np.arange(prod(shape)))
                 self.first_row.append(n_rows)
                 n_rows += prod(family_shape[:-1])
-                starts += list(range(first + shape[-1], first + prod(family_shape) + 1, shape[-1]))
+                end = first[-1] + prod(family_shape)
+                starts += list(range(first[-1] + shape[-1], end + 1, shape[-1]))
                 prior.append(graphs.prior(node, family).ravel())
-                first += prod(family_shape)
-            self._cells.append(np.stack(family_cells))
-        shape = (first, layout.n_cells)
-        at = np.concatenate(rows), np.concatenate(columns)
-        self._sums = csr_array((np.ones(len(at[0])), at), shape=shape)
-        self._starts, self._prior = np.array(starts, dtype=np.int64), np.concatenate(prior)[:, None]
-        self._cell_terms = _LogRisingTable(self._prior[:, 0], total)
-        self._row_terms = _LogRisingTable(np.add.reduceat(self._prior[:, 0], self._starts[:-1]), total)
-        self._layout = layout
+                first.append(end)
+        self._first_cell, self._cells = np.array(first, dtype=np.int64), np.concatenate(rows)
+        self._cell_starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        at = self._cells + np.repeat(self._first_cell[:-1], np.diff(self._cell_starts)), np.concatenate(columns)
+        self._sums = csr_array((np.ones(len(self._cells)), at), shape=(first[-1], layout.n_cells))
+        self._starts, self._prior = np.array(starts, dtype=np.int64), np.concatenate(prior)
+        self._cell_terms = _LogRisingTable(self._prior, total)
+        self._row_terms = _LogRisingTable(np.add.reduceat(self._prior, self._starts[:-1]), total)
+        self._cardinalities = np.array(layout.cardinalities, dtype=np.int64)
+        self._union_first = np.array([*layout.first_cell, layout.n_cells], dtype=np.int64)
 
     def counts(self, drawn: np.ndarray) -> np.ndarray:
         """Counts of the cells of all families, (n_cells, n_chains)."""
@@ -255,14 +254,25 @@ class _Tables:
         within = np.add.reduceat(self._cell_terms(counts), self._starts[:-1], axis=0)
         return np.add.reduceat(within - self._row_terms(row_counts), self.first_row, axis=0)
 
-    def draw(self, counts: np.ndarray, chosen: np.ndarray, streams: np.ndarray) -> np.ndarray:
-        """ln theta given the families chosen (n_nodes, n_chains), as that of the network with all edges."""
-        log_tables = np.empty(counts.shape)
-        log_dirichlet(self._starts, np.ascontiguousarray(self._prior + counts), streams, log_tables)
-        points, lanes = np.empty((self._layout.n_cells, counts.shape[1])), np.arange(counts.shape[1])
-        for node, cells in enumerate(self._cells):
-            first = self._layout.first_cell[node]
-            points[first : first + cells.shape[1]] = log_tables[cells[chosen[node]].T, lanes]
+    def draw(self, counts: np.ndarray, families: np.ndarray, drawn: np.ndarray, streams: np.ndarray) -> np.ndarray:
+        """ln theta given the structures drawn (n_chains,), as that of the network with all edges.
+
+        `families`, (n_structures, n_nodes), has the numbers of their families.
+        """
+        points = np.empty((self._union_first[-1], counts.shape[1]))
+        draw_tables(
+            self._first_cell,
+            self._union_first,
+            self._cell_starts,
+            self._cells,
+            self._cardinalities,
+            families,
+            drawn,
+            self._prior,
+            counts,
+            streams,
+            points,
+        )
         return points
 
 
@@ -289,37 +299,35 @@ class _Chains:
     def __init__(self, graphs: Graphs, job: Any, log_priors: np.ndarray, points: np.ndarray, rng: np.random.Generator):
         self.points, n_chains = points, points.shape[1]
         self.streams = rng.integers(0, 2**64, size=(4, n_chains), dtype=np.uint64)
-        self._sampler = NetworkSampler(graphs.model)
         rows, estimator = job.readings.common.kept().rows, job.estimator
         self._tables = _Tables(graphs, float(rows.total_weight))
         limits = {"max_memory": estimator.max_memory, "max_table_cells": estimator.max_table_cells}
-        self._data = graphs.model.compile(rows, n_lanes=n_chains, release=True, **limits)
+        data = graphs.model.compile(rows, n_lanes=n_chains, release=True, **limits)
+        self._workspace = NetworkSampler(graphs.model).workspace(data, n_chains)
         numbers = np.cumsum([0, *map(len, graphs.families)])
-        places = [{family: at for at, family in enumerate(each)} for each in graphs.families]
-        self._place = np.array([[places[k][p] for k, p in enumerate(each.parents)] for each in graphs.structures]).T
-        self._family = self._place + numbers[:-1, None]
+        places = [
+            {family: at for at, family in enumerate(each, first)} for each, first in zip(graphs.families, numbers)
+        ]
+        families = [[at[p] for at, p in zip(places, each.parents)] for each in graphs.structures]
+        self._families = np.array(families, dtype=np.int64)
         self.candidate = np.array([each.candidate for each in graphs.structures])
         n_graphs = np.bincount(self.candidate)
-        self._log_prior = (log_priors - np.log(n_graphs))[self.candidate][:, None]
+        self._log_prior = (log_priors - np.log(n_graphs))[self.candidate]
 
-    def sweep(self) -> np.ndarray:
-        """Draw hidden variables, structures and parameters; the probabilities of structures, (n_graphs, n_chains)."""
-        counts = self._tables.counts(self._sampler.sample_latent(self.points, self._data, self.streams))
-        family_scores = self._tables.scores(counts)
-        log_p = np.repeat(self._log_prior, counts.shape[1], axis=1)
-        for family in self._family:
-            log_p += family_scores[family]
-        probability = np.exp(log_p - log_p.max(axis=0))
-        reached = np.cumsum(probability, axis=0)
-        drawn = np.empty((1, counts.shape[1]))
-        uniforms(self.streams, drawn)
-        chosen = np.minimum((reached < drawn * reached[-1]).sum(axis=0), len(reached) - 1)
-        self.points = self._tables.draw(counts, self._place[:, chosen], self.streams)
-        return probability / reached[-1]
+    def sweep(self, total: np.ndarray) -> None:
+        """Draw hidden variables, structures and parameters; the probabilities of structures are added to a total."""
+        complete = np.empty(self.points.shape)
+        draw_latent(self._workspace, self.points, self.streams, complete)
+        counts = self._tables.counts(complete)
+        drawn = np.empty(counts.shape[1], dtype=np.int64)
+        draw_structures(self._families, self._log_prior, self._tables.scores(counts), self.streams, total, drawn)
+        self.points = self._tables.draw(counts, self._families, drawn, self.streams)
 
     def mean(self, n_sweeps: int) -> np.ndarray:
         """Mean probabilities of candidates over further sweeps, (n_candidates, n_chains)."""
-        total = sum(self.sweep() for _ in range(n_sweeps))
+        total = np.zeros((len(self.candidate), self.points.shape[1]))
+        for _ in range(n_sweeps):
+            self.sweep(total)
         totals = np.zeros((self.candidate[-1] + 1, self.points.shape[1]))
         np.add.at(totals, self.candidate, total)
         return totals / n_sweeps
@@ -363,18 +371,27 @@ def posterior_by_chains(
     best = np.argsort(-(scores + log_priors), kind="stable")[:n_chains]
     points = _points_of_fits(job, graphs, [settings[k] for k in best], n_chains)
     chains = _Chains(graphs, job, log_priors, points, rng)
-    n_sweeps, block = TUNING.first_sweeps // 2, TUNING.first_sweeps // 4
-    chains.mean(n_sweeps)
-    while True:
-        halves = chains.mean(block), chains.mean(block)
-        n_sweeps += 2 * block
+    for n_sweeps, halves in _looks(chains):
         each = (halves[0] + halves[1]) / 2
         errors = each.std(axis=1, ddof=1) / np.sqrt(n_chains)
         tell(n_sweeps, float(errors.max()))
         is_stuck = bool(errors.max() > TUNING.unlikely and _correlation(*halves) > TUNING.max_correlation)
         if (errors.max() <= TUNING.small_error and not is_stuck) or n_sweeps >= max_sweeps:
-            return ChainPosterior(each.mean(axis=1), errors, is_stuck, n_sweeps)
-        block = n_sweeps // 2
+            break
+    return ChainPosterior(each.mean(axis=1), errors, is_stuck, n_sweeps)
+
+
+def _looks(chains: _Chains) -> Iterator[tuple[int, tuple[np.ndarray, np.ndarray]]]:
+    """Sweeps so far, and means over both halves of those that count: the last half of all, or two thirds in between."""
+    n_sweeps = TUNING.first_sweeps
+    chains.mean(n_sweeps // 2)
+    before, last = chains.mean(n_sweeps // 4), chains.mean(n_sweeps // 4)
+    while True:
+        yield n_sweeps, (before, last)
+        before, last = (before + last) / 2, chains.mean(n_sweeps // 2)
+        yield n_sweeps + n_sweeps // 2, (before, last)
+        before, last = last, chains.mean(n_sweeps // 2)
+        n_sweeps *= 2
 
 
 def _correlation(first: np.ndarray, second: np.ndarray) -> float:
@@ -388,8 +405,7 @@ def _points_of_fits(job: Any, graphs: Graphs, settings: Sequence[Mapping], n: in
     """Natural parameters of the fits of candidates, and then of their further optima, in turn, (n_cells, n)."""
     fits = []
     for setting in settings:
-        estimator: Any = job.candidate_of(setting)
-        evaluation: Any = evaluate(estimator, job.readings.of(estimator))
+        evaluation: Any = job.evaluation(setting)
         fits.append((evaluation.model, evaluation.ended_optima()))
     columns = []
     for k in range(n):
