@@ -1,6 +1,6 @@
-"""Draws of structures given scores of their families, and of the tables of the families drawn, all chains as lanes."""
+"""Scores of families, draws of structures, and draws of the tables of the families drawn, all chains as lanes."""
 
-from libc.math cimport exp, log
+from libc.math cimport exp, lgamma, log
 from libc.stdint cimport intptr_t, uint64_t
 from libc.stdlib cimport free
 
@@ -14,6 +14,7 @@ cdef extern from "_lanes.h" nogil:
     void skvbem_store(const skvbem_stream* stream, uint64_t* streams, intptr_t lane, intptr_t n_lanes)
     void skvbem_prepare_normal()
     double skvbem_gamma(skvbem_stream* stream, double a, double* lift)
+    double skvbem_log_rising(double a, double n, double log_gamma_a, double log_gamma_sum)
     void skvbem_uniforms(uint64_t* streams, intptr_t n_lanes, double* uniform)
     void skvbem_sum_families(intptr_t n_graphs, intptr_t n_nodes, intptr_t n_lanes, const long long* family,
                              const double* log_prior, const double* scores, double* log_p)
@@ -21,6 +22,52 @@ cdef extern from "_lanes.h" nogil:
 
 
 skvbem_prepare_normal()
+
+
+def family_scores(const long long[::1] first_row, const long long[::1] starts, const double[::1] concentration,
+                  const long long[::1] tabled, const double[:, ::1] table, const double[:, ::1] counts,
+                  double[:, ::1] scores):
+    """Fill ln of the Bayesian Dirichlet scores of families: rising factorials of cells less those of rows.
+
+    Parameters
+    ----------
+    first_row : (n_families + 1,) IN, first Dirichlet row of each family
+    starts : (n_rows + 1,) IN, first cell of each row
+    concentration : (n_cells + n_rows,) IN, of cells and then of rows
+    tabled : (n_cells + n_rows,) IN, rows of `table`
+    table : (n_tabled, n_counts) IN, ln of the rising factorials of concentrations by the counts 0, 1, ...
+    counts : (n_cells, n_lanes) IN
+    scores : (n_families, n_lanes) OUT, nats
+    """
+    cdef intptr_t n_lanes = counts.shape[1], n_cells = counts.shape[0], family, row, cell, lane
+    cdef double* mass = room_for(n_lanes)
+    with nogil:
+        for family in range(scores.shape[0]):
+            for lane in range(n_lanes):
+                scores[family, lane] = 0.0
+            for row in range(first_row[family], first_row[family + 1]):
+                for lane in range(n_lanes):
+                    mass[lane] = 0.0
+                for cell in range(starts[row], starts[row + 1]):
+                    add_log_rising(n_lanes, 1.0, concentration[cell], table[tabled[cell]], &counts[cell, 0],
+                                   &scores[family, 0])
+                    for lane in range(n_lanes):
+                        mass[lane] += counts[cell, lane]
+                add_log_rising(n_lanes, -1.0, concentration[n_cells + row], table[tabled[n_cells + row]], mass,
+                               &scores[family, 0])
+        free(mass)
+
+
+cdef void add_log_rising(intptr_t n_lanes, double sign, double a, const double[::1] table, const double* count,
+                         double* total) noexcept nogil:
+    """total += sign x ln Gamma(a + count) - ln Gamma(a), looked up where a table has it."""
+    cdef intptr_t lane
+    cdef double most = table.shape[0]
+    for lane in range(n_lanes):
+        if count[lane] < most:
+            total[lane] += sign * table[<intptr_t> count[lane]]
+        else:
+            total[lane] += sign * skvbem_log_rising(a, count[lane], lgamma(a), lgamma(a + count[lane]))
 
 
 def draw_structures(const long long[:, ::1] family, const double[::1] log_prior, const double[:, ::1] scores,

@@ -2,10 +2,26 @@
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp, softmax
+from scipy.special import gammaln, logsumexp, softmax
 
 from skvbem._kernels._random import gammas, uniforms
-from skvbem._kernels._structures import draw_structures, draw_tables
+from skvbem._kernels._structures import draw_structures, draw_tables, family_scores
+
+
+@pytest.mark.parametrize("n_tabled", [1, 4, 50])
+def test_scores_of_families(n_tabled, rng):
+    """Rows of two and three cells, in three families, and counts beyond the table."""
+    starts, first_row = np.array([0, 2, 5, 8, 10, 12]), np.array([0, 1, 3, 5])
+    prior, counts = rng.choice([0.5, 1.0, 40.0], size=12), rng.poisson(4.0, size=(12, 9)).astype(float)
+    concentrations = np.concatenate([prior, np.add.reduceat(prior, starts[:-1])])
+    distinct, tabled = np.unique(concentrations, return_inverse=True)
+    table = gammaln(distinct[:, None] + np.arange(n_tabled)) - gammaln(distinct[:, None])
+    scores = np.empty((3, 9))
+    family_scores(first_row, starts, concentrations, tabled, table, counts, scores)
+    both = np.concatenate([counts, np.add.reduceat(counts, starts[:-1], axis=0)])
+    terms = gammaln(concentrations[:, None] + both) - gammaln(concentrations[:, None])
+    rows = np.add.reduceat(terms[:12], starts[:-1], axis=0) - terms[12:]
+    np.testing.assert_allclose(scores, np.add.reduceat(rows, first_row[:-1], axis=0), rtol=1e-11)
 
 
 @pytest.mark.parametrize("n_lanes", [1, 3, 8, 13])

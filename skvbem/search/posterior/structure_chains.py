@@ -29,7 +29,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from skvbem._kernels._annealing import draw_latent
-from skvbem._kernels._structures import draw_structures, draw_tables
+from skvbem._kernels._structures import draw_structures, draw_tables, family_scores
 from skvbem._lazy import cached_property
 from skvbem._numerics import log_rising
 from skvbem.errors import StructureError
@@ -219,7 +219,7 @@ class _Tables:
 
     def __init__(self, graphs: Graphs, total: float):
         layout, rows, columns, first, starts, prior = graphs.layout, [], [], [0], [0], []
-        self.first_row, n_rows = [], 0
+        first_row = [0]
         for node, families in enumerate(graphs.families):
             shape, parents = layout.table_shape(node), layout.parents[node]
             place = np.indices(shape).reshape(len(shape), -1)
@@ -228,8 +228,7 @@ class _Tables:
                 family_shape = [shape[axis] for axis in axes]
                 rows.append(np.ravel_multi_index([place[axis] for axis in axes], family_shape))
                 columns.append(layout.first_cell[node] + np.arange(prod(shape)))
-                self.first_row.append(n_rows)
-                n_rows += prod(family_shape[:-1])
+                first_row.append(first_row[-1] + prod(family_shape[:-1]))
                 end = first[-1] + prod(family_shape)
                 starts += list(range(first[-1] + shape[-1], end + 1, shape[-1]))
                 prior.append(graphs.prior(node, family).ravel())
@@ -239,8 +238,11 @@ class _Tables:
         at = self._cells + np.repeat(self._first_cell[:-1], np.diff(self._cell_starts)), np.concatenate(columns)
         self._sums = csr_array((np.ones(len(self._cells)), at), shape=(first[-1], layout.n_cells))
         self._starts, self._prior = np.array(starts, dtype=np.int64), np.concatenate(prior)
-        self._cell_terms = _LogRisingTable(self._prior, total)
-        self._row_terms = _LogRisingTable(np.add.reduceat(self._prior, self._starts[:-1]), total)
+        self._first_row = np.array(first_row, dtype=np.int64)
+        self._concentrations = np.concatenate([self._prior, np.add.reduceat(self._prior, self._starts[:-1])])
+        distinct, self._tabled = np.unique(self._concentrations, return_inverse=True)
+        n_tabled = int(min(total + 1, TUNING.cache_bytes / 8 / len(distinct)))
+        self._table = log_rising(distinct[:, None], np.arange(n_tabled, dtype=float))
         self._cardinalities = np.array(layout.cardinalities, dtype=np.int64)
         self._union_first = np.array([*layout.first_cell, layout.n_cells], dtype=np.int64)
 
@@ -250,9 +252,9 @@ class _Tables:
 
     def scores(self, counts: np.ndarray) -> np.ndarray:
         """ln of the Bayesian Dirichlet score of every family, (n_families, n_chains), nats."""
-        row_counts = np.add.reduceat(counts, self._starts[:-1], axis=0)
-        within = np.add.reduceat(self._cell_terms(counts), self._starts[:-1], axis=0)
-        return np.add.reduceat(within - self._row_terms(row_counts), self.first_row, axis=0)
+        scores = np.empty((len(self._first_row) - 1, counts.shape[1]))
+        family_scores(self._first_row, self._starts, self._concentrations, self._tabled, self._table, counts, scores)
+        return scores
 
     def draw(self, counts: np.ndarray, families: np.ndarray, drawn: np.ndarray, streams: np.ndarray) -> np.ndarray:
         """ln theta given the structures drawn (n_chains,), as that of the network with all edges.
@@ -274,23 +276,6 @@ class _Tables:
             points,
         )
         return points
-
-
-class _LogRisingTable:
-    """Log rising factorials of concentrations by counts, looked up where counts are few."""
-
-    def __init__(self, concentrations: np.ndarray, total: float):
-        self._concentrations, self._table = concentrations[:, None], None
-        distinct, which = np.unique(concentrations, return_inverse=True)
-        if len(distinct) * (total + 1) <= TUNING.cache_bytes / 8:
-            n = np.arange(int(total) + 1, dtype=float)
-            self._table = log_rising(distinct[:, None], n).ravel()
-            self._first = (which * len(n))[:, None]
-
-    def __call__(self, counts: np.ndarray) -> np.ndarray:
-        if self._table is None:
-            return log_rising(self._concentrations, counts)
-        return self._table[self._first + counts.astype(np.int64)]
 
 
 class _Chains:
