@@ -36,6 +36,8 @@ def as_fit_saw(estimator, columns: Sequence[np.ndarray]):
 def filled(X, where: np.ndarray, columns: Sequence[np.ndarray]):
     """X with some cells replaced, in its own container and, as far as they hold the new values, its own data types.
 
+    A column without an observed cell has the type of the new values: a table knows of an empty column no other.
+
     Parameters
     ----------
     X : array-like or DataFrame of shape (n_samples, n_columns)
@@ -49,27 +51,18 @@ def filled(X, where: np.ndarray, columns: Sequence[np.ndarray]):
     if library == "pandas":
         pieces = {}
         for j, values in enumerate(columns):
-            column = X.iloc[:, j].copy()
+            column = X.iloc[:, j]
             if where[:, j].any():
-                dtype = getattr(column.dtype, "numpy_dtype", column.dtype)  # of nullable numbers that of their values
-                if _are_fractions(dtype, values):
-                    column = column.astype("float64" if dtype is column.dtype else "Float64")
-                elif isinstance(dtype, np.dtype) and dtype.kind == "f":
-                    values = values.astype(dtype)
-                column[where[:, j]] = values[where[:, j]]
+                column = _pandas_column(column, where[:, j], values)
             pieces[j] = column
         completed = type(X)(pieces, index=X.index)
         completed.columns = X.columns
         return completed
     if library == "polars":
-        polars = sys.modules["polars"]
         completed = []
         for j, (column, values) in enumerate(zip(X.iter_columns(), columns)):
             if where[:, j].any():
-                if column.dtype.is_integer() and _are_fractions(np.dtype(int), values):
-                    column = column.cast(polars.Float64)
-                replacements = polars.Series(column.name, values.tolist()).cast(column.dtype)
-                column = column.zip_with(polars.Series(~where[:, j]), replacements)
+                column = _polars_column(sys.modules["polars"], column, where[:, j], values)
             completed.append(column)
         return X.with_columns(completed)
     array = np.array(X, dtype=None if hasattr(X, "dtype") else object)
@@ -78,6 +71,49 @@ def filled(X, where: np.ndarray, columns: Sequence[np.ndarray]):
     for j, values in enumerate(columns):
         array[where[:, j], j] = values[where[:, j]]
     return array if hasattr(X, "dtype") else as_array([_narrowest(array[:, j]) for j in range(array.shape[1])])
+
+
+def _pandas_column(column, where: np.ndarray, values: np.ndarray):
+    """A column of a data frame of pandas, some of its cells replaced."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        known = set(column.cat.categories)
+        column = column.cat.add_categories([each for each in dict.fromkeys(values[where]) if each not in known])
+    dtype = getattr(column.dtype, "numpy_dtype", column.dtype)  # of nullable numbers that of their values
+    if _are_fractions(dtype, values):
+        column = column.astype("float64" if dtype is column.dtype else "Float64")
+    elif isinstance(dtype, np.dtype) and dtype.kind in "biuf" and not _fits(dtype, values):
+        if where.all():
+            return pd.Series(values, index=column.index)
+        column = column.astype(object)
+    elif isinstance(dtype, np.dtype) and dtype.kind == "f":
+        values = values.astype(dtype)
+    elif isinstance(column.dtype, pd.StringDtype) and values.dtype.kind not in "OU":
+        column = column.astype(object)
+    column = column.copy()
+    column[where] = values[where]
+    return column
+
+
+def _polars_column(polars, column, where: np.ndarray, values: np.ndarray):
+    """A column of a data frame of polars, some of its cells replaced."""
+    replacements = polars.Series(column.name, values.tolist())
+    if where.all() and (column.dtype == polars.Null or column.dtype.is_numeric() != replacements.dtype.is_numeric()):
+        return replacements
+    if isinstance(column.dtype, polars.Enum):
+        known = column.dtype.categories.to_list()
+        column = column.cast(polars.Enum([*known, *(x for x in dict.fromkeys(values[where]) if x not in known)]))
+    elif column.dtype.is_numeric() and replacements.dtype == polars.String:
+        column = column.cast(polars.String)
+    elif column.dtype.is_integer() and _are_fractions(np.dtype(int), values):
+        column = column.cast(polars.Float64)
+    return column.zip_with(polars.Series(~where), replacements.cast(column.dtype))
+
+
+def _fits(dtype: np.dtype, values: np.ndarray) -> bool:
+    """True if a column of truth values or numbers may hold values."""
+    return values.dtype.kind == "b" if dtype.kind == "b" else values.dtype.kind in "biuf"
 
 
 def _are_fractions(dtype, values: np.ndarray) -> bool:
