@@ -313,4 +313,129 @@ static int skvbem_wishart_increment(intptr_t d, intptr_t n, intptr_t n_component
     return 1;
 }
 
+/* Roots of Wishart draws of unit scale, lower triangles of n_precisions after each other: all normals of a lane are drawn first,
+ * those above the diagonal, too, then the gammas of the pivots. `degrees` are `stride` apart, each (n,) or, by `width` 0, one. */
+static void skvbem_bartlett(intptr_t d, intptr_t n, intptr_t n_precisions, const double *degrees, intptr_t stride,
+                            intptr_t width, intptr_t lane, skvbem_stream *stream, double *lower) {
+    for (intptr_t i = 0; i < n_precisions * d * d; i++) lower[i * n + lane] = skvbem_normal(stream);
+    for (intptr_t j = 0; j < n_precisions; j++)
+        for (intptr_t i = 0; i < d; i++) {
+            double lift;
+            const double degree = degrees[j * stride + width * lane];
+            double gamma = skvbem_gamma(stream, 0.5 * (degree - (double) i), &lift);
+            if (lift != 0.0) gamma *= exp(lift);
+            lower[((j * d + i) * d + i) * n + lane] = sqrt(2.0 * (gamma > 1e-300 ? gamma : 1e-300));
+        }
+}
+
+/* H = L^-T A of lower triangles, from the inverse of L, and H H^T, packed: a Wishart draw of which L L^T is the inverse scale. */
+SKVBEM_CLONES
+static void skvbem_wishart_draw(intptr_t d, intptr_t n, const double *restrict inverse, const double *restrict lower,
+                                double *restrict half, double *restrict packed) {
+    for (intptr_t i = 0; i < d; i++)
+        for (intptr_t j = 0; j < d; j++) {
+            double *mine = half + (i * d + j) * n;
+            for (intptr_t lane = 0; lane < n; lane++) mine[lane] = 0.0;
+            for (intptr_t k = i > j ? i : j; k < d; k++)
+                for (intptr_t lane = 0; lane < n; lane++)
+                    mine[lane] += inverse[(k * d + i) * n + lane] * lower[(k * d + j) * n + lane];
+        }
+    for (intptr_t i = 0; i < d; i++)
+        for (intptr_t j = i; j < d; j++) {
+            double *mine = packed + skvbem_packed(d, i, j) * n;
+            for (intptr_t lane = 0; lane < n; lane++) mine[lane] = 0.0;
+            for (intptr_t k = 0; k < d; k++)
+                for (intptr_t lane = 0; lane < n; lane++)
+                    mine[lane] += half[(i * d + k) * n + lane] * half[(j * d + k) * n + lane];
+        }
+}
+
+/* Natural parameters of draws, of the shape of the cells; NaN where no density is. Returns 0 where there is no memory. */
+static int skvbem_wishart_drawn(intptr_t d, intptr_t n, intptr_t n_components, int shared, const double *restrict cells,
+                                uint64_t *restrict streams, double *restrict natural) {
+    const intptr_t n_precisions = shared ? 1 : n_components, n_means = shared ? n_components : 1;
+    const skvbem_wishart_places first = skvbem_wishart_at(d, n_components, shared, 0);
+    const intptr_t size = 2 + d + d * (d + 1) / 2, triangles = n_precisions * d * d;
+    double *scratch = malloc((size_t) ((3 * d * d + n_means * d + triangles + (n_components + 1) * d + 1) * n + 1)
+                             * sizeof(double));
+    if (!scratch) return 0;
+    double *factor = scratch, *inverse = factor + d * d * n, *half = inverse + d * d * n, *mean = half + d * d * n;
+    double *lower = mean + n_means * d * n, *noise = lower + triangles * n, *turned = noise + n_components * d * n;
+    double *log_det = turned + d * n;
+    for (intptr_t lane = 0; lane < n; lane++) {
+        skvbem_stream stream = skvbem_load(streams, lane, n);
+        skvbem_bartlett(d, n, n_precisions, cells + first.degrees * n, size * n, 1, lane, &stream, lower);
+        for (intptr_t i = 0; i < n_components * d; i++) noise[i * n + lane] = skvbem_normal(&stream);
+        skvbem_store(&stream, streams, lane, n);
+    }
+    for (intptr_t j = 0; j < n_precisions; j++) {
+        const skvbem_wishart_places at = skvbem_wishart_at(d, n_components, shared, j);
+        const double *mine = lower + j * d * d * n;
+        double *log_root = natural + at.degrees * n, *packed = natural + at.square * n;
+        skvbem_wishart_factored(d, n, cells, &at, mean, factor, inverse, log_det);
+        skvbem_wishart_draw(d, n, inverse, mine, half, packed);
+        for (intptr_t lane = 0; lane < n; lane++) log_root[lane] = -0.5 * (log_det[lane] + (double) d * SKVBEM_LN_2PI);
+        for (intptr_t i = 0; i < d; i++)
+            for (intptr_t lane = 0; lane < n; lane++) log_root[lane] += log(mine[(i * d + i) * n + lane]);
+        for (intptr_t k = 0; k < at.n_means; k++) {
+            const double *kappa = cells + (at.kappa + k * at.step) * n;
+            const double *of_mean = noise + (shared ? k : j) * d * n;
+            double *norm = natural + (at.kappa + k * at.step) * n, *weighted = natural + (at.total + k * at.step) * n;
+            for (intptr_t lane = 0; lane < n; lane++) norm[lane] = 0.0;
+            for (intptr_t i = 0; i < d; i++) {
+                double *v = turned + i * n;
+                for (intptr_t lane = 0; lane < n; lane++) v[lane] = of_mean[i * n + lane] / sqrt(kappa[lane]);
+                for (intptr_t l = 0; l < d; l++)
+                    for (intptr_t lane = 0; lane < n; lane++)
+                        v[lane] += half[(l * d + i) * n + lane] * mean[(k * d + l) * n + lane];
+                for (intptr_t lane = 0; lane < n; lane++) norm[lane] -= 0.5 * v[lane] * v[lane];
+            }
+            for (intptr_t i = 0; i < d; i++) {
+                for (intptr_t lane = 0; lane < n; lane++) weighted[i * n + lane] = 0.0;
+                for (intptr_t l = 0; l < d; l++)
+                    for (intptr_t lane = 0; lane < n; lane++)
+                        weighted[i * n + lane] += half[(i * d + l) * n + lane] * turned[l * n + lane];
+            }
+        }
+        for (intptr_t i = 0; i < d; i++)
+            for (intptr_t l = i; l < d; l++)
+                for (intptr_t lane = 0; lane < n; lane++)
+                    packed[skvbem_packed(d, i, l) * n + lane] *= i == l ? -0.5 : -1.0;
+    }
+    free(scratch);
+    return 1;
+}
+
+/* Inverse scales drawn given precisions, packed: Wishart draws of so many degrees of freedom, whose inverse scales are `scale`
+ * (d, d) plus the sum of precisions, of which natural parameters `squares` (n_precisions, d (d + 1) / 2) hold -1/2, halves
+ * added. Returns 0 where there is no memory. */
+static int skvbem_wishart_drawn_scale(intptr_t d, intptr_t n, double degrees, const double *restrict scale,
+                                      intptr_t n_precisions, const long long *restrict squares,
+                                      const double *restrict natural, uint64_t *restrict streams, double *restrict packed) {
+    double *scratch = malloc((size_t) (4 * d * d * n + 1) * sizeof(double));
+    if (!scratch) return 0;
+    double *factor = scratch, *inverse = factor + d * d * n, *half = inverse + d * d * n, *lower = half + d * d * n;
+    for (intptr_t i = 0; i < d; i++)
+        for (intptr_t j = 0; j <= i; j++) {
+            double *mine = factor + (i * d + j) * n;
+            for (intptr_t lane = 0; lane < n; lane++) mine[lane] = 0.0;
+            for (intptr_t p = 0; p < n_precisions; p++) {
+                const double *cell = natural + squares[p * (d * (d + 1) / 2) + skvbem_packed(d, j, i)] * n;
+                for (intptr_t lane = 0; lane < n; lane++) mine[lane] += cell[lane];
+            }
+            for (intptr_t lane = 0; lane < n; lane++)
+                mine[lane] = scale[i * d + j] - (i == j ? 2.0 : 1.0) * mine[lane];
+        }
+    skvbem_small_cholesky(d, n, factor);
+    skvbem_small_inverse(d, n, factor, inverse);
+    for (intptr_t lane = 0; lane < n; lane++) {
+        skvbem_stream stream = skvbem_load(streams, lane, n);
+        skvbem_bartlett(d, n, 1, &degrees, 0, 0, lane, &stream, lower);
+        skvbem_store(&stream, streams, lane, n);
+    }
+    skvbem_wishart_draw(d, n, inverse, lower, half, packed);
+    free(scratch);
+    return 1;
+}
+
 #endif

@@ -3,7 +3,7 @@
 The formulas stand in `skvbem.families.normal_wishart`.
 """
 
-from libc.stdint cimport intptr_t
+from libc.stdint cimport intptr_t, uint64_t
 
 
 cdef extern from "_wishart.h" nogil:
@@ -13,6 +13,14 @@ cdef extern from "_wishart.h" nogil:
                                    const double* statistics, double* natural, unsigned char* sure)
     int skvbem_wishart_increment(intptr_t d, intptr_t n, intptr_t n_components, int shared, const double* cells,
                                  const double* statistics, double* increment)
+    void skvbem_prepare_normal()
+    int skvbem_wishart_drawn(intptr_t d, intptr_t n, intptr_t n_components, int shared, const double* cells,
+                             uint64_t* streams, double* natural)
+    int skvbem_wishart_drawn_scale(intptr_t d, intptr_t n, double degrees, const double* scale, intptr_t n_precisions,
+                                   const long long* squares, const double* natural, uint64_t* streams, double* packed)
+
+
+skvbem_prepare_normal()
 
 
 def expected(Py_ssize_t d, Py_ssize_t n_components, bint shared, const double[:, ::1] cells, double[:, ::1] natural,
@@ -73,5 +81,47 @@ def increment(Py_ssize_t d, Py_ssize_t n_components, bint shared, const double[:
         with nogil:
             done = skvbem_wishart_increment(d, cells.shape[1], n_components, shared, &cells[0, 0], &statistics[0, 0],
                                             &out[0])
+    if not done:
+        raise MemoryError()
+
+
+def drawn(Py_ssize_t d, Py_ssize_t n_components, bint shared, const double[:, ::1] cells, uint64_t[:, ::1] streams,
+          double[:, ::1] natural):
+    """Fill the natural parameters of means and precisions drawn in each lane.
+
+    Parameters
+    ----------
+    d, n_components, shared, cells : as of `expected`
+    streams : (4, n_lanes) IN and OUT
+    natural : (n_cells, n_lanes) OUT, NaN where there is no density
+    """
+    cdef int done = 1
+    if cells.shape[1] and n_components:
+        with nogil:
+            done = skvbem_wishart_drawn(d, cells.shape[1], n_components, shared, &cells[0, 0], &streams[0, 0],
+                                        &natural[0, 0])
+    if not done:
+        raise MemoryError()
+
+
+def drawn_scale(double degrees, const double[:, ::1] scale, const long long[:, ::1] squares,
+                const double[:, ::1] natural, uint64_t[:, ::1] streams, double[:, ::1] packed):
+    """Fill the inverse scale that precisions share, drawn given natural parameters of theirs in each lane.
+
+    Parameters
+    ----------
+    degrees : of freedom of its posterior
+    scale : (d, d) IN, of its prior
+    squares : (n_precisions, d (d + 1) / 2) IN, cells of the packed square of each precision
+    natural : (n_cells, n_lanes) IN
+    streams : (4, n_lanes) IN and OUT
+    packed : (d (d + 1) / 2, n_lanes) OUT, NaN where precisions are none
+    """
+    cdef int done = 1
+    if natural.shape[1] and squares.shape[0]:
+        with nogil:
+            done = skvbem_wishart_drawn_scale(scale.shape[0], natural.shape[1], degrees, &scale[0, 0],
+                                              squares.shape[0], &squares[0, 0], &natural[0, 0], &streams[0, 0],
+                                              &packed[0, 0])
     if not done:
         raise MemoryError()

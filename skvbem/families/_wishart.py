@@ -18,6 +18,9 @@ from skvbem._lazy import cached_property
 from skvbem._numerics import first_axes_last, last_axes_first, pack_symmetric, pairings, unpack_symmetric
 from skvbem.families.parallel_generator import ParallelGenerator
 
+#: Columns up to which calls take the time that matrices do not: batches are compiled loops. Beyond, LAPACK is sooner.
+MAX_COLUMNS = 20
+
 
 def bartlett(dof: np.ndarray, d: int, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
     """Lower triangular roots of draws from Wishart distributions of unit scale.

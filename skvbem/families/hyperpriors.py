@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from skvbem._kernels import _hyperpriors
+from skvbem._kernels import _hyperpriors, _wishart
 from skvbem._lazy import cached_property
 from skvbem._numerics import (
     first_axes_last,
@@ -24,7 +24,7 @@ from skvbem._numerics import (
     safe_cholesky,
     unpack_symmetric,
 )
-from skvbem.families._wishart import bartlett
+from skvbem.families._wishart import MAX_COLUMNS, bartlett
 from skvbem.families.parallel_generator import ParallelGenerator
 
 # The floor under a hidden scale: for each row, as a share of the variance of the data, and at most. Less than it would
@@ -232,6 +232,18 @@ class WishartHyperprior(Hyperprior):
 
     def draw(self, natural: np.ndarray, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Statistics of an inverse scale drawn from its Wishart posterior."""
+        if isinstance(rng, ParallelGenerator) and len(self.scale) <= MAX_COLUMNS:
+            packed, statistics = np.empty((self.squares.shape[1], natural.shape[1])), np.zeros(natural.shape)
+            _wishart.drawn_scale(
+                self._posterior_dof,
+                np.ascontiguousarray(self.scale, dtype=float),
+                np.ascontiguousarray(self.squares, dtype=np.int64),
+                np.ascontiguousarray(natural),
+                rng.streams_of(natural.shape),
+                packed,
+            )
+            statistics[self.squares] = packed
+            return statistics
         return self._drawn(self._posterior_dof, self._factor(natural), rng)
 
     def tempered(self, share: float) -> Self:

@@ -46,14 +46,12 @@ from skvbem._numerics import (
     safe_cholesky,
     unpack_symmetric,
 )
-from skvbem.families._wishart import Factored, bartlett, wishart_information, wishart_jacobian
+from skvbem.families._wishart import MAX_COLUMNS, Factored, bartlett, wishart_information, wishart_jacobian
 from skvbem.families.base import FlatFamily, no_interior_mode, principal_submatrix
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
 from skvbem.families.parallel_generator import ParallelGenerator
 
-# Columns up to which calls take the time that matrices do not: batches are compiled loops. Beyond, LAPACK is sooner.
-_MAX_COLUMNS = 20
-# The same where LAPACK would have to find eigenvalues.
+# `MAX_COLUMNS` where LAPACK would have to find eigenvalues.
 _MAX_COLUMNS_OF_LIKELY = 128
 
 
@@ -146,7 +144,7 @@ class NormalWishart(FlatFamily):
     @property
     def is_valid(self) -> np.ndarray:
         """True where weights are positive, degrees of freedom enough and scales definite; of the shape of the batch."""
-        if self.n_features <= _MAX_COLUMNS:
+        if self.n_features <= MAX_COLUMNS:
             return self._expected[2].copy()
         kappa, dof, _, _ = self._split(self.coordinates)
         enough = (kappa > 0).all(axis=-1) & (dof > self.n_features - 1).all(axis=-1)
@@ -167,7 +165,7 @@ class NormalWishart(FlatFamily):
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over components; NaN where the coordinates are not those of a density."""
-        if self.n_features <= _MAX_COLUMNS:
+        if self.n_features <= MAX_COLUMNS:
             return self._expected[1].copy()
         (kappa, dof, _, _), d = self._moments, self.n_features
         precision_logs = self._log_gamma(dof) - dof / 2 * (d * np.log(np.pi) + self._log_det_scale)
@@ -175,7 +173,7 @@ class NormalWishart(FlatFamily):
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats; NaN where either is not the normalizer of a density."""
-        if self.n_features <= _MAX_COLUMNS:
+        if self.n_features <= MAX_COLUMNS:
             coordinates, statistics = np.broadcast_arrays(self._like(statistics), statistics)
             increment = np.zeros(coordinates[0].size)
             _wishart.increment(*self._form, _as_lanes(coordinates), _as_lanes(statistics), increment)
@@ -194,7 +192,7 @@ class NormalWishart(FlatFamily):
 
     def expected_natural(self) -> np.ndarray:
         """Expectations of the natural parameters, of the shape of the coordinates."""
-        if self.n_features <= _MAX_COLUMNS:
+        if self.n_features <= MAX_COLUMNS:
             return self._expected[0].copy()
         kappa, _, mean, _ = self._moments
         precision, d = self._expected_precision, self.n_features
@@ -304,6 +302,10 @@ class NormalWishart(FlatFamily):
         :math:`\Lambda = H H^\top`: :math:`\Lambda\mu = H v` and :math:`\mu^\top\Lambda\mu = v^\top v` with
         :math:`v = H^\top m + z / \sqrt\kappa`.
         """
+        if self.n_features <= MAX_COLUMNS:
+            cells, natural = _as_lanes(self.coordinates), np.empty(self.coordinates.shape)
+            _wishart.drawn(*self._form, cells, rng.streams_of(cells.shape), natural)
+            return natural
         (kappa, dof, mean, _), d = self._moments, self.n_features
         lower = bartlett(dof, d, rng)
         half = self._inverse_factor.swapaxes(-1, -2) @ lower

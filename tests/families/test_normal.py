@@ -9,8 +9,10 @@ from mpmath import mpf
 from scipy import stats
 
 from skvbem.errors import NoInteriorModeError
-from skvbem.families import NormalGamma, NormalWishart, normal_wishart
+from skvbem.families import NormalGamma, NormalWishart, hyperpriors, normal_wishart
+from skvbem.families.hyperpriors import WishartHyperprior
 from skvbem.families.normal_gamma import VARIANCE_FLOOR
+from skvbem.families.parallel_generator import ParallelGenerator
 
 approx = pytest.approx
 SIZES = 10.0 ** np.arange(-6, 13, 3)
@@ -235,13 +237,36 @@ def test_few_columns_are_as_many(d, n_components, batch, shared, rng, monkeypatc
 
     few = said(family)
     assert family._above(VARIANCE_FLOOR, statistics)[1].all()
-    monkeypatch.setattr(normal_wishart, "_MAX_COLUMNS", 0)
+    monkeypatch.setattr(normal_wishart, "MAX_COLUMNS", 0)
     monkeypatch.setattr(normal_wishart, "_MAX_COLUMNS_OF_LIKELY", 0)
     for name, wanted in said(replace(family)).items():
         assert few[name] == approx(wanted, rel=1e-9, abs=1e-10), name
         assert np.shape(few[name]) == np.shape(wanted), name
     assert np.all(few["is_valid"])
     assert not np.any(few["are_spikes"])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(("d", "n_components"), [(1, 1), (1, 3), (2, 2), (5, 3), (20, 2)])
+def test_few_columns_are_drawn_as_many(d, n_components, shared, rng, monkeypatch):
+    """Precisions and the scale that they share, from the same streams."""
+    family, _ = _of_many(d, n_components, (5,), shared, rng)
+    root, squares = rng.normal(size=(d, d + 2)), family.square_cells
+    prior = WishartHyperprior(d + 1.5, root @ root.T, 2.5, squares, len(family.coordinates))
+    streams = rng.integers(0, 2**64, size=(4, 5), dtype=np.uint64)
+
+    def drawn():
+        draws = ParallelGenerator(streams.copy())
+        natural = replace(family).draw_natural(draws)
+        return natural, prior.draw(natural, draws), draws.streams
+
+    few = drawn()
+    for module in (normal_wishart, hyperpriors):
+        monkeypatch.setattr(module, "MAX_COLUMNS", 0)
+    many = drawn()
+    assert few[0] == approx(many[0], rel=1e-7, abs=1e-9 * np.abs(many[0]).max())
+    assert few[1] == approx(many[1], rel=1e-7, abs=1e-9 * np.abs(many[1]).max())
+    assert (few[2] == many[2]).all()
 
 
 @pytest.mark.parametrize("shared", [False, True])
