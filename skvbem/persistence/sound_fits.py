@@ -295,14 +295,14 @@ def _step(estimator: Any) -> None:
         model = vars(estimator).get(name)
         if hasattr(model, "n_features_in_"):  # what is not fitted is refused by name
             check(model.n_features_in_ == estimator.n_features_in_ + n_more, "a model of other columns")
-    fitted = getattr(vars(estimator).get("network_"), "_fitted_", None)
-    if fitted is not None:
-        layout, classes = fitted.model.layout, vars(estimator).get("classes_")
+    network = vars(estimator).get("network_")
+    if hasattr(network, "n_features_in_"):
+        layout, classes = network.fitted.model.layout, vars(estimator).get("classes_")
         check(isinstance(classes, np.ndarray) and classes.ndim == 1, "no classes")
         check(len({*classes.tolist()}) == len(classes), "classes that come twice")
         sizes = dict(zip(layout.names, layout.cardinalities))
         check(sizes.get(estimator.class_node) == len(classes), "classes of another network")
-        copied = [(vars(estimator).get(name), getattr(estimator.network_, name)) for name in ("structure_", "n_iter_")]
+        copied = [(vars(estimator).get(name), getattr(network, name)) for name in ("structure_", "n_iter_")]
         check(all(_alike(one, other) for one, other in copied), "another structure than its network")
 
 
