@@ -18,6 +18,7 @@ from skvbem.emissions.poisson import Poisson
 from skvbem.emissions.profiles import Numbers, Probabilities
 from skvbem.emissions.registry import EMISSIONS, register_emission
 from skvbem.emissions.regression import Regression
+from skvbem.emissions.softmax import Softmax
 from skvbem.emissions.specification import EmissionSpecification, NumericSpecification
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Poisson",
     "Probabilities",
     "Regression",
+    "Softmax",
     "Step",
     "n_columns_of",
     "register_emission",

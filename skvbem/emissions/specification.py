@@ -50,6 +50,8 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     #: The largest number, without its sign, and what is said of larger ones.
     largest: ClassVar[float] = np.inf
     if_larger: ClassVar[str] = ""
+    #: True if columns are given, and no distribution of theirs is modeled; none of their cells may be missing.
+    are_given: ClassVar[bool] = False
     #: True if a column that holds one value wherever it is observed tells no component from another.
     needs_variation: ClassVar[bool] = False
     #: Parameters of families that have them: columns that explain these, how many earlier rows do, columns in groups

@@ -86,7 +86,12 @@ class LabelKind(Kind):
 
     def learned_columns(self, estimator, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups of columns that the `emission` parameter makes of a table, and the values of each."""
-        columns, values = ColumnGroups.learned(table, self.column_options(estimator))
+        return self.read_groups(self.column_options(estimator), table)
+
+    @staticmethod
+    def read_groups(options: ColumnOptions, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
+        """The groups of columns that options make of a table, and the values of each."""
+        columns, values = ColumnGroups.learned(table, options)
         if not are_observed(columns.modeled(values)).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         return columns, values

@@ -92,6 +92,10 @@ class ConjugateFamily(ABC):
     def mode(self, basis: str = "natural") -> Any:
         """The point of highest density, with respect to the natural measure or to the parameters themselves."""
 
+    def center(self) -> Any:
+        """The point that stands for a density in reports: the natural mode, unless a family has another."""
+        return self.mode("natural")
+
     @abstractmethod
     def most_likely(self, statistics: np.ndarray) -> Any:
         """The point at which complete data with these statistics are most likely, whatever the prior."""
@@ -425,6 +429,10 @@ class Product(ConjugateFamily):
     def mode(self, basis: str = "natural") -> tuple:
         """The mode of each block."""
         return tuple(block.mode(basis) for block in self.blocks)
+
+    def center(self) -> tuple:
+        """The center of each block."""
+        return tuple(block.center() for block in self.blocks)
 
     def most_likely(self, statistics: np.ndarray) -> tuple:
         """The most likely point of each block."""

@@ -152,6 +152,10 @@ class DirichletMixture(ConjugateFamily):
         means = members / self._rows_at_cells(self._by_row(members))
         return (self._at_cells(self.responsibilities) * means).sum(axis=0)
 
+    def center(self) -> np.ndarray:
+        """The mean."""
+        return self.mean()
+
     def expected_concentration(self) -> np.ndarray:
         """Concentrations, counts so far included, averaged over q(s), (n_cells, ...)."""
         return (self._at_cells(self.responsibilities) * self._members(self.coordinates)).sum(axis=0)

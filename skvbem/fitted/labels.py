@@ -12,7 +12,9 @@ import numpy as np
 from skvbem._lazy import cached_property
 from skvbem.emissions import Emission
 from skvbem.emissions.base import blocks_of, parts_of
+from skvbem.emissions.independent import Independent
 from skvbem.emissions.known_labels import without_labels
+from skvbem.emissions.softmax import membership_of
 from skvbem.families import NormalPoint, Product
 from skvbem.fitted.base import Fitted, Intervals, Parameters
 from skvbem.fitted.fills import drawn_cells
@@ -66,6 +68,9 @@ class FittedEmissions(Fitted):
     def for_new_rows(self) -> Self:
         """The fit as it answers about rows whose labels are not known."""
         emission, _ = without_labels(self.emission, [])
+        if membership_of(emission) is not None and not self.form.density:
+            parts = (part.for_new_rows() if hasattr(part, "for_new_rows") else part for part in parts_of(emission))
+            emission = Independent(tuple(parts))
         return replace(self, model=self.model.with_emission(emission))
 
     def known_from(self, reading: Any) -> Self:

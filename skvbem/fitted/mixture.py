@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from scipy.special import logsumexp, softmax
 
 from skvbem._lazy import cached_property
 from skvbem._numerics import drawn_codes
+from skvbem.emissions.softmax import membership_of
 from skvbem.errors import warn_of_impossible
 from skvbem.fitted.base import Intervals, Parameters
 from skvbem.fitted.fills import filled_together
@@ -37,24 +38,32 @@ class FittedMixture(FittedEmissions):
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """E[pi] (VB) or pi of the point found, (n_components,)."""
+        """E[pi] (VB) or pi of the point found, (n_components,); proportions of the data where covariates say them."""
+        if self.model.weights.by_row:
+            return self.counts / self.counts.sum()
         if self.form.density:
             return self.model.weights.mean(self.posterior.blocks[0])
         return self.named_parameters(self.point)["mixture"]["weights"]
 
     def named_parameters(self, point: tuple) -> Parameters:
         """The weights at a point, and what is observed in each component, by name."""
+        if self.model.weights.by_row:
+            return super().named_parameters(point)
         (weights,) = self._of_labels((point[0][:, None],))["mixture"]["weights"]
         return {"mixture": {"weights": weights}} | super().named_parameters(point)
 
     def _of_labels(self, points: tuple) -> Parameters:
+        if self.model.weights.by_row:
+            return {}
         natural = self.model.prior.blocks[0].natural(points[0])
         return {"mixture": {"weights": np.exp(self.model.weights.log_weights(natural)).T}}
 
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """Weights and expected rows of the components, then a table per group of columns."""
         values, unknown = np.stack([self.weights, self.counts]), np.full(len(self.counts), np.nan)
-        of_weights = (unknown, unknown) if intervals is None else intervals["mixture"]["weights"]
+        of_weights = (unknown, unknown)
+        if intervals is not None and "mixture" in intervals:
+            of_weights = intervals["mixture"]["weights"]
         ends = np.stack([of_weights[0], unknown]), np.stack([of_weights[1], unknown])
         rows = ["weight"] if self.given is not None else ["weight", "rows"]
         n = len(rows)
@@ -65,11 +74,15 @@ class FittedMixture(FittedEmissions):
 
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta), by group and name."""
+        if self.model.weights.by_row:
+            return super().quantiles(probability)
         weights = self.model.weights.quantiles(self.posterior.blocks[0], probability)
         return {"mixture": {"weights": weights}} | super().quantiles(probability)
 
     def hyperparameters(self) -> dict[str, Any]:
         """Attributes of the prior as resolved and, of a density, of the posterior, as scikit-learn names them."""
+        if self.model.weights.by_row:
+            return super().hyperparameters()
         attributes: dict[str, Any] = {"weight_concentration_prior_": self.model.weights.given}
         if self.form.density:
             attributes["weight_concentration_"] = self.model.weights.concentrations(self.posterior.blocks[0])
@@ -80,6 +93,9 @@ class FittedMixture(FittedEmissions):
         model: Mixture, point: tuple, n: int, rng: np.random.Generator, given: Any = None
     ) -> tuple[Any, np.ndarray]:
         """Rows drawn at a point, as the emission makes them, and their components."""
+        if model.weights.by_row:
+            components = drawn_codes(_probabilities(model.emission, point[1], given), rng)
+            return model.emission.sample_given(given, None, point[1], components, rng), components
         natural = model.prior.blocks[0].natural(point[0])
         weights = np.exp(model.weights.log_weights(natural[:, None])[:, 0])
         components = rng.choice(len(weights), size=n, p=weights / weights.sum())
@@ -119,7 +135,7 @@ class FittedMixture(FittedEmissions):
         if not self.form.density:
             yield from self._log_joint_at(self.model.prior.natural(self.point), values)
             return
-        log_weights = np.log(self.weights)
+        log_weights = self.model.weights.log_predictive(self.posterior.blocks[0])
         for rows, block in self._blocks(self.emission.prepare(self.groups.as_emission_takes(values))):
             yield rows, self.emission.log_predictive(block, self.posterior.blocks[1]) + log_weights
 
@@ -154,7 +170,7 @@ class FittedMixture(FittedEmissions):
             ((_, posterior[rows]),) = self._normalized([(rows, log_joint)])
         names, codes, tables, are_all = self.finite_columns(values)
         cells = None
-        if names:
+        if names and not self.model.weights.by_row:
             weights = self.named_parameters(self.point)["mixture"]["weights"]
             sizes = [table.shape[1] for table in tables]
             cells = Cells(
@@ -251,3 +267,11 @@ class FittedMixture(FittedEmissions):
         for rows, of_block in self.responsibilities_by_block(values):
             components[rows] = of_block.argmax(axis=1)
         return components
+
+
+def _probabilities(emission: Any, point: tuple, given: Sequence) -> np.ndarray:
+    """Probabilities of the components of rows whose covariates are given, (n_rows, n_components)."""
+    k = membership_of(emission)
+    assert k is not None
+    membership = emission.parts[k]
+    return membership.probabilities(membership.prepare(given[k]), point[k])

@@ -30,6 +30,10 @@ FITS = {
 MODEL_OF_STEP = {"VBClassifier": "network_", "VBImputer": "estimator_"}
 _IN_MODULES = {
     "skvbem.emissions.bernoulli": ("Bernoulli", "BernoulliEmission"),
+    "skvbem.emissions.softmax": ("Softmax", "SoftmaxMembership"),
+    "skvbem.families.inert": ("Inert",),
+    "skvbem.families.softmax_maximum": ("Design",),
+    "skvbem.families.softmax_regression": ("SoftmaxRegression",),
     "skvbem.emissions.categorical": ("Categorical", "CategoricalEmission"),
     "skvbem.emissions.exponential": ("Exponential", "ExponentialEmission"),
     "skvbem.emissions.factor.analyzer": ("FactorAnalyzer", "FactorGaussian"),
@@ -74,7 +78,7 @@ _IN_MODULES = {
     "skvbem.models.linear_dynamical_system.starts": ("LDSStarts",),
     "skvbem.models.mixed_network.model": ("MixedNetwork",),
     "skvbem.models.mixture.model": ("Mixture",),
-    "skvbem.models.mixture.weights": ("FiniteWeights", "StickBreaking"),
+    "skvbem.models.mixture.weights": ("FiniteWeights", "RowWeights", "StickBreaking"),
     "skvbem.models.network.clusters": ("Partition",),
     "skvbem.models.network.layout": ("Layout",),
     "skvbem.models.network.model": ("DiscreteDAG",),
@@ -99,7 +103,7 @@ ARGUMENTS = ("arguments",)
 
 
 #: Parameters of estimators that older files lack: they have their default there.
-LATER = frozenset({"search_effort"})
+LATER = frozenset({"membership", "search_effort"})
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,7 @@ def _column_groups(columns: Any) -> None:
     "Multinomial",
     "Poisson",
     "RegressionSpecification",
+    "Softmax",
 )
 def _specification(specification: Any) -> None:
     specification.check_parameters()

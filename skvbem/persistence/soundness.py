@@ -350,6 +350,41 @@ def _weights(weights: Any) -> None:
     check(len(weights.concentration) > 0 and weights.concentration > 0, "concentrations that are not positive")
 
 
+@checks("RowWeights")
+def _row_weights(weights: Any) -> None:
+    counts([weights.n_components], "components")
+
+
+@checks("Inert")
+def _inert(family: Any) -> None:
+    floats(family.coordinates, None, what="counts")
+
+
+@checks("Design")
+def _design(design: Any) -> None:
+    n, _ = design.regressors.shape if design.regressors.ndim == 2 else (0, 0)
+    floats(design.regressors, n, None, what="regressors")
+    floats(design.weight, n, what="shares of rows")
+    check(n > 0 and design.weight > 0, "rows of no weight")
+    check(np.isclose(design.weight.sum(), 1.0), "shares that do not sum to 1")
+    check(design.regressors.shape[1] > 0 and design.regressors[:, 0] == 1, "regressors without a constant")
+
+
+@checks("SoftmaxRegression")
+def _softmax(family: Any) -> None:
+    p = family.design.regressors.shape[1]
+    floats(family.coordinates, None, what="coordinates")
+    check(len(family.coordinates) % p == 0 and len(family.coordinates) >= 2 * p, "coefficients of other regressors")
+
+
+@checks("SoftmaxMembership")
+def _membership(emission: Any) -> None:
+    n = emission.design.regressors.shape[1] - 1
+    floats(emission.mean, n, what="means")
+    floats(emission.unit, n, what="units")
+    check(n > 0 and _measures(emission.unit), "units that measure nothing")
+
+
 @checks("StickBreaking")
 def _sticks(weights: Any) -> None:
     counts([weights.n_components], "components")
@@ -365,7 +400,10 @@ def _label_model(model: Any) -> None:
     check([n] * len(parts) == sizes, "parts for other numbers of components")
     check(len(blocks) == len(parts) + 1, "a prior of other parts")
     for part, block in zip(parts, blocks):
-        check(same(part.prior.row_starts, getattr(block, "row_starts", None)), "a prior of other parts")
+        check(type(part.prior) is type(block), "a prior of other parts")
+        check(
+            same(getattr(part.prior, "row_starts", None), getattr(block, "row_starts", None)), "a prior of other parts"
+        )
     rows = [len(part.concentration) for part in parts[-2:]] if hasattr(model, "initial") else [1, n]
     check(rows == [1, n], "transitions from other states")
     _belongs_to(blocks[-1], model.emission, n)

@@ -121,6 +121,17 @@ class Group:
                 "leave out such rows, or set what it explains to NaN."
             )
 
+    def check_whole(self, values: np.ndarray) -> None:
+        """Refuse missing cells of columns that are given."""
+        missing = np.isnan(values)
+        if missing.any():
+            (row, column), n = np.argwhere(missing)[0], int(missing.any(axis=1).sum())
+            raise ValueError(
+                f"Row {row} of X has no {self.names[column]!r}, a covariate of the component; {n} of {len(values)} "
+                f"rows lack one. Fill covariates in, as by VBImputer, or leave out such rows, as by "
+                f"X.dropna(subset={list(self.names)!r})."
+            )
+
     @property
     def levels(self) -> list[np.ndarray]:
         """Levels of each column of categories; none for numbers."""
@@ -188,6 +199,8 @@ class ColumnGroups:
             }
             named: dict[str, list[int]] = {}
             for group, at in zip(self.groups, guessed):
+                if group.specification.are_given:
+                    continue  # another parameter names them
                 columns = [column for k, column in enumerate(group.columns) if k not in at]
                 named.setdefault(family_of(group.specification), []).extend(columns)
             warn_of_numbers(self.names, families, by_name, f"{guesses} of {self.owner}", named)
@@ -271,6 +284,8 @@ class ColumnGroups:
         values = read_numbers(part, group.specification, markers, is_fit=is_fit, is_known=is_known)
         if group.given and not is_known:
             group.check_given(values, self.names)
+        if group.specification.are_given:
+            group.check_whole(values)
         return values
 
     def with_lags(self, values: Sequence[np.ndarray], lengths: np.ndarray) -> list[np.ndarray]:
@@ -359,7 +374,11 @@ class ColumnGroups:
     @property
     def covariates(self) -> list[str]:
         """Names of the columns that are given for others."""
-        return [self.names[at] for group in self.groups for at in group.given]
+        return [
+            self.names[at]
+            for group in self.groups
+            for at in (*group.given, *(group.columns if group.specification.are_given else ()))
+        ]
 
     def check_forecast(self) -> None:
         """Refuse to go on after the last rows without the columns that explain others."""

@@ -161,6 +161,11 @@ def bootstrap(
     """
     check_count("n_draws", "bootstrap", n_draws)
     check_choice("kind", "bootstrap", kind, KINDS)
+    if kind == "nonparametric" and at_hand.evaluation.capabilities.points is None:
+        raise ValueError(
+            "A nonparametric bootstrap draws covariates of components again, and a fit knows those of its own rows. "
+            "Take kind='parametric', which keeps them."
+        )
     if reading.are_in_blocks:
         raise ValueError("bootstrap makes rows anew, which must be in memory; X comes in blocks.")
     if kind == "nonparametric" and len(reading.unit_hashes) == 1 and reading.unit_weight is None:

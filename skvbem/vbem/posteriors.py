@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvbem.families import Dirichlet, DirichletMixture
+from skvbem.families import Dirichlet
 from skvbem.families.base import ConjugateFamily
 
 
@@ -81,11 +81,11 @@ class Form:
         )
 
     def point_of(self, prior: ConjugateFamily, statistics: np.ndarray):
-        """The point at these statistics, of any family; of a density its natural mode, of tables their means."""
+        """The point at these statistics, of any family; of a density its center."""
         if isinstance(prior, Dirichlet):
             return self.point(prior, statistics)
-        if self.density and isinstance(prior, DirichletMixture):
-            return (prior + statistics).mean()
+        if self.density:
+            return (prior + statistics).center()
         if self.prior_share == 0.0:
             return prior.most_likely(statistics)
         return (prior + statistics).mode("probability" if self.lowered_by else "natural")

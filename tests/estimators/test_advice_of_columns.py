@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from estimators.advice import Case, both, check, each_keyword, each_line, each_name, with_slow
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import skvbem
@@ -28,7 +29,7 @@ from skvbem import (
     VBNetwork,
 )
 from skvbem.blocks import blocks_of
-from skvbem.emissions import Gaussian, Poisson, Regression
+from skvbem.emissions import Gaussian, Poisson, Regression, Softmax
 from skvbem.plotting import ClassProfileDisplay
 
 RNG = np.random.default_rng(20261128)
@@ -91,7 +92,41 @@ def table_of(X):
     return path
 
 
+COVARIATE = VBMixture(2, membership=Softmax("z"), **FEW)
+
 CASES = {
+    "a membership beside weights": Case(
+        lambda: clone(COVARIATE).set_params(weight_concentration_prior=2.0).fit(TABLE),
+        "leave 'weight_concentration_prior' and its type at ",
+        lambda text: [lambda: clone(COVARIATE).set_params(weight_concentration_prior=1.0).fit(TABLE)],
+    ),
+    "a membership without covariates": Case(
+        lambda: VBMixture(2, membership=Softmax([]), **FEW).fit(TABLE),
+        "Name one, or leave 'membership' out",
+        each_name(lambda name: VBMixture(2, **{name: None}, **FEW).fit(TABLE), among="membership"),
+    ),
+    "a gap in a covariate of the component": Case(
+        lambda: COVARIATE.fit(TABLE.assign(z=TABLE["z"].where(TABLE.index > 3))),
+        "or leave out such rows, as by ",
+        each_line(
+            r"X\.dropna\(subset=\['z'\]\)",
+            lambda X: clone(COVARIATE).fit(X),
+            X=TABLE.assign(z=TABLE["z"].where(TABLE.index > 3)),
+        ),
+    ),
+    "scores of coefficients": Case(
+        lambda: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind="ais"),
+        "no draws of them are made. Take 'lower_bound', 'bic' or ",
+        each_name(
+            lambda kind: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind=kind),
+            among="lower_bound|bic|linear_response",
+        ),
+    ),
+    "a bootstrap of rows with covariates": Case(
+        lambda: clone(COVARIATE).fit(TABLE).bootstrap(TABLE, n_draws=2),
+        "draws covariates of components again, and a fit knows those of its own rows. Take ",
+        each_keyword(lambda **advice: clone(COVARIATE).fit(TABLE).bootstrap(TABLE, n_draws=2, **advice)),
+    ),
     "before a fit": Case(
         lambda: VBMixture(2).means_,
         "Call 'fit' first",

@@ -14,20 +14,21 @@ from skvbem.emissions.specification import positive
 from skvbem.errors import check_memory
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import LabelKind, check_size, come_in_blocks, resolve_emission_prior, responsibilities_of
+from skvbem.estimators.mixture.membership import check_membership, with_membership
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixture import FittedMixture
 from skvbem.fitting.fit import generator_of, n_starts_of, names_starts, question
 from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
-from skvbem.models.mixture.weights import FiniteWeights, StickBreaking, Weights
+from skvbem.models.mixture.weights import FiniteWeights, RowWeights, StickBreaking, Weights
 from skvbem.optima.labels import LabelStarts, MixtureMethod
 from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import read_labels
 from skvbem.reading.names import check_names
 from skvbem.reading.output import as_fit_saw, filled
 from skvbem.reading.rows import TableReading
-from skvbem.reading.tables import read_table, show, weighted_rows
+from skvbem.reading.tables import Table, read_table, show, weighted_rows
 from skvbem.reading.weighted_blocks import WeightedTables
 
 #: `weight_concentration_prior` whose strength is to be learned.
@@ -79,12 +80,21 @@ class MixtureKind(LabelKind):
         blocks = tables.blocks.map(lambda block: (columns.values(block[0], is_known=True), block[1]))
         return TableReading(columns, blocks, are_in_blocks=True, names=names, given=given)
 
+    def learned_columns(self, estimator, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
+        """The groups of columns, covariates of the component the last of them, and the values of each."""
+        if getattr(estimator, "membership", None) is None:  # one component has no membership
+            return super().learned_columns(estimator, table)
+        options = self.column_options(estimator)
+        return self.read_groups(options._replace(emission=with_membership(estimator, options, table)), table)
+
     def check(self, estimator, X) -> None:
         """Refuse parameters that contradict each other, or rows that are not in memory."""
         self.check_numbers_of_factors(estimator, X)
         refuse_lags(type(estimator).__name__, estimator.emission)
         owner, method, concentration = type(estimator).__name__, estimator.method, estimator.weight_concentration_prior
         is_auto, has_named_init = estimator.n_components == "auto", names_starts(estimator)
+        if estimator.membership is not None:
+            check_membership(estimator, X)
         if method != "vb" and (is_auto or self.learns_prior(estimator)):
             choice = "n_components='auto'" if is_auto else f"weight_concentration_prior={OPTIMIZED!r}"
             raise ValueError(f"{choice} of {owner} needs method='vb', whose bound decides. Got method={method!r}.")
@@ -123,6 +133,8 @@ class MixtureKind(LabelKind):
             type(estimator).__name__,
             estimator.weight_concentration_prior,
         )
+        if estimator.membership is not None:
+            return RowWeights(n_components)
         base = concentration is None or is_option(concentration, OPTIMIZED)
         given = positive(owner, name, 1.0 if base else concentration)
         if estimator.weight_concentration_prior_type == "dirichlet_process":

@@ -54,6 +54,9 @@ class VBMixture(VBEstimator):
     weight_concentration_prior : float, array-like of shape (n_components,) or "optimized", default=1.0
         Its concentration, for each component. Small values empty components. "optimized" takes the one that raises the
         bound most [Beal (2.79)], from 0.001 to 1000; the bound is then one given that prior. Needs ``method="vb"``.
+    membership : Softmax, default=None
+        Covariates that drive the component of a row, as in ``Softmax(["age", "income"])``, in place of weights that all
+        rows share; see `skvbem.emissions.Softmax`. Covariates are columns of X that no emission names.
     categories : "auto" or mapping of column to array-like, default="auto"
         Levels of categorical columns by name, which of an array is x0, x1, ...; see `VBDiscreteDAG`.
     %(method, map_basis, n_init)s
@@ -80,7 +83,7 @@ class VBMixture(VBEstimator):
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        Posterior means (VB) or the point found.
+        Posterior means (VB) or the point found; with `membership` proportions of the rows of X.
     %(means_)s
     weight_concentration_ : ndarray of shape (n_components,), or (n_components - 1, 2) of sticks
     mean_precision_, degrees_of_freedom_ : ndarray
@@ -140,6 +143,7 @@ class VBMixture(VBEstimator):
         **COLUMN_CONSTRAINTS,
         "weight_concentration_prior_type": [StrOptions({"dirichlet_distribution", "dirichlet_process"})],
         "weight_concentration_prior": "no_validation",
+        "membership": "no_validation",
         "init": [StrOptions({"auto", "k-means++", "random", "hierarchical"}), "array-like"],
         "search_effort": [StrOptions({*EFFORTS})],
     }
@@ -152,6 +156,7 @@ class VBMixture(VBEstimator):
         covariance_type="full",
         weight_concentration_prior_type="dirichlet_distribution",
         weight_concentration_prior=1.0,
+        membership=None,
         categories="auto",
         method="vb",
         map_basis="natural",
@@ -274,6 +279,11 @@ class VBMixture(VBEstimator):
         -------
         %(self)s
         """
+        if self.membership is not None:
+            raise ValueError(
+                "A batch has covariates of its own, and partial_fit of VBMixture has no 'membership'. Fit all rows at "
+                "once."
+            )
         if isinstance(X, Blocks):
             raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
         return self._partial_fit(X, y, sample_weight)

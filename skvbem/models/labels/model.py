@@ -16,6 +16,7 @@ from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, n_redundant_parameters, rotation_tangents
 from skvbem.emissions.known_labels import without_labels
 from skvbem.emissions.outside import likely_defect
+from skvbem.emissions.softmax import membership_of
 from skvbem.families import Product
 from skvbem.models.base import Expansion, Expectation, LatentModel, ModelAscent
 from skvbem.models.labels.distinct_rows import DistinctRows
@@ -77,6 +78,14 @@ class LabeledRows(Protocol):
         ...
 
 
+# Why a model whose labels have covariates lacks capabilities.
+_WITH_COVARIATES = dict.fromkeys(
+    ("points", "annealing", "batches", "metropolis", "information", "enumeration", "dimension", "complete_evidence"),
+    "Coefficients of a softmax have no conjugate prior, and no draws of them are made. Take 'lower_bound', 'bic' or "
+    "'linear_response', and intervals by method='linear_response'.",
+)
+
+
 class LabelModel(LatentModel):
     """A model with one label per row, and an emission whose prior is the last block of the model's.
 
@@ -97,6 +106,8 @@ class LabelModel(LatentModel):
     @property
     def reasons(self) -> Mapping[str, str]:
         """Why a model that knows labels lacks a capability."""
+        if membership_of(self.emission) is not None:
+            return _WITH_COVARIATES
         if not self.emission.n_levels:
             return super().reasons
         return {

@@ -22,8 +22,9 @@ from skvbem._kernels import _mixture
 from skvbem._lazy import cached_property
 from skvbem.blocks import map_reduce, sections
 from skvbem.emissions import Emission
-from skvbem.emissions.base import Step, condensed, relabeled, start_natural
+from skvbem.emissions.base import Step, condensed, parts_of, relabeled, start_natural
 from skvbem.emissions.outside import rows_last
+from skvbem.emissions.softmax import membership_of
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import DataInParts, EStep, Expectation
@@ -235,6 +236,18 @@ class Mixture(LabelModel):
             return replace(parts[0], total_weight=rows.total_weight)
         return DataInParts(data.table, parts, len(rows), rows.total_weight, False)
 
+    def with_design_of(self, data: Any) -> Mixture:
+        """The mixture whose covariates of components, if there are any, are those of some rows in memory."""
+        k = membership_of(self.emission)
+        if k is None or not isinstance(data, MixtureData):
+            return self
+        emission: Any = self.emission
+        prior: Any = self.prior.blocks[1]
+        parts, blocks = list(parts_of(emission)), list(prior.blocks)
+        parts[k] = parts[k].on(data.table.parts[k], data.weight)  # type: ignore[attr-defined]
+        blocks[k] = replace(blocks[k], design=parts[k].design)  # type: ignore[attr-defined]
+        return type(self)(emission.with_parts(tuple(parts)), self.weights, Product(tuple(blocks), prior.n_cells))
+
     def preferred_order(self, statistics: np.ndarray) -> np.ndarray | None:
         """The largest component first where weights should fall, and no labels are known."""
         if not self.weights.by_weight or self.emission.n_levels:
@@ -339,8 +352,8 @@ class MixtureAscent(EmissionAscent[Mixture]):
 
     def on(self, rows: DistinctRows) -> MixtureAscent:
         """Full steps of the mixture on distinct rows of the data."""
-        data = cast(MixtureData | DataInParts, self.data)
-        fewer = type(self)(self.model, self.model.on(rows, data), self.form, self.n_threads)
+        data = self.model.on(rows, cast(MixtureData | DataInParts, self.data))
+        fewer = type(self)(self.model.with_design_of(data), data, self.form, self.n_threads)
         fewer.is_sample = rows.is_sample
         fewer.rows = rows
         return fewer

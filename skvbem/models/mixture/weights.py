@@ -15,6 +15,7 @@ import numpy as np
 
 from skvbem._lazy import cached_property
 from skvbem.families import Dirichlet
+from skvbem.families.inert import Inert
 
 # Draws that quantiles of weights are those of, where these are products of sticks.
 _DRAWS_OF_STICKS = 2**15
@@ -27,6 +28,8 @@ class Weights(ABC):
     exchangeable: bool
     #: Whether the prior means early components to be larger than late ones.
     by_weight: bool = False
+    #: Whether components are as probable in a row as its covariates say, which have a part of the emission.
+    by_row: bool = False
     n_components: int
     concentration: Any
 
@@ -64,6 +67,10 @@ class Weights(ABC):
     @abstractmethod
     def mean(self, posterior: Dirichlet) -> np.ndarray:
         """Expected weights E[pi] of a posterior, (n_components,)."""
+
+    def log_predictive(self, posterior: Any) -> np.ndarray:
+        """Log probabilities of the components of a new row, nats, (n_components,)."""
+        return np.log(self.mean(posterior))
 
     @abstractmethod
     def quantiles(self, posterior: Dirichlet, probability: float) -> np.ndarray:
@@ -216,3 +223,65 @@ class StickBreaking(Weights):
     def concentrations(self, family: Dirichlet) -> np.ndarray:
         """The two concentrations of each stick: of its component, and of all after it."""
         return family.concentration.reshape(-1, 2) if self.n_components > 1 else np.empty((0, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class RowWeights(Weights):
+    """No weights of the components: covariates of each row say how probable these are there, in the emission.
+
+    Parameters
+    ----------
+    n_components : int
+    """
+
+    n_components: int
+    concentration = None
+    exchangeable = True
+    by_row = True
+
+    @property
+    def prior(self) -> Inert:  # type: ignore[override]
+        """A family without parameters, which counts the rows of components."""
+        return Inert(np.zeros(self.n_components))
+
+    @property
+    def sticks(self) -> np.ndarray:
+        """No Beta distribution."""
+        return np.empty((0, 2))
+
+    def log_weights(self, natural: np.ndarray) -> np.ndarray:
+        """Zeros: all is said by the emission."""
+        return natural
+
+    def statistics(self, counts: np.ndarray) -> np.ndarray:
+        """The counts of components."""
+        return counts
+
+    def counts(self, statistics: np.ndarray) -> np.ndarray:
+        """The counts of components."""
+        return statistics
+
+    @property
+    def given(self) -> None:  # type: ignore[override]
+        """No concentration."""
+        return None
+
+    def of_strength(self, strength: float) -> RowWeights:
+        """These weights, which have no strength."""
+        return self
+
+    def mean(self, posterior: Any) -> np.ndarray:
+        """Proportions of the rows of the data, (n_components,)."""
+        return posterior.coordinates / posterior.coordinates.sum()
+
+    def log_predictive(self, posterior: Any) -> np.ndarray:
+        """Zeros: all is said by the emission, row by row."""
+        return np.zeros(self.n_components)
+
+    def quantiles(self, posterior: Any, probability: float) -> np.ndarray:
+        """NaN: proportions of the data have no posterior."""
+        return np.full(self.n_components, np.nan)
+
+    def concentrations(self, family: Any) -> np.ndarray:
+        """None there are."""
+        return np.empty(0)

@@ -1,0 +1,553 @@
+"""Softmax regressions: tilted bounds of expected log-sum-exps over a design, and the maximum of their objective."""
+
+from libc.math cimport M_E, M_PI, exp, fabs, fmax, log, sqrt
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+# Steps to a maximum, steps of a tilt, halvings of one, and the largest change of a tilt that counts as none.
+cdef enum:
+    MAX_STEPS = 200
+    MAX_TILTS = 24
+    MAX_HALVINGS = 40
+cdef double CHANGE = 1e-13
+# Nats that a last step of a maximum gains at the most, by its quadratic model, which then stands for a pass: what the
+# model lacks is of third order in the mean. In the covariance it is of second order, but less by the number of rows.
+cdef double GAIN = 1e-9, GAIN_OF_COVARIANCE = 1e-16
+
+
+cdef struct Design:
+    int n, k, p, c, d
+    const double* regressors
+    const double* weight
+    const double* contrasts
+
+
+cdef struct Objective:
+    double total
+    const double* t
+    const double* tau
+
+
+# A mean tilted bound, nats, at a mean (d,) and a covariance (d, d), with its slope and curvature by the contrasts.
+cdef struct Bound:
+    double value, log_det
+    double* mean
+    double* covariance
+    double* precision
+    double* slope
+    double* curvature
+
+
+cdef double softmax_of(const double* exponents, int k, double* shares) noexcept nogil:
+    """Ln of the sum of exponentials; their shares are written."""
+    cdef double most = exponents[0], total = 0.0
+    cdef int i
+    for i in range(1, k):
+        most = exponents[i] if exponents[i] > most else most
+    for i in range(k):
+        shares[i] = exp(exponents[i] - most)
+        total += shares[i]
+    for i in range(k):
+        shares[i] /= total
+    return most + log(total)
+
+
+cdef double bound_at(
+    const double* a, const double* m, const double* v, int k, double* shares, double* exponents
+) noexcept nogil:
+    """The tilted bound at a tilt, and the softmax of its exponents."""
+    cdef double at = 0.0, quadratic = 0.0, product
+    cdef int i, j
+    for i in range(k):
+        product = 0.0
+        for j in range(k):
+            product += v[i * k + j] * a[j]
+        exponents[i] = m[i] + 0.5 * v[i * k + i] - product
+        at += a[i] * m[i]
+        quadratic += a[i] * product
+    for i in range(k):
+        exponents[i] += 0.5 * quadratic - at
+    return at + softmax_of(exponents, k, shares)
+
+
+cdef void solve(double* matrix, double* right, int k) noexcept nogil:
+    """The solution of a small linear system in place, by elimination with pivots."""
+    cdef int i, j, row, best
+    cdef double factor, swap
+    for i in range(k):
+        best = i
+        for row in range(i + 1, k):
+            if fabs(matrix[row * k + i]) > fabs(matrix[best * k + i]):
+                best = row
+        if best != i:
+            for j in range(k):
+                swap = matrix[i * k + j]
+                matrix[i * k + j] = matrix[best * k + j]
+                matrix[best * k + j] = swap
+            swap = right[i]
+            right[i] = right[best]
+            right[best] = swap
+        for row in range(i + 1, k):
+            factor = matrix[row * k + i] / matrix[i * k + i]
+            if factor != 0.0:
+                for j in range(i, k):
+                    matrix[row * k + j] -= factor * matrix[i * k + j]
+                right[row] -= factor * right[i]
+    for i in range(k - 1, -1, -1):
+        for j in range(i + 1, k):
+            right[i] -= matrix[i * k + j] * right[j]
+        right[i] /= matrix[i * k + i]
+
+
+cdef double tilted_bound(const double* m, const double* v, int k, double* w, double* room) noexcept nogil:
+    """The least tilted bound; the softmax of its exponents is written. Room for k (k + 5) numbers."""
+    cdef double* matrix = room
+    cdef double* step = room + k * k
+    cdef double* there = step + k
+    cdef double* shares = there + k
+    cdef double* exponents = shares + k
+    cdef double* a = exponents + k
+    cdef double bound, tried, change, length, product, slack
+    cdef int i, j, q, _halving, _taken
+    softmax_of(m, k, a)
+    bound = bound_at(a, m, v, k, w, exponents)
+    for _taken in range(MAX_TILTS):
+        change = 0.0
+        for i in range(k):
+            step[i] = w[i] - a[i]
+            change = fabs(step[i]) if fabs(step[i]) > change else change
+        if change < CHANGE:
+            break
+        for j in range(k):
+            product = 0.0
+            for q in range(k):
+                product += w[q] * v[q * k + j]
+            for i in range(k):
+                matrix[i * k + j] = w[i] * (v[i * k + j] - product) + (1.0 if i == j else 0.0)
+        solve(matrix, step, k)
+        length, slack = 1.0, 1e-14 * (1.0 + fabs(bound))
+        for _halving in range(MAX_HALVINGS):
+            for i in range(k):
+                there[i] = a[i] + length * step[i]
+            tried = bound_at(there, m, v, k, shares, exponents)
+            if tried <= bound + slack:
+                break
+            length = length / 2
+        for i in range(k):
+            a[i], w[i] = there[i], shares[i]
+        if bound - tried <= slack:  # the step was within rounding, and its tilt is the better one
+            bound = tried
+            break
+        bound = tried
+    return bound
+
+
+cdef void covariance_of_row(
+    const Design* design, const double* covariance, const double* u, double* v, double* room
+) noexcept nogil:
+    """Covariance (k, k) of the log odds of a row. Room for c (c + k) numbers."""
+    cdef int k = design.k, p = design.p, c = design.c, d = design.d, i, j, q, s, t
+    cdef double* by_contrast = room
+    cdef double* half = room + c * c
+    cdef double value, product
+    for i in range(c):
+        for j in range(i, c):
+            value = 0.0
+            for s in range(p):
+                product = 0.0
+                for t in range(p):
+                    product += covariance[(i * p + s) * d + j * p + t] * u[t]
+                value += u[s] * product
+            by_contrast[i * c + j] = value
+            by_contrast[j * c + i] = value
+    for i in range(k):
+        for j in range(c):
+            value = 0.0
+            for q in range(c):
+                value += design.contrasts[i * c + q] * by_contrast[q * c + j]
+            half[i * c + j] = value
+    for i in range(k):
+        for j in range(i, k):
+            value = 0.0
+            for q in range(c):
+                value += half[i * c + q] * design.contrasts[j * c + q]
+            v[i * k + j] = value
+            v[j * k + i] = value
+
+
+cdef int room_of_pass(const Design* design) noexcept nogil:
+    """Numbers that a pass has to have room for."""
+    cdef int k = design.k, c = design.c
+    return k * (k + 5) + 2 * k + k * k + c * (c + k) + k * design.p
+
+
+cdef void look(const Design* design, Bound* at, int is_wide, double* room) noexcept nogil:
+    """The mean tilted bound over a design, its slope and its curvature; of points the mean log partition."""
+    cdef int k = design.k, p = design.p, c = design.c, d = design.d, i, j, q, s, t, row
+    cdef double* m = room + k * (k + 5)
+    cdef double* w = m + k
+    cdef double* v = w + k
+    cdef double* of_row = v + k * k
+    cdef double* rows = of_row + c * (c + k)
+    cdef const double* u
+    cdef double value, product, weight
+    memset(at.slope, 0, d * sizeof(double))
+    memset(at.curvature, 0, d * d * sizeof(double))
+    at.value = 0.0
+    for i in range(k):
+        for s in range(p):
+            value = 0.0
+            for q in range(c):
+                value += design.contrasts[i * c + q] * at.mean[q * p + s]
+            rows[i * p + s] = value
+    for row in range(design.n):
+        u, weight = design.regressors + row * p, design.weight[row]
+        for i in range(k):
+            m[i] = 0.0
+            for s in range(p):
+                m[i] += rows[i * p + s] * u[s]
+        if is_wide:
+            covariance_of_row(design, at.covariance, u, v, of_row)
+            at.value += weight * tilted_bound(m, v, k, w, room)
+        else:
+            at.value += weight * softmax_of(m, k, w)
+        for i in range(c):  # by the contrasts: h' w times u, and h' (diag w - w w') h times u u'
+            m[i] = 0.0
+            for q in range(k):
+                m[i] += design.contrasts[q * c + i] * w[q]
+            value = weight * m[i]
+            for s in range(p):
+                at.slope[i * p + s] += value * u[s]
+        for i in range(c):
+            for j in range(i, c):
+                value = -m[i] * m[j]
+                for q in range(k):
+                    value += design.contrasts[q * c + i] * w[q] * design.contrasts[q * c + j]
+                value *= weight
+                for s in range(p):
+                    product = value * u[s]
+                    for t in range(p):
+                        at.curvature[(i * p + s) * d + j * p + t] += product * u[t]
+    for i in range(d):
+        for j in range(i):
+            at.curvature[i * d + j] = at.curvature[j * d + i]
+
+
+cdef bint inverted(const double* matrix, int d, double* inverse, double* log_det, double* room) noexcept nogil:
+    """The inverse of a symmetric matrix and ln of its determinant; False if it is not positive. Room for d d."""
+    cdef int i, j, q
+    cdef double value
+    log_det[0] = 0.0
+    for j in range(d):  # Cholesky's root, and the inverse of the root in place of it
+        for i in range(j, d):
+            value = matrix[i * d + j]
+            for q in range(j):
+                value -= room[i * d + q] * room[j * d + q]
+            if i == j:
+                if not value > 0.0:
+                    return False
+                log_det[0] += log(value)
+                room[i * d + i] = sqrt(value)
+            else:
+                room[i * d + j] = value / room[j * d + j]
+    for j in range(d):
+        room[j * d + j] = 1.0 / room[j * d + j]
+        for i in range(j + 1, d):
+            value = 0.0
+            for q in range(j, i):
+                value -= room[i * d + q] * room[q * d + j]
+            room[i * d + j] = value / room[i * d + i]
+    for i in range(d):
+        for j in range(i, d):
+            value = 0.0
+            for q in range(j, d):
+                value += room[q * d + i] * room[q * d + j]
+            inverse[i * d + j] = value
+            inverse[j * d + i] = value
+    return True
+
+
+cdef double objective_at(const Objective* objective, const Bound* at, int d, int is_wide) noexcept nogil:
+    """The objective where a mean tilted bound is known, nats."""
+    cdef double value = -objective.total * at.value
+    cdef int i
+    for i in range(d):
+        value += objective.t[i] * at.mean[i] - 0.5 * objective.tau[i] * at.mean[i] * at.mean[i]
+        if is_wide:
+            value -= 0.5 * objective.tau[i] * at.covariance[i * d + i]
+    return value + (0.5 * (d * log(2 * M_PI * M_E) + at.log_det) if is_wide else 0.0)
+
+
+cdef double inner(
+    const double* a, const double* b, const double* precision, const double* x, const double* y, int d
+) noexcept nogil:
+    """The inner product of changes of a mean, and of a precision times the covariance, in deviations."""
+    cdef double value = 0.0, of_row
+    cdef int i, j
+    for i in range(d):
+        of_row = 0.0
+        for j in range(d):
+            of_row += precision[i * d + j] * b[j]
+            value += 0.5 * x[i * d + j] * y[j * d + i]
+        value += a[i] * of_row
+    return value
+
+
+cdef double squared_change(const Bound* near, const double* wanted, int d, double* room) noexcept nogil:
+    """Trace of the square of the covariance times the change of its inverse. Room for d d numbers."""
+    cdef double value = 0.0
+    cdef int i, j, q
+    memset(room, 0, d * d * sizeof(double))
+    for i in range(d):
+        for q in range(d):
+            for j in range(d):
+                room[i * d + j] += near.covariance[i * d + q] * (wanted[q * d + j] - near.precision[q * d + j])
+    for i in range(d):
+        for j in range(d):
+            value += room[i * d + j] * room[j * d + i]
+    return value
+
+
+cdef bint accelerated(
+    const Design* design, const Objective* objective, const Bound* near, const double* step, const double* wanted,
+    const double* before, Bound* later, double* room
+) noexcept nogil:
+    """The bound where the line through two steps leads, where their changes are least; False if it is lower there.
+
+    `before` are the mean, step, precision and wanted precision of the earlier step. Room for 4 d d + d numbers, and for
+    a pass.
+    """
+    cdef int d = design.d, i, j, q
+    cdef const double* mean_before = before
+    cdef const double* step_before = before + d
+    cdef const double* precision_before = before + 2 * d
+    cdef const double* wanted_before = precision_before + d * d
+    cdef double* of_residual = room
+    cdef double* of_change = of_residual + d * d
+    cdef double* change = of_change + d * d
+    cdef double* rest = change + d
+    cdef double at, since, back, log_det
+    memset(of_residual, 0, 2 * d * d * sizeof(double))
+    for i in range(d):
+        change[i] = step[i] - step_before[i]
+        for q in range(d):
+            for j in range(d):
+                at = wanted[q * d + j] - near.precision[q * d + j]
+                since = wanted_before[q * d + j] - precision_before[q * d + j]
+                of_residual[i * d + j] += near.covariance[i * d + q] * at
+                of_change[i * d + j] += near.covariance[i * d + q] * (at - since)
+    back = inner(change, change, near.precision, of_change, of_change, d)
+    if not back > 0.0:
+        return False
+    back = inner(change, step, near.precision, of_change, of_residual, d) / back
+    for i in range(d):
+        later.mean[i] = near.mean[i] + step[i] - back * (near.mean[i] - mean_before[i] + change[i])
+    for i in range(d * d):
+        later.precision[i] = wanted[i] - back * (wanted[i] - wanted_before[i])
+    if not inverted(later.precision, d, later.covariance, &log_det, rest):
+        return False
+    later.log_det = -log_det
+    look(design, later, True, rest)
+    return objective_at(objective, later, d, True) >= objective_at(objective, near, d, True)
+
+
+cdef bint climbed(
+    const Design* design, const Objective* objective, const Bound* near, const double* step, const double* wanted,
+    int is_wide, Bound* later, double* room
+) noexcept nogil:
+    """The bound after a step, halved until the objective is no lower; False if it is lower all the same."""
+    cdef double length = 1.0, log_det, value = objective_at(objective, near, design.d, is_wide)
+    cdef int d = design.d, _halving, i
+    for _halving in range(MAX_HALVINGS):
+        for i in range(d):
+            later.mean[i] = near.mean[i] + length * step[i]
+        if is_wide:
+            for i in range(d * d):
+                later.precision[i] = near.precision[i] + length * (wanted[i] - near.precision[i])
+            if inverted(later.precision, d, later.covariance, &log_det, room):
+                later.log_det = -log_det
+            else:
+                length = length / 2
+                continue
+        look(design, later, is_wide, room)
+        if objective_at(objective, later, d, is_wide) >= value:
+            return True
+        length = length / 2
+    return False
+
+
+cdef int climb(
+    const Design* design, const Objective* objective, int is_wide, Bound* near, Bound* later, Bound* last, double* room
+) noexcept nogil:
+    """The maximum of an objective, from a bound on, in `last`, and the bound near it; how many passes were made.
+
+    Room for 8 d d + 5 d numbers, and for a pass.
+    """
+    cdef int d = design.d, i, j, _step, taken = 0, has_before = False, is_better
+    cdef double* wanted = room
+    cdef double* step = wanted + d * d
+    cdef double* slope = step + d
+    cdef double* before = slope + d
+    cdef double* rest = before + 2 * (d + d * d)
+    cdef double gain, of_covariance, log_det, value
+    cdef Bound swap
+    for _step in range(MAX_STEPS):
+        for i in range(d):
+            slope[i] = objective.t[i] - objective.total * near.slope[i] - objective.tau[i] * near.mean[i]
+        for i in range(d * d):
+            wanted[i] = objective.total * near.curvature[i]
+        for i in range(d):
+            wanted[i * d + i] += objective.tau[i]
+        if not inverted(wanted, d, last.covariance, &log_det, rest):
+            return -1
+        gain, of_covariance = 0.0, squared_change(near, wanted, d, rest) if is_wide else 0.0
+        for i in range(d):
+            step[i] = 0.0
+            for j in range(d):
+                step[i] += last.covariance[i * d + j] * slope[j]
+            gain += 0.5 * step[i] * slope[i]
+        last.log_det = -log_det
+        if gain < GAIN and 0.25 * of_covariance < GAIN_OF_COVARIANCE * fmax(objective.total, 1.0):
+            break
+        is_better = has_before and accelerated(design, objective, near, step, wanted, before, later, rest)
+        has_before = is_wide and (is_better or not has_before)
+        if has_before:
+            memcpy(before, near.mean, d * sizeof(double))
+            memcpy(before + d, step, d * sizeof(double))
+            memcpy(before + 2 * d, near.precision, d * d * sizeof(double))
+            memcpy(before + 2 * d + d * d, wanted, d * d * sizeof(double))
+        if not is_better and not climbed(design, objective, near, step, wanted, is_wide, later, rest):
+            break  # rounding hides what is left
+        taken += 1
+        swap = near[0]
+        near[0] = later[0]
+        later[0] = swap
+    if gain > 1e3 * GAIN or of_covariance > 1e-6:  # too far for the quadratic model
+        last.value, last.log_det = near.value, near.log_det
+        memcpy(last.mean, near.mean, d * sizeof(double))
+        memcpy(last.covariance, near.covariance, d * d * sizeof(double))
+        return taken
+    last.value = near.value
+    for i in range(d):
+        last.mean[i] = near.mean[i] + step[i]
+        value = near.slope[i] * step[i]
+        for j in range(d):
+            value += 0.5 * step[i] * near.curvature[i * d + j] * step[j]
+            if is_wide:
+                value += 0.5 * near.curvature[i * d + j] * (last.covariance[i * d + j] - near.covariance[i * d + j])
+        last.value += value
+    return taken
+
+
+cdef Bound bound_in(double[::1] numbers, int d) noexcept:
+    """The bound in an array: mean, covariance, precision, slope, curvature, value, ln of the determinant."""
+    cdef Bound at
+    at.mean = &numbers[0]
+    at.covariance = at.mean + d
+    at.precision = at.covariance + d * d
+    at.slope = at.precision + d * d
+    at.curvature = at.slope + d
+    at.value, at.log_det = numbers[3 * d * d + 2 * d], numbers[3 * d * d + 2 * d + 1]
+    return at
+
+
+cdef void keep(const Bound* at, double[::1] numbers, int d) noexcept:
+    """Write a bound, which may stand elsewhere, into an array."""
+    cdef double* to = &numbers[0]
+    if at.mean != to:
+        memcpy(to, at.mean, (3 * d * d + 2 * d) * sizeof(double))
+    numbers[3 * d * d + 2 * d], numbers[3 * d * d + 2 * d + 1] = at.value, at.log_det
+
+
+cdef Design design_of(
+    const double[:, ::1] regressors, const double[::1] weight, const double[:, ::1] contrasts
+) noexcept:
+    cdef Design design
+    design.n, design.p = regressors.shape[0], regressors.shape[1]
+    design.k, design.c = contrasts.shape[0], contrasts.shape[0] - 1
+    design.d = design.c * design.p
+    design.regressors, design.weight, design.contrasts = &regressors[0, 0], &weight[0], &contrasts[0, 0]
+    return design
+
+
+def mean_bound(
+    const double[:, ::1] regressors,
+    const double[::1] weight,
+    const double[:, ::1] contrasts,
+    bint is_wide,
+    double[::1] bound,
+):
+    """Write the mean of tilted bounds over a design, with its slope and curvature by the contrasts of coefficients.
+
+    Parameters
+    ----------
+    regressors : memoryview of shape (n_patterns, p)
+    weight : memoryview of shape (n_patterns,)
+        They sum to 1.
+    contrasts : memoryview of shape (k, k - 1)
+    is_wide : bool
+        False for points, of which the mean log partition is written.
+    bound : memoryview of shape (3 d d + 2 d + 2,), d = (k - 1) p
+        Mean, covariance and precision of the contrasts, contrast after contrast, are read; slope, curvature and value
+        are written. The last number is ln of the determinant of the covariance.
+    """
+    cdef Design design = design_of(regressors, weight, contrasts)
+    cdef Bound at = bound_in(bound, design.d)
+    cdef double* room = <double*> malloc(room_of_pass(&design) * sizeof(double))
+    if room == NULL:
+        raise MemoryError("No memory for a pass over a design.")
+    with nogil:
+        look(&design, &at, is_wide, room)
+    keep(&at, bound, design.d)
+    free(room)
+
+
+def maximum(
+    const double[:, ::1] regressors,
+    const double[::1] weight,
+    const double[:, ::1] contrasts,
+    const double[::1] t,
+    double total,
+    const double[::1] tau,
+    bint is_wide,
+    double[::1] near,
+    double[::1] last,
+):
+    """Write the maximum of t' M - total g(M, S) - tau' (M^2 + diag S) / 2 + ln |2 pi e S| / 2, and a bound near it.
+
+    Parameters
+    ----------
+    regressors, weight, contrasts, is_wide
+        As in `mean_bound`.
+    t : memoryview of shape (d,)
+    total : float
+    tau : memoryview of shape (d,)
+    near : memoryview of shape (3 d d + 2 d + 2,)
+        A bound to begin from, with its slope and curvature; the last one of which a pass was made takes its place.
+    last : memoryview of shape (3 d d + 2 d + 2,)
+        Mean, covariance and mean bound at the maximum, a last step further; slope and curvature mean nothing.
+
+    Returns
+    -------
+    n_passes : int
+        Steps that were taken; -1 if a matrix was not positive.
+    """
+    cdef Design design = design_of(regressors, weight, contrasts)
+    cdef Objective objective
+    cdef int d = design.d, size = 3 * d * d + 2 * d + 2, taken
+    cdef double* room = <double*> malloc((size + 8 * d * d + 5 * d + room_of_pass(&design)) * sizeof(double))
+    cdef Bound at = bound_in(near, d), end = bound_in(last, d), later = at
+    if room == NULL:
+        raise MemoryError("No memory for passes over a design.")
+    objective.total, objective.t, objective.tau = total, &t[0], &tau[0]
+    later.mean = room
+    later.covariance = room + d
+    later.precision = later.covariance + d * d
+    later.slope = later.precision + d * d
+    later.curvature = later.slope + d
+    with nogil:
+        taken = climb(&design, &objective, is_wide, &at, &later, &end, room + size)
+    keep(&at, near, d)
+    keep(&end, last, d)
+    free(room)
+    return taken

@@ -1,0 +1,73 @@
+"""The `membership` of a mixture: covariates of the component of a row, a group of columns of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skvbem._arguments import is_list, is_option
+from skvbem.emissions.registry import EMISSIONS, family_of
+from skvbem.emissions.softmax import Softmax
+from skvbem.emissions.specification import EmissionSpecification
+from skvbem.estimators.labels import come_in_blocks
+from skvbem.reading.column_groups import ColumnOptions
+from skvbem.reading.names import ColumnSelection
+from skvbem.reading.tables import Table, show
+
+#: Name of the group of covariates.
+MEMBERSHIP = "membership"
+
+
+def check_membership(estimator: Any, X: Any) -> None:
+    """Refuse what is no membership, and what does not go with one."""
+    owner, membership = type(estimator).__name__, estimator.membership
+    if not isinstance(membership, Softmax):
+        raise TypeError(
+            f"The 'membership' parameter of {owner} must be None or a Softmax, such as Softmax(['age']). Got "
+            f"{show(membership)} instead."
+        )
+    if estimator.n_components == "auto" or estimator.init == "hierarchical":
+        choice = "n_components='auto'" if estimator.n_components == "auto" else "init='hierarchical'"
+        raise ValueError(
+            f"{choice} of {owner} has no 'membership'. Fit each number of components, and take the best bound."
+        )
+    concentration, kind = estimator.weight_concentration_prior, estimator.weight_concentration_prior_type
+    is_default = concentration is None or (not isinstance(concentration, str) and np.array_equal(concentration, 1.0))
+    if kind != "dirichlet_distribution" or not is_default:
+        raise ValueError(
+            f"'membership' of {owner} takes the place of weights: leave 'weight_concentration_prior' and its type at "
+            "their defaults, and say the prior in Softmax."
+        )
+    if come_in_blocks(X):
+        raise ValueError(
+            f"'membership' of {owner} needs rows in memory; X comes in blocks. Try it on some of the blocks."
+        )
+
+
+def with_membership(estimator: Any, options: ColumnOptions, table: Table) -> list[tuple]:
+    """The `emission` parameter as a list of groups, the covariates of the membership the last of them."""
+    membership, whose = estimator.membership, "The 'covariates' parameter of Softmax"
+    membership.check_parameters()
+    given = membership.covariates
+    given = [given] if isinstance(given, (str, int)) else list(given)
+    if not given:
+        raise ValueError(f"{whose} names no column. Name one, or leave 'membership' out.")
+    places = ColumnSelection(whose, "covariate", table.names, table.source).positions(MEMBERSHIP, given)
+    if len(set(places)) < len(places):
+        raise ValueError(f"{whose} names a column twice. Name each once.")
+    covariates = MEMBERSHIP, clone(membership).set_params(covariates=()), places
+    emission, others = options.emission, [at for at in range(table.n_columns) if at not in places]
+    if not others:
+        raise ValueError(f"{whose} names all columns of X: none is left that components could differ in.")
+    if is_option(emission, "auto"):
+        return [("remainder", "auto"), covariates]
+    if isinstance(emission, EmissionSpecification) or is_option(emission, *EMISSIONS):
+        name = emission if isinstance(emission, str) else family_of(emission)
+        return [(name, emission, others), covariates]
+    if isinstance(emission, Mapping):
+        named = [item if item[0] == "remainder" else (item[0], *item) for item in emission.items()]
+        return [*named, covariates]
+    return [*emission, covariates] if is_list(emission) else [emission, covariates]

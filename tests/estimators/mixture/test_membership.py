@@ -1,0 +1,247 @@
+"""`VBMixture(membership=Softmax(...))`: published fits, evidences by enumeration, and what changes nothing."""
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import betaln, logsumexp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import skvbem
+from skvbem import VBMixture
+from skvbem.datasets import load_cheating
+from skvbem.emissions import Softmax
+
+approx = pytest.approx
+ITEMS = ["LIEEXAM", "LIEPAPER", "FRAUD", "COPYEXAM"]
+CHEATING = load_cheating(as_frame=True).data.dropna().astype(float)
+CHEATING[ITEMS] -= 1
+
+
+def classes(membership, n=2, **options):
+    """A mixture of yes/no items."""
+    options = {"random_state": 0, "n_init": 1, "tol": 1e-9} | options
+    return VBMixture(n, emission="bernoulli", membership=membership, **options)
+
+
+def drawn(rng, n=60, n_classes=2, covariates=1, kind="plain"):
+    """Items of classes that covariates drive; columns are items, then covariates."""
+    u = rng.normal(size=(n, covariates))
+    u[:, 0] = {"constant": np.ones(n), "separated": 30.0 * np.sign(u[:, 0])}.get(kind, u[:, 0])
+    if kind == "collinear":
+        u = np.column_stack([u, 2.0 - 3.0 * u[:, 0]])
+    odds = u @ rng.normal(size=(u.shape[1], n_classes))
+    label = (odds + rng.gumbel(size=odds.shape)).argmax(axis=1)
+    return np.column_stack([rng.random((n, 4)) < rng.beta(0.5, 0.5, (n_classes, 4))[label], u]).astype(float)
+
+
+def covariates_of(X):
+    return list(range(4, X.shape[1]))
+
+
+# Published answers ----------------------------------------------------------------------------------------------------
+
+
+def test_grades_and_cheating_have_the_published_likelihood_and_the_bound_of_the_definition():
+    model = classes(Softmax(["GPA"], standardize=False), method="ml").fit(CHEATING)
+    slope = np.diff(model.parameters_["membership"]["coefficients"], axis=0)
+    assert model.log_likelihood_ == approx(-429.638384, abs=1e-6)  # poLCA's manual
+    assert abs(slope.item()) == approx(0.8425, abs=1e-4)
+    raw = classes(Softmax(["GPA"], standardize=False, slope_prior=2.0, intercept_prior=2.0)).fit(CHEATING)
+    assert raw.lower_bound_ == approx(-455.639872, abs=1e-5)
+    slope = np.diff(raw.parameters_["membership"]["coefficients"], axis=0)
+    assert abs(slope.item()) == approx(0.9234, abs=1e-4)
+    scaled = classes(Softmax("GPA")).fit(CHEATING)
+    assert scaled.lower_bound_ == approx(-455.876526, abs=1e-5)
+    per_deviation = np.diff(scaled.parameters_["membership"]["coefficients"], axis=0) * CHEATING["GPA"].std(ddof=0)
+    assert abs(per_deviation.item()) == approx(1.0795, abs=1e-3)
+    constant = classes(Softmax("GPA")).fit(CHEATING.assign(GPA=1.0))
+    assert constant.lower_bound_ == approx(-461.630917, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_noise_lowers_the_bound():
+    noise = np.random.default_rng(1).normal(size=(315, 3))
+    table = CHEATING.assign(**{f"noise{k}": noise[:, k] for k in range(3)})
+    model = classes(Softmax(["GPA", "noise0", "noise1", "noise2"])).fit(table)
+    assert model.lower_bound_ == approx(-459.440132, abs=1e-5)
+    only = classes(Softmax(["noise0", "noise1", "noise2"])).fit(table.drop(columns="GPA"))
+    assert only.lower_bound_ == approx(-466.316548, abs=1e-5)
+
+
+# Evidence by enumeration ----------------------------------------------------------------------------------------------
+
+
+def log_evidence(items, z, variances=(np.pi**2 / 6, 1.0)):
+    """The sum over all classes of all rows, two classes, coefficients integrated by quadrature."""
+    nodes, mass = np.polynomial.hermite_e.hermegauss(40)
+    grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 2) * np.sqrt(variances)
+    log_mass = np.log(np.outer(mass, mass).ravel() / mass.sum() ** 2)
+    odds = np.sqrt(2) * grid @ np.column_stack([np.ones(len(z)), z]).T
+    logs = np.stack([-np.logaddexp(0, -odds), -np.logaddexp(0, odds)], axis=-1)
+    terms = []
+    for labels in product(range(2), repeat=len(z)):
+        at = np.array(labels)
+        of_labels = logsumexp(log_mass + logs[:, np.arange(len(z)), at].sum(axis=1))
+        yes = np.array([items[at == k].sum(axis=0) for k in range(2)])
+        n = np.array([[(at == k).sum()] for k in range(2)])
+        terms.append(of_labels + betaln(1 + yes, 1 + n - yes).sum())
+    return logsumexp(terms)
+
+
+def test_eight_rows_have_the_evidence_and_the_bound_of_the_definition():
+    items = np.array([[int(c) for c in row] for row in ["0011", "0111", "1011", *["0000"] * 5]], dtype=float)
+    z = np.array([-1.4, -0.6, 0.2, -1.4, -0.6, 0.2, 1, 1.8])
+    assert log_evidence(items, z) == approx(-19.975400, abs=5e-5)
+    model = classes(Softmax([4], standardize=False), n_init=10).fit(np.column_stack([items, z]))
+    assert model.lower_bound_ == approx(-21.437479, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_of_tiny_tables_are_below_evidences(seed):
+    rng = np.random.default_rng(seed)
+    X = drawn(rng, n=int(rng.integers(2, 8)))
+    model = classes(Softmax([4], standardize=False)).fit(X)
+    assert model.lower_bound_ <= log_evidence(X[:, :4], X[:, 4]) + 1e-9
+
+
+# Steps ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["plain", "collinear", "separated", "constant"])
+@pytest.mark.parametrize("method", ["vb", "map", "ml"])
+def test_no_step_lowers_the_objective(kind, method):
+    if method == "ml" and kind == "collinear":
+        pytest.skip("no maximum is one point, and directions without a slope are rounding")
+    rng = np.random.default_rng([len(kind), len(method)])
+    for n_classes in (2, 4):
+        X = drawn(rng, 25, n_classes, covariates=int(rng.integers(1, 4)), kind=kind)
+        X[:, :4][rng.random((25, 4)) < 0.2] = np.nan
+        weight = rng.choice([0.5, 1.0, 3.0], 25)
+        model = classes(Softmax(covariates_of(X)), n_classes, method=method, n_init=1, max_iter=50, tol=1e-7)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of points at the edge of their space
+            path = model.fit(X, sample_weight=weight).lower_bounds_
+        assert np.diff(path).min(initial=0.0) > -1e-7
+
+
+# What changes nothing -------------------------------------------------------------------------------------------------
+
+
+def test_units_and_order_of_covariates_and_of_rows_change_nothing(rng):
+    X = drawn(rng, 40, covariates=3)
+    model = classes(Softmax([4, 5, 6]), n_init=3).fit(X)
+    other = X[rng.permutation(40)][:, [0, 1, 2, 3, 6, 4, 5]]
+    other[:, 4:] = 100.0 - 7.0 * other[:, 4:]
+    turned = classes(Softmax([6, 4, 5]), n_init=3).fit(other)
+    assert turned.lower_bound_ == approx(model.lower_bound_, abs=1e-7)
+
+
+def test_weights_are_repeats(rng):
+    X, weight = drawn(rng, 40), rng.integers(1, 4, 40)
+    weighted = classes(Softmax([4])).fit(X, sample_weight=weight)
+    repeated = classes(Softmax([4])).fit(np.repeat(X, weight, axis=0))
+    assert weighted.lower_bound_ == approx(repeated.lower_bound_, abs=1e-8)
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
+
+
+def test_one_class_needs_no_covariate():
+    X = CHEATING[ITEMS]
+    one = classes(Softmax("GPA"), 1).fit(CHEATING)
+    assert one.lower_bound_ == approx(VBMixture(1, emission="bernoulli").fit(X).lower_bound_, abs=1e-9)
+    assert (one.predict_proba(CHEATING) == 1).all()
+
+
+def test_known_labels_are_kept():
+    labels = np.where(np.arange(315) < 40, np.arange(315) % 2, -1)
+    model = classes(Softmax("GPA")).fit(CHEATING, labels=labels)
+    assert model.lower_bound_ < classes(Softmax("GPA")).fit(CHEATING).lower_bound_
+
+
+# The estimator --------------------------------------------------------------------------------------------------------
+
+
+def test_covariates_say_the_class_where_items_are_missing():
+    model = classes(Softmax("GPA")).fit(CHEATING)
+    unknown = CHEATING.iloc[[0, -1]].assign(**dict.fromkeys(ITEMS, np.nan), GPA=[1.0, 5.0])
+    low, high = model.predict_proba(unknown)
+    cheats = int(model.parameters_["bernoulli"]["probabilities"][:, 3].argmax())
+    odds = np.diff(model.parameters_["membership"]["coefficients"][[1 - cheats, cheats]], axis=0).item()
+    assert odds < 0
+    assert 0.3 > low[cheats] > high[cheats] + 0.1
+
+
+def test_rows_are_drawn_by_their_covariates():
+    model = classes(Softmax("GPA")).fit(CHEATING)
+    many = pd.concat([CHEATING] * 20)
+    X, component = model.sample(given=many)
+    assert X["GPA"].tolist() == many["GPA"].tolist()
+    low = many["GPA"].to_numpy() == 1
+    expected = model.predict_proba(many.assign(**dict.fromkeys(ITEMS, np.nan)))
+    for at in (low, ~low):
+        assert (component[at] == 1).mean() == approx(expected[at, 1].mean(), abs=0.03)
+
+
+def test_a_saved_fit_answers_as_before(tmp_path):
+    model = classes(Softmax("GPA")).fit(CHEATING)
+    path = tmp_path / "model.skvbem"
+    skvbem.save(model, path)
+    loaded = skvbem.load(path)
+    np.testing.assert_allclose(loaded.predict_proba(CHEATING), model.predict_proba(CHEATING), atol=1e-6)
+    assert loaded.log_evidence(CHEATING, kind="lower_bound").value == approx(model.lower_bound_, abs=1e-8)
+
+
+def test_it_is_cloned_and_searched():
+    model = classes(Softmax("GPA"), n_init=1, tol=1e-4)
+    assert clone(model).membership.covariates == "GPA"
+    search = GridSearchCV(model, {"membership__slope_prior": [0.1, 1.0]}, cv=2).fit(CHEATING)
+    assert search.best_params_["membership__slope_prior"] in (0.1, 1.0)
+
+
+def test_other_columns_keep_their_emissions(rng):
+    table = pd.DataFrame(
+        {"age": rng.normal(50, 10, 90), "height": rng.normal(size=90), "sex": rng.choice(["f", "m"], 90)}
+    )
+    named = VBMixture(2, membership=Softmax("age"), emission={"gaussian": "height", "remainder": "auto"}, n_init=1)
+    guessed = VBMixture(2, membership=Softmax("age"), n_init=1)
+    bounds = {each.set_params(random_state=0).fit(table).lower_bound_ for each in (named, guessed)}
+    assert max(bounds) == approx(min(bounds), abs=1e-8)
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "table", "error"),
+    [
+        ({"membership": "GPA"}, CHEATING, "must be None or a Softmax"),
+        ({"membership": Softmax([])}, CHEATING, "names no column"),
+        ({"membership": Softmax(["GPA", "GPA"])}, CHEATING, "names a column twice"),
+        ({"membership": Softmax("gpa")}, CHEATING, "GPA"),
+        ({"membership": Softmax(["GPA", *ITEMS])}, CHEATING, "none is left"),
+        ({"n_components": "auto"}, CHEATING, "Fit each number of components"),
+        ({"weight_concentration_prior": 2.0}, CHEATING, "takes the place of weights"),
+        ({"weight_concentration_prior_type": "dirichlet_process"}, CHEATING, "takes the place of weights"),
+        ({"membership": Softmax("GPA", slope_prior=-1.0)}, CHEATING, "slope_prior"),
+        ({}, CHEATING.assign(GPA=CHEATING["GPA"].where(CHEATING.index != 7)), "has no 'GPA', a covariate"),
+    ],
+)
+def test_it_is_refused_by_name(options, table, error):
+    with pytest.raises((ValueError, TypeError), match=error):
+        VBMixture(**({"n_components": 2, "emission": "bernoulli", "membership": Softmax("GPA")} | options)).fit(table)
+
+
+def test_new_rows_need_their_covariates_too():
+    model = classes(Softmax("GPA")).fit(CHEATING)
+    with pytest.raises(ValueError, match="has no 'GPA', a covariate of the component"):
+        model.predict(CHEATING.assign(GPA=np.nan))
+
+
+def test_blocks_and_batches_are_refused():
+    with pytest.raises(ValueError, match="needs rows in memory"):
+        classes(Softmax([4])).fit(skvbem.blocks.blocks_of([CHEATING.to_numpy()] * 2))
+    with pytest.raises(ValueError, match="partial_fit"):
+        classes(Softmax("GPA")).partial_fit(CHEATING)
