@@ -150,8 +150,11 @@ class Recombinations:
             np.multiply(sets, np.divide(logs, both, out=logs), out=settling)
             self._keep_labeled(settling, sets)
             gain = ((top + np.log(both))[:, 0] * sets).sum(axis=-1)
-        of_rows = self._statistics(settling.reshape(shape))[self.cells]  # (n_components, n_own, n_lanes)
-        half_statistics = np.moveaxis(of_rows, -1, 0).reshape(len(starts), 2, len(sets), -1)
+        lanes = self._statistics(settling.reshape(shape))
+        half_statistics = np.moveaxis(lanes[self.cells], -1, 0).reshape(len(starts), 2, len(sets), -1)
+        if self.smoothing and ties.can_be_spikes(self.prior):  # which lead to no solution, however much they gain
+            are_spikes = np.moveaxis(self.prior.are_spikes(lanes), -1, 0).reshape(len(starts), 2, len(sets))
+            gain[are_spikes.any(axis=1)] = -np.inf
         return Halves(gain, settling.sum(axis=-1), half_statistics)
 
     def _keep_labeled(self, settling: np.ndarray, sets: np.ndarray) -> None:

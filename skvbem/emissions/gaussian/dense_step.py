@@ -24,6 +24,8 @@ from skvbem.families.parallel_generator import ParallelGenerator
 MAX_EXPANDED_SQUARE = 1e7
 #: Most columns for which it is.
 MAX_EXPANDED_COLUMNS = 40
+#: Square root of the share of a row, relative to the largest one of its component, below which it adds nothing.
+NEGLIGIBLE_ROOT = 1e-20
 
 
 class Quadratic:
@@ -45,6 +47,18 @@ class Quadratic:
     def factor(self) -> np.ndarray:
         """Upper triangular factors of the precisions, U^T U."""
         return safe_cholesky(self.precision).swapaxes(-1, -2)
+
+    def squares(self, frame: np.ndarray) -> np.ndarray:
+        """(z - m)^T J (z - m) of rows (d, n_rows), by their differences from the means, (..., n_components, n_rows)."""
+        shape = self.mean.shape
+        squares, away = OF_BLOCKS.empty(*shape[:-1], frame.shape[1]), OF_BLOCKS.empty(*frame.shape)
+        factors = np.broadcast_to(self.factor, (*shape, shape[-1]))
+        for index in np.ndindex(shape[:-1]):
+            np.subtract(frame, self.mean[index][:, None], out=away)
+            # a triangle, whose product takes half the time, and goes where the rows were
+            turned = dtrmm(1.0, factors[index], away.T, side=1, trans_a=1, overwrite_b=1).T
+            np.einsum("dn,dn->n", turned, turned, out=squares[index])
+        return squares
 
     def without(self, hidden: np.ndarray) -> Observed:
         """The function with cells integrated out, whose columns of the whitener are `hidden` (d, n_hidden)."""
@@ -105,17 +119,15 @@ class Observed:
 
     def squares(self, frame: np.ndarray) -> np.ndarray:
         """(z - m)^T J (z - m) of rows (d, n_rows), by their differences from the means, (..., n_components, n_rows)."""
-        is_whole, shape = not self.root.shape[-1], self.whole.mean.shape
-        factor = self.whole.factor if is_whole else self.whole.factor @ self.keep
+        if not self.root.shape[-1]:
+            return self.whole.squares(frame)
+        shape, factor = self.whole.mean.shape, self.whole.factor @ self.keep
         squares = OF_BLOCKS.empty(*shape[:-1], frame.shape[1])
         away, turned = OF_BLOCKS.empty(*frame.shape), OF_BLOCKS.empty(*frame.shape)
         factors = np.broadcast_to(factor, (*shape, shape[-1]))
         for index in np.ndindex(shape[:-1]):
             np.subtract(frame, self.whole.mean[index][:, None], out=away)
-            if is_whole:  # a triangle, whose product takes half the time, and goes where the rows were
-                turned = dtrmm(1.0, factors[index], away.T, side=1, trans_a=1, overwrite_b=1).T
-            else:
-                np.matmul(factors[index], away, out=turned)
+            np.matmul(factors[index], away, out=turned)
             np.einsum("dn,dn->n", turned, turned, out=squares[index])
         return squares
 
@@ -167,8 +179,9 @@ class DenseStep(Step):
             at_origin, linear, products = cells[..., 0] + cells[..., 1], cells[..., 2 : 2 + d], cells[..., 2 + d :]
         self.constant, self.linear, self.products = at_origin + log_volume, linear, products
         squares = pack_symmetric(reach[:, None] * reach)
-        far = 2 * (np.abs(products) @ squares).max(initial=0.0)  # of |precision|, which products are minus half of
-        self.expanded = d <= MAX_EXPANDED_COLUMNS and far <= MAX_EXPANDED_SQUARE
+        # of |precision|, which products are minus half of; (n_lanes, n_precisions)
+        self.is_far = 2 * (np.abs(products) @ squares) > MAX_EXPANDED_SQUARE
+        self.expanded = d <= MAX_EXPANDED_COLUMNS and not self.is_far.any()
         self.shape, self.n_components = linear.shape, linear.shape[1]
 
     @cached_property
@@ -233,6 +246,8 @@ class DenseStep(Step):
     def _of_rows(self, block: DenseTable, rows, missing: tuple[int, ...]) -> np.ndarray:
         """Log likelihoods (n_lanes x n_components, n_rows) of rows with these columns missing."""
         n_lanes, n_components, d = self.shape
+        if not (self.expanded or missing or self.tied or d > MAX_EXPANDED_COLUMNS or self.is_far.all()):
+            return self._of_near_and_far(block, rows)
         if not self.expanded:
             observed = self._observed(*missing)
             halved = observed.squares(block.frame[:, rows])
@@ -248,6 +263,21 @@ class DenseStep(Step):
             return np.matmul(matrix, features, out=OF_BLOCKS.empty(len(matrix), features.shape[1]))
         log_likelihood = linear.reshape(-1, 1 + d) @ features[: 1 + d]
         log_likelihood.reshape(n_lanes, n_components, -1)[:] += (products[:, 0] @ features[1 + d :])[:, None]
+        return log_likelihood
+
+    def _of_near_and_far(self, block: DenseTable, rows) -> np.ndarray:
+        """Log likelihoods of whole rows, expanded except for the few components that are narrow beside their reach."""
+        d, far = self.shape[2], self.is_far.ravel()
+        constant, linear, products = self.constant.ravel(), self.linear.reshape(-1, d), self.products.reshape(len(far), -1)
+        matrix = np.concatenate([constant[:, None], linear, products], axis=-1)
+        matrix[far] = 0.0  # whose product may leave the floats
+        features = block.features[:, rows]
+        log_likelihood = np.matmul(matrix, features, out=OF_BLOCKS.empty(len(far), features.shape[1]))
+        precision = unpack_symmetric(-2 * products[far] / pairings(d), d)
+        mean = np.linalg.solve(precision, linear[far][..., None])[..., 0]
+        peak = constant[far] + 0.5 * (linear[far] * mean).sum(axis=-1)
+        squares = Quadratic(precision[:, None], mean[:, None], peak).squares(block.frame[:, rows])[:, 0]
+        log_likelihood[far] = peak[:, None] - 0.5 * squares
         return log_likelihood
 
     def zeros(self) -> np.ndarray:
@@ -331,8 +361,14 @@ class DenseStep(Step):
         weighted = OF_BLOCKS.empty(*frame.shape)
         roots = np.sqrt(by_precision, out=OF_BLOCKS.empty(*by_precision.shape))
         for lane, k in np.ndindex(by_precision.shape[:2]):
-            np.multiply(frame, roots[lane, k], out=weighted)
-            sums[lane, k, 1 + d :] = pack_symmetric(weighted @ weighted.T)  # of one matrix, which takes less time
+            root = roots[lane, k]
+            own = (root > NEGLIGIBLE_ROOT * root.max(initial=0.0)).nonzero()[0]
+            if len(own) < len(root) / 2:  # columns are many where this is asked, and far from most components
+                part = frame.take(own, axis=1)
+                part *= root[own]
+            else:
+                part = np.multiply(frame, root, out=weighted)
+            sums[lane, k, 1 + d :] = pack_symmetric(part @ part.T)  # of one matrix, which takes less time
         return sums
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
