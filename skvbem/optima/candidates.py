@@ -26,10 +26,16 @@ class Proposals(NamedTuple):
     ----------
     kinds : list of str
     statistics : ndarray of shape (n_cells, n_proposals)
+    are_few : bool
+        They are the most promising ones alone.
+    are_enough : bool
+        Where they lead nowhere, no others are worth their time.
     """
 
     kinds: list[str]
     statistics: np.ndarray
+    are_few: bool = False
+    are_enough: bool = False
 
 
 @dataclass(slots=True, eq=False)  # not frozen: thousands are made in a search, in a third of the time

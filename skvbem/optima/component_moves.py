@@ -211,9 +211,14 @@ class ComponentMoves:
         for reached in less:
             yield from self._one_split(reached, self._parts(reached))
         yield from self._factors(n).second_births(other_factors)
-        is_simple = self._is_simple(best, parts)
+        lie_apart = n > 1 and overlap(self.rows, parts.of.expected_rows) < TUNING.overlap
+        has_many_rows = self._has_many_rows(best)
+        least = best.objective - TUNING.nats_of_sizes
         for k, numbers in self._sizes_anew(best) if n <= TUNING.max_from_nothing else ():
             if self.fewest <= k <= self.most and not self.problem.stopped():
+                of_size = [each.objective for each in (*more, *less) if each.model.n_components == k]
+                # splits and joins miss nothing that moves find
+                is_simple = lie_apart and (has_many_rows or max(of_size, default=np.inf) < least)
                 yield self._pruned(self.problem.anew(self._model(k, numbers), best.after("start"), is_simple=is_simple))
 
     def _sizes_anew(self, one: Candidate) -> Iterator[tuple[int, Numbers]]:
@@ -230,11 +235,6 @@ class ComponentMoves:
                 numbers = [of_group + by * (g == group) for g, of_group in enumerate(on_average)]
                 if 0 <= numbers[group] <= most and (by or group == 0):
                     yield n, tuple((of_group,) * n for of_group in numbers)
-
-    def _is_simple(self, one: Candidate, parts: Parts) -> bool:
-        """Components lie apart, and rows are many beside parameters: splits and joins miss nothing that moves find."""
-        many = one.model.n_components > 1 and self._has_many_rows(one)
-        return many and overlap(self.rows, parts.of.expected_rows) < TUNING.overlap
 
     def _has_many_rows(self, one: Candidate) -> bool:
         """Rows are many beside parameters, so that gains are as foretold."""

@@ -63,12 +63,11 @@ class LabelMethod(FitMethod):
     """Fits models whose rows have one hidden label each."""
 
     def n_steps_per_start(self, ascent: EmissionAscent) -> int:
-        """Few where rows are many and not sampled: a step is dear then, and optima are few."""
-        is_large = len(ascent.data) > TUNING.many_rows
-        return TUNING.n_steps_where_many_rows if is_large else TUNING.n_steps_per_start
+        """Few where steps are dear, as optima are few where rows are many."""
+        return TUNING.n_steps_where_dear if _is_dear(ascent) else TUNING.n_steps_per_start
 
     def moves(
-        self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
+        self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, is_brief: bool, n_failed: int
     ) -> Proposals:
         """Proposals that change optima (n_cells, n_optima), the best first.
 
@@ -87,15 +86,19 @@ class LabelMethod(FitMethod):
         optima = [model.expected_rows(each, ascent.data, rows) for each in np.ascontiguousarray(natural.T)]
         smoothing = smoothing_of(ascent.form)
         around = Recombinations(model, rows, statistics[:, 0], natural[:, 0], optima[0], seed, smoothing)
-        is_simple = agreed and overlap(rows, optima[0]) < TUNING.overlap
-        kinds, divided = around.proposals(TUNING.n_of_kind if is_simple else TUNING.n_divisions)
+        is_simple = is_brief and overlap(rows, optima[0]) < TUNING.overlap
+        if is_simple:
+            kinds, divided = around.proposals(TUNING.n_of_kind, 1, with_unions=False)
+        else:
+            kinds, divided = around.proposals(TUNING.n_divisions)
         points = [divided]
-        if len(ascent.data) <= TUNING.many_rows:
+        is_dear = _is_dear(ascent)
+        if not is_dear:
             rng = np.random.default_rng([seed, 1])
             for kind, of_kind in _changes(ascent, statistics, around, optima, n_failed, is_simple, rng):
                 kinds += [kind] * of_kind.shape[1]
                 points.append(of_kind)
-        return Proposals(kinds, np.concatenate(points, axis=1))
+        return Proposals(kinds, np.concatenate(points, axis=1), is_simple, is_simple and is_dear)
 
     def divisions(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, gained: bool) -> Proposals:
         """Proposals that fill empty components, or make room for halves where none is empty.
@@ -124,6 +127,12 @@ class LabelMethod(FitMethod):
         if not can_be_spikes(prior):
             return None
         return lambda statistics: ~prior.are_spikes(statistics[first:]).any(axis=0)
+
+
+def _is_dear(ascent: EmissionAscent) -> bool:
+    """Rows are many and not sampled, or columns are so many that a step takes as long."""
+    n_own = ascent.model.emission.component_of_cell(1).size
+    return len(ascent.data) > TUNING.many_rows or len(ascent.data) * n_own > TUNING.many_products
 
 
 def _changes(

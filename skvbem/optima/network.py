@@ -82,7 +82,12 @@ class NetworkMethod(FitMethod):
         return (MixtureAscent if has_mixture else DirichletAscent)(model, data, form, n_threads)
 
     def moves(
-        self, ascent: DirichletAscent | StructuredAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
+        self,
+        ascent: DirichletAscent | StructuredAscent,
+        statistics: np.ndarray,
+        seed: int,
+        is_brief: bool,
+        n_failed: int,
     ) -> Proposals:
         """States of one latent that share their counts anew, two or one in the room of two joined; tables drawn."""
         rng = np.random.default_rng(seed)
@@ -315,7 +320,7 @@ class MixedNetworkMethod(FitMethod):
         return MixedNetworkAscent(model, data, form, n_threads)
 
     def moves(
-        self, ascent: MixedNetworkAscent, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int
+        self, ascent: MixedNetworkAscent, statistics: np.ndarray, seed: int, is_brief: bool, n_failed: int
     ) -> Proposals:
         """Parameters drawn after the best optimum, as long as something is hidden; new starts among them."""
         if not ascent.data.program.plans:

@@ -14,6 +14,7 @@ from skvbem._lazy import cached_property
 from skvbem.ascent import Ascent
 from skvbem.emissions import Emission
 from skvbem.optima.candidates import Candidate, Proposals, begun, candidates_after, different, fit_of, modes
+from skvbem.optima.factor_statistics import numbers_of
 from skvbem.optima.search import Path, Runs, searched
 from skvbem.optima.tuning import EFFORTS, TUNING
 from skvbem.vbem.driver import Elimination, run
@@ -85,11 +86,11 @@ class FitMethod:
         """Steps that starts and moves may cost together, for each start, before no more moves are made."""
         return TUNING.n_steps_per_start
 
-    def moves(self, ascent: Any, statistics: np.ndarray, seed: int, agreed: bool, n_failed: int) -> Proposals:
+    def moves(self, ascent: Any, statistics: np.ndarray, seed: int, is_brief: bool, n_failed: int) -> Proposals:
         """Proposals that change optima (n_cells, n_optima), the best first; none by default.
 
-        Where starts `agreed` on the best, it comes alone, and the most promising changes are enough. `n_failed` rounds
-        in a row found nothing better: what is not drawn at random need not be tried again.
+        Where the best comes alone, as `is_brief` says, the most promising changes are enough. `n_failed` rounds of all
+        changes in a row found nothing better: what is not drawn at random need not be tried again.
         """
         return Proposals([], np.empty((len(statistics), 0)))
 
@@ -326,7 +327,7 @@ class Problem:
     stop: Stop | None = None
     stopped: Callable[[], bool] = lambda: False
     tell: Callable[[Move], None] = lambda move: None
-    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def plan(self) -> FitPlan:
@@ -383,12 +384,15 @@ class Problem:
     def anew(
         self, model: Any, moves: tuple[Move, ...] = (Move("start", -np.inf),), *, is_simple: bool = False
     ) -> Candidate:
-        """A model fitted from new starts, which race and are not moved where that is `is_simple`."""
+        """A model fitted from new starts, once; they race, and are not moved where that is `is_simple`."""
         plan = replace(self.plan_of(model), limits=self.nearly)
         if is_simple and plan.effort == "auto":
             plan = replace(plan, effort="fast")
-        fit = self.fitted(plan, model)
-        return self.ended(model, fit.statistics, fit.objective, moves)
+        key = "anew", model.n_components, numbers_of(model.emission, model.n_components), plan.effort
+        if key not in self._known:
+            fit = self.fitted(plan, model)
+            self._known[key] = self.ended(model, fit.statistics, fit.objective, ())
+        return replace(self._known[key], moves=moves)
 
     def finished(self, best: Candidate, *, anew: bool) -> tuple[FitPlan, Fit]:
         """The best fit of a candidate's numbers, from where it is and, if so said, from new starts."""
@@ -425,7 +429,7 @@ class Sizes:
 
     def __init__(self, problem: Problem, moves: Any):
         self.problem, self.moves, self.archive = problem, moves, Path(problem.tell)
-        self._candidates = self._reached()
+        self._candidates, self._ended = self._reached(), np.empty(0)
 
     def advance(self, live: list[Candidate]) -> list[Candidate]:
         """Candidates as they are: they were run nearly to their ends."""
@@ -447,10 +451,13 @@ class Sizes:
                 if self.archive.best is not best:
                     break
             else:
+                if self._ended is best.statistics:  # new starts of as many were tried, and no move is better
+                    return
                 self.plan, self.fit = self.problem.finished(best, anew=self.moves.starts_anew(best))
                 ended = self.problem.ended(best.model, self.fit.statistics, self.fit.objective, best.after("start"))
                 if self.problem.stopped() or not best.is_worse_than(ended):
                     return
+                self._ended = ended.statistics
                 yield ended
 
 

@@ -39,11 +39,14 @@ class Halves(NamedTuple):
         Rows of each half.
     statistics : ndarray of shape (n_tries, 2, n_components, n_own)
         Of the emission, of each half.
+    are_spikes : ndarray of bool, shape (n_tries, n_components)
+        By maximum likelihood, a half has no width, and gains as much as one likes.
     """
 
     gain: np.ndarray
     counts: np.ndarray
     statistics: np.ndarray
+    are_spikes: np.ndarray
 
 
 class Recombinations:
@@ -131,8 +134,8 @@ class Recombinations:
         if self.has_ties:
             seeds = self._rng.integers(2**63, size=TUNING.n_tied_tries, dtype=np.uint64)
             tried.append(self._rivals(sets, [ties.tied_halves(self.rows, sets, seed, self._rng) for seed in seeds], 1))
-        gain, counts, statistics = (np.concatenate(each) for each in zip(*tried))
-        return Halves(gain - (np.maximum(alone, TUNING.lowest) * lanes).sum(axis=-1).ravel(), counts, statistics)
+        halves = Halves(*(np.concatenate(each) for each in zip(*tried)))
+        return halves._replace(gain=halves.gain - (np.maximum(alone, TUNING.lowest) * lanes).sum(axis=-1).ravel())
 
     def _rivals(self, sets: np.ndarray, starts: list[np.ndarray], n_steps: int) -> Halves:
         """Divisions of sets after some steps in which their halves compete for rows; gains are log likelihoods."""
@@ -152,10 +155,10 @@ class Recombinations:
             gain = ((top + np.log(both))[:, 0] * sets).sum(axis=-1)
         lanes = self._statistics(settling.reshape(shape))
         half_statistics = np.moveaxis(lanes[self.cells], -1, 0).reshape(len(starts), 2, len(sets), -1)
-        if self.smoothing and ties.can_be_spikes(self.prior):  # which lead to no solution, however much they gain
-            are_spikes = np.moveaxis(self.prior.are_spikes(lanes), -1, 0).reshape(len(starts), 2, len(sets))
-            gain[are_spikes.any(axis=1)] = -np.inf
-        return Halves(gain, settling.sum(axis=-1), half_statistics)
+        spikes = self.prior.are_spikes(lanes) if self.smoothing else None
+        each = np.zeros((len(self.cells), lanes.shape[1]), dtype=bool) if spikes is None else spikes
+        are_spikes = np.moveaxis(each, -1, 0).reshape(len(starts), 2, len(sets)).any(axis=1)
+        return Halves(gain, settling.sum(axis=-1), half_statistics, are_spikes)
 
     def _keep_labeled(self, settling: np.ndarray, sets: np.ndarray) -> None:
         """Give rows with a known label to the first half, which stays in its place; (n_tries, 2, n_sets, n_rows)."""
@@ -223,19 +226,22 @@ class Recombinations:
 
     # Proposals ------------------------------------------------------------------------------------------------------
 
-    def proposals(self, most: int, n_alike: int = TUNING.n_seldom) -> tuple[list[str], np.ndarray]:
+    def proposals(
+        self, most: int, n_alike: int = TUNING.n_seldom, *, with_unions: bool = True
+    ) -> tuple[list[str], np.ndarray]:
         """Kinds and statistics (n_cells, n) of at most so many proposals, the most promising first.
 
-        At most `n_alike` have the same halves, or make the same room for one.
+        At most `n_alike` have the same halves, or make the same room for one. `with_unions` two components are divided
+        anew, too, and up to half of all may be spikes.
         """
         if self.n < 2:
             return [], np.empty((len(self.statistics), 0))
         joins = [(cost, *self._stay_and_go(one, other)) for cost, one, other in self.joins()]
-        again = joins[: self.n]
-        if not again:
+        if not joins:
             return [], np.empty((len(self.statistics), 0))
+        again = joins[: self.n] if with_unions else []
         unions = [self.expected_rows[b] + self.expected_rows[c] for _, b, c in (again * self.n)[: self.n]]
-        halves = self.halves(np.concatenate([self.expected_rows, np.stack(unions)]))
+        halves = self.halves(np.concatenate([self.expected_rows, *(each[None] for each in unions)]))
         large = np.flatnonzero(self.counts >= TUNING.min_rows).tolist()
         empty = np.flatnonzero(self.counts < TUNING.empty).tolist()
         rooms: list[tuple[float, int, int | None]] = [(cost, c, b) for cost, b, c in joins if not {b, c} & set(empty)]
@@ -256,10 +262,15 @@ class Recombinations:
         ranked.sort(key=lambda each: -each[0])
         kinds, statistics_of_each = [], []
         met: dict[tuple, int] = {}
+        n_spikes, n_spikes_at_most = 0, most // 2 if with_unions else 0
         for _, a, t, gone, into in ranked:
             alike = ("divided", a, t), ("room", gone, into)
             if any(met.get(each, 0) == n_alike for each in alike):
                 continue
+            if halves.are_spikes[t, a]:  # few of which grow to a solution
+                if n_spikes == n_spikes_at_most:
+                    continue
+                n_spikes += 1
             for each in alike:
                 met[each] = met.get(each, 0) + 1
             kinds.append("divide anew" if a >= self.n else "split, drop" if into is None else "split, join")

@@ -38,7 +38,9 @@ class Archive:
     def __init__(self, most_rounds: int, hastens: bool = True):
         self.most_rounds, self.hastens = most_rounds, hastens
         self.optima: list[Candidate] = []
-        self.n_met, self.n_failed, self.is_moving = 0, 0, False
+        self.n_met, self.n_failed, self.n_brief, self.is_moving = 0, 0, 0, False
+        #: The last round had enough of proposals.
+        self.had_enough = False
         #: Shares of a round's proposals that came back to the best, summed over the rounds that found none better.
         self.returned, self.n_proposed = 0.0, 1
 
@@ -58,8 +60,15 @@ class Archive:
         return self.patience == 1
 
     @property
+    def is_brief(self) -> bool:
+        """The most promising changes come first, before all are tried: they may be enough."""
+        return self.is_agreed or (self.hastens and self.n_failed == 0)
+
+    @property
     def is_over(self) -> bool:
         """Enough was tried."""
+        if self.hastens and self.n_failed and self.had_enough:
+            return True
         if self.hastens and self.returned >= TUNING.returned:
             return self.n_failed >= min(self.patience, 1)
         is_rugged = self.hastens and self.returned < TUNING.few_returned * self.n_failed
@@ -75,6 +84,7 @@ class Archive:
         self.n_met = 0 if is_better else self.n_met
         self.n_met += sum(each.is_new_start and each.may_meet(self.best) for each in ended)
         self.n_failed = 0 if is_better else self.n_failed + self.is_moving
+        self.n_brief = 0 if is_better else self.n_brief
         n_back = sum(bool(each.moves) and each.may_meet(self.best) for each in ended)
         self.returned = 0.0 if is_better else self.returned + n_back / self.n_proposed
 
@@ -190,7 +200,9 @@ class Stage:
             return []
         points = np.stack([each.statistics for each in optima], axis=1)
         seed = int(self.runs.seeds.integers(2**63))
-        proposals = self.runs.method.moves(self.ascent, points, seed, archive.is_agreed, archive.n_failed)
+        n_failed = archive.n_failed - archive.n_brief
+        proposals = self.runs.method.moves(self.ascent, points, seed, archive.is_brief, n_failed)
+        archive.n_brief, archive.had_enough = archive.n_brief + proposals.are_few, proposals.are_enough
         archive.n_proposed = max(len(proposals.kinds), 1)
         return proposed(optima[0], proposals)
 

@@ -24,8 +24,9 @@ class Tuning:
     different: float = 0.01  # nats by which two optima differ at least; definition
     same: float = 1e-10  # share of an objective that is no difference; rounding
     n_steps_per_start: int = 500  # steps of all candidates, for each start, before no more moves are made; time
-    n_steps_where_many_rows: int = 50  # the same where rows are many and not sampled; time
+    n_steps_where_dear: int = 50  # the same where rows are many and not sampled, or columns many; time
     many_rows: int = 4096  # rows above which starts see a sample, and divisions are the only moves; time
+    many_products: int = 2**20  # rows times statistics of a component from which a step is as dear; time
     growth_of_samples: int = 4  # times as many rows in each sample as in the one before; time
     largest_share: int = 4  # times as many rows in all as in a sample, at least; record
     most_weight: float = 4.0  # rows that a sampled row counts as at most; record
@@ -87,6 +88,7 @@ class Tuning:
     # Numbers of components and factors --------------------------------------------------------------------------------
     rise_of_same_numbers: float = 0.3  # nats that new starts of the same numbers gain: steps to come bring less; record
     rows_per_parameter: float = 5.0  # from which the optima of components that lie apart are few; by hand
+    nats_of_sizes: float = 100.0  # nats that a split or join loses, where no start is better; by hand
     max_from_nothing: int = 20  # components of which moves know better than starts from nothing; record
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from mpmath import mp, mpf
+from scipy.stats import multivariate_normal
 
 from skvbem.emissions import COVARIANCE_TYPES, Gaussian
 from skvbem.emissions.gaussian import dense_step, diagonal
@@ -67,3 +68,37 @@ def test_points_far_from_narrow_components_are_not_lost_in_rounding(covariance_t
                 exact = -(mpf(10) ** 10) * square / 2 + mp.log(mpf(10) ** 10) - mp.log(2 * mp.pi) + mpf(float(volume))
                 # the peak is the difference of two terms of 1e10
                 assert float(abs(found[i, k] - exact)) <= 1e-14 * float(abs(exact)) + 1e-15 * 1e10 * 10
+
+
+def test_components_beside_a_narrow_one_have_the_same_log_likelihoods(rng):
+    """The narrow one takes the differences, the others the expanded square, of rows as they are."""
+    values = rng.normal(size=(30, 3)) * [1.0, 20.0, 0.1]
+    emission = Gaussian("full").for_data(values)
+    prior, table = emission.default_prior(3), emission.prepare(values)
+    roots = rng.normal(size=(3, 3, 3)) * np.array([1.0, 1e-5, 2.0])[:, None, None]
+    point = prior.mode()._replace(mean=rng.normal(size=(3, 3)), precision=np.linalg.inv(roots @ roots.swapaxes(1, 2)))
+    step = emission.step(prior.natural(point), table)
+    assert step.is_far.ravel().tolist() == [False, True, False]
+    found = step.log_likelihood(table)
+    for k in range(3):
+        exact = multivariate_normal(point.mean[k], roots[k] @ roots[k].T).logpdf(table.frame.T) + emission.log_volume
+        assert found[:, k] == approx(exact, rel=1e-7)
+
+
+def test_sums_over_many_columns_leave_out_only_what_adds_nothing(rng):
+    values, owner = rng.normal(size=(40, 45)), rng.integers(3, size=40)
+    emission = Gaussian("full").for_data(values)
+    prior, table = emission.default_prior(3), emission.prepare(values)
+    shares = np.full((1, 40, 3), 1e-60)
+    shares[0, np.arange(40), owner] = 1.0
+    shares[0, :3, 2] = 1e-9
+    step = emission.step(prior.expected_natural()[:, None], table)
+    total = step.zeros()
+    step.add(table, shares, total)
+    frame = table.frame
+    upper = np.triu_indices(45)
+    for k in range(3):
+        products = (shares[0, :, k] * frame) @ frame.T
+        assert total[0, k, 0] == approx(shares[0, :, k].sum())
+        assert np.sort(total[0, k, 46:]) == approx(np.sort(products[upper]), abs=1e-13)
+        assert total[0, k, 1:46] == approx(frame @ shares[0, :, k])

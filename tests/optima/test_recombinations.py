@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from emissions.members import PROBLEMS
 
+from skvbem import VBMixture
 from skvbem.data import row_hashes
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.mixture.model import Mixture
@@ -126,3 +127,36 @@ def test_empty_components_are_filled_one_or_several_at_once(name, rng):
     gains = around.halves(joined).gain.max(axis=0)
     largest = np.argsort(-np.where(around.counts < 2, -np.inf, gains))[0]
     assert counts[0][largest] < around.counts[largest] - 1e-3
+
+
+def test_by_maximum_likelihood_spikes_are_half_of_the_divisions_at_most(rng):
+    """Halves of a few rows gain most; where components lie apart, the most promising divisions have none of them."""
+    model, _, parts, natural = recombinations("full", rng, n_rows=40)
+    by_ml = Recombinations(model, parts.rows, parts.statistics, natural, parts.expected_rows, 0, smoothing=1e-3)
+    halves = by_ml.halves(parts.expected_rows)
+    n_tries, n_sets = halves.gain.shape
+    lanes = np.zeros((len(parts.whole), 2 * n_tries))
+    lanes[parts.cells] = np.moveaxis(halves.statistics.reshape(2 * n_tries, n_sets, -1), 0, -1)
+    spikes = parts.prior.are_spikes(lanes).T.reshape(n_tries, 2, n_sets).any(axis=1)
+    assert (halves.are_spikes == spikes).all()
+    assert 0 < spikes.sum() < spikes.size
+    assert not parts.halves(parts.expected_rows).are_spikes.any()
+
+    def n_spikes(**options):
+        lanes = by_ml.proposals(8, **options)[1][model.first_emission_cell :] - 1e-3 * parts.whole[:, None]
+        return int(parts.prior.are_spikes(lanes).any(axis=0).sum())
+
+    by_ml.smoothing = 1e-12
+    assert n_spikes() <= 4
+    assert n_spikes(with_unions=False) == 0
+
+
+def test_clumps_are_found_by_maximum_likelihood():
+    """Ten starts leave a clump divided and two together; each division that gained most was a spike."""
+    rng = np.random.default_rng([500, 8, 10])
+    means = 4 * rng.normal(size=(10, 8))
+    labels = rng.integers(10, size=500)
+    X = means[labels] + rng.normal(size=(500, 8))
+    true = VBMixture(10, method="ml", init=0.98 * np.eye(10)[labels] + 0.002).fit(X).log_likelihood_
+    found = [VBMixture(10, method="ml", random_state=seed).fit(X).log_likelihood_ for seed in range(2)]
+    assert found == approx([true, true], abs=0.01)

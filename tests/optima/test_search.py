@@ -57,7 +57,7 @@ class Jumps(FitMethod):
     def __init__(self, *by, refuse=None):
         self.by, self.refuse = by, refuse
 
-    def moves(self, ascent, statistics, seed, agreed, n_failed):
+    def moves(self, ascent, statistics, seed, is_brief, n_failed):
         return Proposals([f"by {by}" for by in self.by], np.array([[statistics[0, 0] + by for by in self.by]]))
 
     def regular(self, ascent):
@@ -209,9 +209,9 @@ class Counted(Jumps):
         super().__init__(*by)
         self.kind, self.asked = kind, []
 
-    def moves(self, ascent, statistics, seed, agreed, n_failed):
-        self.asked.append((statistics[0].round().tolist(), agreed))
-        proposals = super().moves(ascent, statistics, seed, agreed, n_failed)
+    def moves(self, ascent, statistics, seed, is_brief, n_failed):
+        self.asked.append((statistics[0].round().tolist(), is_brief))
+        proposals = super().moves(ascent, statistics, seed, is_brief, n_failed)
         return proposals._replace(kinds=[self.kind or kind for kind in proposals.kinds])
 
 
@@ -227,7 +227,35 @@ def asked_of(method, hills, *starts):
 def test_the_fewer_starts_met_the_best_the_longer_it_is_searched(starts, n_rounds):
     asked = asked_of(Counted(2.0, *AWAY), Hills((0.0, 0.0), (50.0, -1.0)), *starts)
     assert len(asked) == n_rounds
-    assert [agreed for _, agreed in asked] == [n_rounds == 1] * n_rounds
+    assert [is_brief for _, is_brief in asked] == [True] + [False] * (n_rounds - 1)
+
+
+class Brief(Jumps):
+    """Promising moves alone where a round is brief, and then all; kept are the numbers of rounds that failed."""
+
+    def __init__(self, promising, others, are_enough=False):
+        super().__init__()
+        self.each, self.are_enough, self.asked = (others, promising), are_enough, []
+
+    def moves(self, ascent, statistics, seed, is_brief, n_failed):
+        self.asked.append((is_brief, n_failed))
+        self.by = self.each[is_brief]
+        proposals = super().moves(ascent, statistics, seed, is_brief, n_failed)
+        return proposals._replace(are_few=is_brief, are_enough=is_brief and self.are_enough)
+
+
+def test_the_most_promising_moves_come_first_and_all_where_they_fail():
+    """A brief round finds the hill at 20, the next one nothing: what it left out is tried then, for the first time."""
+    hills = Hills((0.0, 0.0), (20.0, 1.0), (50.0, -1.0))
+    method = Brief((19.0,), AWAY)
+    assert optima_of(method, hills, 1.0)[1][0].statistics[0] == pytest.approx(20.0, abs=0.5)
+    assert method.asked[:5] == [(True, 0), (True, 0), (False, 0), (False, 1), (False, 2)]
+    method = Brief((19.0,), AWAY, are_enough=True)
+    optima_of(method, hills, 1.0)
+    assert method.asked == [(True, 0), (True, 0)]
+    method = Brief((1.0, 1.0), AWAY)  # all came back
+    optima_of(method, Hills((0.0, 0.0), (50.0, -1.0)), 1.0)
+    assert method.asked == [(True, 0)]
 
 
 def test_new_starts_that_meet_the_best_end_the_search_and_moves_do_not():
@@ -251,9 +279,9 @@ def test_moves_that_came_back_before_a_better_optimum_count_no_more():
     """Proposals come back to 0, then one finds the better hill; around it there are as many rounds as without them."""
 
     class Late(Counted):
-        def moves(self, ascent, statistics, seed, agreed, n_failed):
+        def moves(self, ascent, statistics, seed, is_brief, n_failed):
             self.by = (2.0, 60.0, 60.0) if len(self.asked) == 0 else (9.0, 60.0, 60.0)
-            return super().moves(ascent, statistics, seed, agreed, n_failed)
+            return super().moves(ascent, statistics, seed, is_brief, n_failed)
 
     asked = asked_of(Late(), Hills((0.0, 0.0), (10.0, 1.0), (50.0, -1.0)), 1.0)
     assert [optima[0] for optima, _ in asked] == [0.0, 0.0, 10.0, 10.0]
@@ -264,7 +292,7 @@ def test_a_better_optimum_is_searched_around_as_long_as_the_first():
     asked = asked_of(method, Hills((0.0, 0.0), (10.0, 1.0), (50.0, -1.0)), *[1.0] * 5)
     assert asked[0] == ([0.0], True)
     assert len(asked) >= 4
-    assert all(10.0 in optima and not agreed for optima, agreed in asked[2:])
+    assert all(10.0 in optima and not is_brief for optima, is_brief in asked[3:])
 
 
 def test_optima_below_the_best_take_part_in_moves():
@@ -277,9 +305,9 @@ def n_rounds(effort, *starts):
     asked = []
 
     class Asked(Jumps):
-        def moves(self, ascent, statistics, seed, agreed, n_failed):
-            asked.append(agreed)
-            return super().moves(ascent, statistics, seed, agreed, n_failed)
+        def moves(self, ascent, statistics, seed, is_brief, n_failed):
+            asked.append(is_brief)
+            return super().moves(ascent, statistics, seed, is_brief, n_failed)
 
     runs = Runs(Asked(1.0, *AWAY), LIMITS, (0,), None, EFFORTS[effort])
     stage = Stage(Hills((0.0, 0.0), (50.0, -1.0)), begun(np.array([starts])), runs)
@@ -355,7 +383,7 @@ def test_what_is_nearly_the_best_on_a_sample_may_be_the_best_of_all():
 class Divides(Jumps):
     """Moves by a distance, on later stages alone; places that round to one number are alike."""
 
-    def moves(self, ascent, statistics, seed, agreed, n_failed):
+    def moves(self, ascent, statistics, seed, is_brief, n_failed):
         return Proposals([], np.empty((1, 0)))
 
     def divisions(self, ascent, statistics, seed, gained):

@@ -268,7 +268,11 @@ class DenseStep(Step):
     def _of_near_and_far(self, block: DenseTable, rows) -> np.ndarray:
         """Log likelihoods of whole rows, expanded except for the few components that are narrow beside their reach."""
         d, far = self.shape[2], self.is_far.ravel()
-        constant, linear, products = self.constant.ravel(), self.linear.reshape(-1, d), self.products.reshape(len(far), -1)
+        constant, linear, products = (
+            self.constant.ravel(),
+            self.linear.reshape(-1, d),
+            self.products.reshape(len(far), -1),
+        )
         matrix = np.concatenate([constant[:, None], linear, products], axis=-1)
         matrix[far] = 0.0  # whose product may leave the floats
         features = block.features[:, rows]
