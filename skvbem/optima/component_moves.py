@@ -211,15 +211,17 @@ class ComponentMoves:
         for reached in less:
             yield from self._one_split(reached, self._parts(reached))
         yield from self._factors(n).second_births(other_factors)
-        lie_apart = n > 1 and overlap(self.rows, parts.of.expected_rows) < TUNING.overlap
+        is_simple = n > 1 and overlap(self.rows, parts.of.expected_rows) < TUNING.overlap
         has_many_rows = self._has_many_rows(best)
         least = best.objective - TUNING.nats_of_sizes
         for k, numbers in self._sizes_anew(best) if n <= TUNING.max_from_nothing else ():
             if self.fewest <= k <= self.most and not self.problem.stopped():
                 of_size = [each.objective for each in (*more, *less) if each.model.n_components == k]
                 # splits and joins miss nothing that moves find
-                is_simple = lie_apart and (has_many_rows or max(of_size, default=np.inf) < least)
-                yield self._pruned(self.problem.anew(self._model(k, numbers), best.after("start"), is_simple=is_simple))
+                races_alone = is_simple and (has_many_rows or max(of_size, default=np.inf) < least)
+                yield self._pruned(
+                    self.problem.anew(self._model(k, numbers), best.after("start"), is_simple=races_alone)
+                )
 
     def _sizes_anew(self, one: Candidate) -> Iterator[tuple[int, Numbers]]:
         """Components, and factors of each, that new starts are tried with: one component more or less, or as many.

@@ -1,5 +1,6 @@
 """Rows shared out at random: they add up to all rows, hang on values alone, and keep what is not shared out anew."""
 
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,8 +12,10 @@ from skvbem.data import mixed, row_hashes
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.optima import labels
 from skvbem.optima.candidates import NEW_START
 from skvbem.optima.labels import MixtureMethod, crossed, overlap, shared_among_some, shared_anew
+from skvbem.optima.tuning import TUNING
 from skvbem.vbem.posteriors import ML, VB
 
 approx = pytest.approx
@@ -104,3 +107,25 @@ def test_components_apart_are_moved_little_in_a_brief_round(apart, is_brief, rng
     else:
         assert "change, transfer" in kinds  # instead of new starts, of which there are some by maximum likelihood
         assert NEW_START in method.moves(method.ascent(model, data, ML, 1), statistics, 0, is_brief, 0).kinds
+
+
+def test_where_a_step_over_many_columns_is_dear_divisions_alone_are_tried(rng, monkeypatch):
+    values = np.concatenate([rng.normal(30.0 * k, 1.0, (40, 2)) for k in range(3)])
+    emission = DenseGaussian.for_data(values)
+    model = Mixture(emission, FiniteWeights(np.ones(3)), emission.default_prior(3))
+    data = model.compile(emission.prepare(values), row_hashes=partial(row_hashes, [values]))
+    statistics = model.statistics_of(np.repeat(np.eye(3), 40, axis=0), data)[:, None]
+    method = MixtureMethod()
+    ascent = method.ascent(model, data, VB, 1)
+    kinds = [set(method.moves(ascent, statistics, 0, is_brief, 0).kinds) for is_brief in (True, False)]
+    assert all("draw" in each for each in kinds)
+    assert method.n_steps_per_start(ascent) == TUNING.n_steps_per_start
+    # six sums of two columns and their products
+    monkeypatch.setattr(labels, "TUNING", replace(TUNING, many_products=120 * 7 - 1))
+    brief, further = (method.moves(ascent, statistics, 0, is_brief, 0) for is_brief in (True, False))
+    assert {*brief.kinds, *further.kinds} <= {"split, join", "split, drop", "divide anew"}
+    assert brief.are_few
+    assert brief.are_enough
+    assert not further.are_few
+    assert not further.are_enough
+    assert method.n_steps_per_start(ascent) == TUNING.n_steps_where_dear

@@ -366,10 +366,10 @@ class DenseStep(Step):
         roots = np.sqrt(by_precision, out=OF_BLOCKS.empty(*by_precision.shape))
         for lane, k in np.ndindex(by_precision.shape[:2]):
             root = roots[lane, k]
-            own = (root > NEGLIGIBLE_ROOT * root.max(initial=0.0)).nonzero()[0]
-            if len(own) < len(root) / 2:  # columns are many where this is asked, and far from most components
-                part = frame.take(own, axis=1)
-                part *= root[own]
+            members = (root > NEGLIGIBLE_ROOT * root.max(initial=0.0)).nonzero()[0]
+            if len(members) < len(root) / 2:  # columns are many where this is asked, and far from most components
+                part = frame.take(members, axis=1)
+                part *= root[members]
             else:
                 part = np.multiply(frame, root, out=weighted)
             sums[lane, k, 1 + d :] = pack_symmetric(part @ part.T)  # of one matrix, which takes less time

@@ -11,6 +11,14 @@ TESTS = (
 )
 
 ERRORS = {
+    "a narrow component takes the expanded square beside others": [
+        ("        log_likelihood[far] = peak[:, None] - 0.5 * squares\n", ""),
+        ("        matrix[far] = 0.0  # whose product may leave the floats\n", ""),
+    ],
+    "sums over many columns leave out small shares": [("NEGLIGIBLE_ROOT = 1e-20", "NEGLIGIBLE_ROOT = 1e-3")],
+    "a step over many columns is never dear": [
+        ("len(ascent.data) * n_own > TUNING.many_products", "len(ascent.data) * n_own < 0")
+    ],
     "completed cells of a Gaussian are as good as observed ones": [
         (
             "product += root[i * m + c] * (n * root[j * m + c] - w",

@@ -38,10 +38,23 @@ ERRORS = {
     "tied values are taken for all rows": [("first[k] = column == column[row]", "first[k] = column == column")],
     "many optima are searched no longer than few": [("TUNING.n_rounds_where_rugged * is_rugged", "0")],
     "sizes are only raced, however components overlap": [
-        ("return many and overlap(self.rows, parts.of.expected_rows) < TUNING.overlap", "return many")
+        ("is_simple = n > 1 and overlap(self.rows, parts.of.expected_rows) < TUNING.overlap", "is_simple = n > 1")
     ],
     "sizes are only raced, however few rows are": [
         ("n_enough = TUNING.rows_per_parameter * one.model.prior.n_free_parameters", "n_enough = 0.0")
+    ],
+    "by maximum likelihood any number of divisions are spikes": [("if n_spikes == n_spikes_at_most:", "if False:")],
+    "a brief round divides into spikes": [("most // 2 if with_unions else 0", "most // 2")],
+    "no half is a spike": [("dtype=bool) if spikes is None else spikes", "dtype=bool)")],
+    "brief rounds before a better optimum count after it": [
+        ("self.n_brief = 0 if is_better else self.n_brief", "self.n_brief = self.n_brief")
+    ],
+    "all moves are tried where a brief round is enough": [
+        ("if self.hastens and self.n_failed and self.had_enough:", "if False:")
+    ],
+    "no round is brief": [("return self.is_agreed or (self.hastens and self.n_failed == 0)", "return self.is_agreed")],
+    "all numbers of components are fitted from the same new starts": [
+        ('key = "anew", model.n_components, numbers_of(', 'key = "anew", 0, numbers_of(')
     ],
     "moves that came back to an optimum speak for a better one": [
         ("self.returned = 0.0 if is_better else self.returned + ", "self.returned += ")
