@@ -157,8 +157,8 @@ class Recombinations:
         half_statistics = np.moveaxis(lanes[self.cells], -1, 0).reshape(len(starts), 2, len(sets), -1)
         spikes = self.prior.are_spikes(lanes) if self.smoothing else None
         each = np.zeros((len(self.cells), lanes.shape[1]), dtype=bool) if spikes is None else spikes
-        are_spikes = np.moveaxis(each, -1, 0).reshape(len(starts), 2, len(sets)).any(axis=1)
-        return Halves(gain, settling.sum(axis=-1), half_statistics, are_spikes)
+        are_spikes = np.moveaxis(each, -1, 0).reshape(len(starts), 2, len(sets))
+        return Halves(gain, settling.sum(axis=-1), half_statistics, np.asarray(are_spikes.any(axis=1)))
 
     def _keep_labeled(self, settling: np.ndarray, sets: np.ndarray) -> None:
         """Give rows with a known label to the first half, which stays in its place; (n_tries, 2, n_sets, n_rows)."""
