@@ -12,7 +12,7 @@ cdef enum:
 cdef double CHANGE = 1e-13
 # Nats that a last step of a maximum gains at the most, by its quadratic model, which then stands for a pass: what the
 # model lacks is of third order in the mean. In the covariance it is of second order, but less by the number of rows.
-cdef double GAIN = 1e-9, GAIN_OF_COVARIANCE = 1e-16
+cdef double GAIN = 1e-9, GAIN_OF_COVARIANCE = 1e-14
 
 
 cdef struct Design:
@@ -278,6 +278,11 @@ cdef double objective_at(const Objective* objective, const Bound* at, int d, int
     return value + (0.5 * (d * log(2 * M_PI * M_E) + at.log_det) if is_wide else 0.0)
 
 
+cdef double rounding(const Objective* objective, const Bound* at) noexcept nogil:
+    """Nats by which sums over rows may differ without a reason."""
+    return 1e-14 * (1.0 + fabs(objective.total * at.value))
+
+
 cdef double inner(
     const double* a, const double* b, const double* precision, const double* x, const double* y, int d
 ) noexcept nogil:
@@ -348,7 +353,7 @@ cdef bint accelerated(
         return False
     later.log_det = -log_det
     look(design, later, True, rest)
-    return objective_at(objective, later, d, True) >= objective_at(objective, near, d, True)
+    return objective_at(objective, later, d, True) >= objective_at(objective, near, d, True) - rounding(objective, near)
 
 
 cdef bint climbed(
@@ -356,7 +361,7 @@ cdef bint climbed(
     int is_wide, Bound* later, double* room
 ) noexcept nogil:
     """The bound after a step, halved until the objective is no lower; False if it is lower all the same."""
-    cdef double length = 1.0, log_det, value = objective_at(objective, near, design.d, is_wide)
+    cdef double length = 1.0, log_det, value = objective_at(objective, near, design.d, is_wide) - rounding(objective, near)
     cdef int d = design.d, _halving, i
     for _halving in range(MAX_HALVINGS):
         for i in range(d):
