@@ -1,6 +1,6 @@
 """Softmax regressions: tilted bounds of expected log-sum-exps over a design, and the maximum of their objective."""
 
-from libc.math cimport M_E, M_PI, exp, fabs, fmax, log, sqrt
+from libc.math cimport M_E, M_PI, exp, fabs, fmax, fmin, log, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -331,7 +331,7 @@ cdef bint accelerated(
     cdef double* of_change = of_residual + d * d
     cdef double* change = of_change + d * d
     cdef double* rest = change + d
-    cdef double at, since, back, log_det
+    cdef double at, since, back, log_det, least
     memset(of_residual, 0, 2 * d * d * sizeof(double))
     for i in range(d):
         change[i] = step[i] - step_before[i]
@@ -353,7 +353,8 @@ cdef bint accelerated(
         return False
     later.log_det = -log_det
     look(design, later, True, rest)
-    return objective_at(objective, later, d, True) >= objective_at(objective, near, d, True) - rounding(objective, near)
+    least = objective_at(objective, near, d, True) - rounding(objective, near)
+    return objective_at(objective, later, d, True) >= least
 
 
 cdef bint climbed(
@@ -361,7 +362,8 @@ cdef bint climbed(
     int is_wide, Bound* later, double* room
 ) noexcept nogil:
     """The bound after a step, halved until the objective is no lower; False if it is lower all the same."""
-    cdef double length = 1.0, log_det, value = objective_at(objective, near, design.d, is_wide) - rounding(objective, near)
+    cdef double length = 1.0, log_det
+    cdef double value = objective_at(objective, near, design.d, is_wide) - rounding(objective, near)
     cdef int d = design.d, _halving, i
     for _halving in range(MAX_HALVINGS):
         for i in range(d):
@@ -382,7 +384,8 @@ cdef bint climbed(
 
 
 cdef int climb(
-    const Design* design, const Objective* objective, int is_wide, Bound* near, Bound* later, Bound* last, double* room
+    const Design* design, const Objective* objective, int is_wide, double kept, Bound* near, Bound* later, Bound* last,
+    double* room
 ) noexcept nogil:
     """The maximum of an objective, from a bound on, in `last`, and the bound near it; how many passes were made.
 
@@ -394,7 +397,7 @@ cdef int climb(
     cdef double* slope = step + d
     cdef double* before = slope + d
     cdef double* rest = before + 2 * (d + d * d)
-    cdef double gain, of_covariance, log_det, value
+    cdef double gain, of_covariance, log_det, value, tolerance = 0.0
     cdef Bound swap
     for _step in range(MAX_STEPS):
         for i in range(d):
@@ -412,7 +415,11 @@ cdef int climb(
                 step[i] += last.covariance[i * d + j] * slope[j]
             gain += 0.5 * step[i] * slope[i]
         last.log_det = -log_det
-        if gain < GAIN and 0.25 * of_covariance < GAIN_OF_COVARIANCE * fmax(objective.total, 1.0):
+        if _step == 0:
+            tolerance = kept * fmin(gain + 0.25 * of_covariance, 1.0)
+        if gain < fmax(GAIN, tolerance) and (
+            0.25 * of_covariance < fmax(GAIN_OF_COVARIANCE * fmax(objective.total, 1.0), tolerance)
+        ):
             break
         is_better = has_before and accelerated(design, objective, near, step, wanted, before, later, rest)
         has_before = is_wide and (is_better or not has_before)
@@ -515,6 +522,7 @@ def maximum(
     double total,
     const double[::1] tau,
     bint is_wide,
+    double kept,
     double[::1] near,
     double[::1] last,
 ):
@@ -527,6 +535,8 @@ def maximum(
     t : memoryview of shape (d,)
     total : float
     tau : memoryview of shape (d,)
+    kept : float
+        Part of what the first step gains, up to 1 nat, that may be left at the end.
     near : memoryview of shape (3 d d + 2 d + 2,)
         A bound to begin from, with its slope and curvature; the last one of which a pass was made takes its place.
     last : memoryview of shape (3 d d + 2 d + 2,)
@@ -551,7 +561,7 @@ def maximum(
     later.slope = later.precision + d * d
     later.curvature = later.slope + d
     with nogil:
-        taken = climb(&design, &objective, is_wide, &at, &later, &end, room + size)
+        taken = climb(&design, &objective, is_wide, kept, &at, &later, &end, room + size)
     keep(&at, near, d)
     keep(&end, last, d)
     free(room)

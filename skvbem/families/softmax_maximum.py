@@ -43,19 +43,22 @@ class Design:
         The first is a constant, 1.
     weight : ndarray of shape (n_patterns,)
         Proportions of the rows, which sum to 1.
+    kept : float, default=0.0
+        Part of what the first step to a maximum gains, up to 1 nat, that may be left at the end.
     """
 
     regressors: np.ndarray
     weight: np.ndarray
+    kept: float = 0.0
     # bounds near earlier maxima, from which later ones are soon reached
     _starts: dict = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, regressors: np.ndarray, weight: np.ndarray | None = None) -> Design:
+    def of(cls, regressors: np.ndarray, weight: np.ndarray | None = None, kept: float = 0.0) -> Design:
         """The design of rows, which are merged where they are equal."""
         patterns, which = np.unique(regressors, axis=0, return_inverse=True)
         total = np.bincount(which.ravel(), weight, len(patterns)).astype(float)
-        return cls(np.ascontiguousarray(patterns[total > 0]), total[total > 0] / total.sum())
+        return cls(np.ascontiguousarray(patterns[total > 0]), total[total > 0] / total.sum(), kept)
 
     def bound(self, mean: np.ndarray, covariance: np.ndarray | None) -> TiltedBound:
         """The mean tilted bound of contrasts (d,), one after the other; of points the mean log partition."""
@@ -86,7 +89,7 @@ class Design:
         last = TiltedBound(np.empty_like(near.numbers), d)
         rows = self.regressors, self.weight, contrasts(d // self.regressors.shape[1] + 1)
         of_member = objective.t, objective.total, objective.precision
-        if _softmax.maximum(*rows, *of_member, not is_point, near.numbers, last.numbers) < 0:
+        if _softmax.maximum(*rows, *of_member, not is_point, self.kept * bool(starts), near.numbers, last.numbers) < 0:
             raise FloatingPointError("Coefficients of a softmax have no finite precision.")
         starts.append(near)
         return Maximum(last, objective.at(last, is_point=is_point))
