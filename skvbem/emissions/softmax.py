@@ -37,6 +37,9 @@ class Softmax(EmissionSpecification):
     ----------
     covariates : str, int, or sequence of these
         Columns of numbers, by name or position. They are given: no distribution of theirs is part of the evidence.
+    selected : sequence of str or int, default=None
+        Covariates that have slopes; by default all. The others are given as well, and drive nothing: evidences of
+        models that select unlike covariates are those of the same columns. `CovariateSpace` has all selections.
     slope_prior : float, default=1.0
         Prior variance of the slopes, by standard deviation of each covariate.
     intercept_prior : float, default=None
@@ -69,6 +72,7 @@ class Softmax(EmissionSpecification):
 
     _parameter_constraints: ClassVar[dict] = {
         "covariates": "no_validation",
+        "selected": "no_validation",
         "slope_prior": [Interval(Real, 0, None, closed="neither")],
         "intercept_prior": [Interval(Real, 0, None, closed="neither"), None],
         "standardize": ["boolean"],
@@ -76,8 +80,9 @@ class Softmax(EmissionSpecification):
 
     are_given: ClassVar[bool] = True
 
-    def __init__(self, covariates=(), *, slope_prior=1.0, intercept_prior=None, standardize=True):
+    def __init__(self, covariates=(), *, selected=None, slope_prior=1.0, intercept_prior=None, standardize=True):
         self.covariates = covariates
+        self.selected = selected
         self.slope_prior = slope_prior
         self.intercept_prior = intercept_prior
         self.standardize = standardize
@@ -86,6 +91,9 @@ class Softmax(EmissionSpecification):
         """The membership of rows with covariates (n_rows, n_covariates), none of them missing."""
         self.check_parameters()
         assert isinstance(values, np.ndarray)
+        n_given = values.shape[1]
+        selected = tuple(at for at in range(n_given) if self.selected is None or self.selected[at])
+        values = values[:, [*selected]]
         once = np.ones(len(values)) if weight is None else weight
         mean, unit = np.zeros(values.shape[1]), np.ones(values.shape[1])
         if self.standardize:
@@ -93,7 +101,7 @@ class Softmax(EmissionSpecification):
             deviation = np.sqrt(once @ (values - mean) ** 2 / once.sum())
             unit = np.where(deviation > 0, deviation, 1.0)
         design = Design.of(_regressors(values, mean, unit), once)
-        return SoftmaxMembership(mean, unit, design)
+        return SoftmaxMembership(mean, unit, design, selected, n_given)
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Variances of intercepts and of slopes."""
@@ -102,7 +110,8 @@ class Softmax(EmissionSpecification):
 
     def expected(self, parameters: Parameters, levels: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Covariates are given: no component expects others."""
-        return [np.full(len(parameters["intercepts"]), np.nan)] * parameters["coefficients"].shape[1]
+        n_given = parameters["coefficients"].shape[1] if self.selected is None else len(self.selected)
+        return [np.full(len(parameters["intercepts"]), np.nan)] * n_given
 
     def profiles(
         self, names: Sequence[str], parameters: Parameters, intervals: Ends, levels: Sequence[np.ndarray]
@@ -113,7 +122,8 @@ class Softmax(EmissionSpecification):
     def further_rows(self, names: Sequence[str], parameters: Parameters, ends: Ends) -> list[tuple]:
         """Log odds against the mean over components: at covariates of 0, and by unit of each."""
         rows: list[tuple[str, str, Any]] = [("log odds at 0", "intercepts", np.s_[:])]
-        rows += [(f"log odds per {name}", "coefficients", np.s_[:, j]) for j, name in enumerate(names)]
+        selected = names if self.selected is None else [name for name, is_in in zip(names, self.selected) if is_in]
+        rows += [(f"log odds per {name}", "coefficients", np.s_[:, j]) for j, name in enumerate(selected)]
         return [
             (label, parameters[name][at], None if ends is None else tuple(each[name][at] for each in ends))
             for label, name, at in rows
@@ -131,10 +141,14 @@ class SoftmaxMembership(Emission):
 
     Parameters
     ----------
-    mean, unit : ndarray of shape (n_covariates,)
-        Covariates are measured in these units from here.
+    mean, unit : ndarray of shape (n_selected,)
+        Selected covariates are measured in these units from here.
     design : Design
         Regressors of the rows of the fit.
+    selected : tuple of int
+        Positions of the covariates that have slopes.
+    n_given : int
+        Covariates of a row, selected or not.
     is_normalized : bool, default=False
         Whether probabilities of each row sum to 1 at natural parameters of a point, as of rows that are no part of the
         design; else they do so on average over the design, as a bound needs it.
@@ -143,12 +157,14 @@ class SoftmaxMembership(Emission):
     mean: np.ndarray
     unit: np.ndarray
     design: Design
+    selected: tuple[int, ...]
+    n_given: int
     is_normalized: bool = False
 
     @property
     def n_columns(self) -> int:
-        """Covariates of a row."""
-        return len(self.mean)
+        """Covariates of a row, selected or not."""
+        return self.n_given
 
     @property
     def doubles_per_row(self) -> int:
@@ -178,7 +194,7 @@ class SoftmaxMembership(Emission):
 
     def prepare(self, values: np.ndarray, survey: Any = None) -> np.ndarray:
         """Regressors of rows, (n_rows, n_covariates + 1)."""
-        return _regressors(values, self.mean, self.unit)
+        return _regressors(values[:, [*self.selected]], self.mean, self.unit)
 
     def step(self, natural: np.ndarray, table: np.ndarray) -> Step:
         """The membership at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -221,11 +237,13 @@ class SoftmaxMembership(Emission):
         return np.exp(log_softmax(block @ point.T, axis=1))
 
     def impute(self, block: np.ndarray, point: Any, responsibilities: np.ndarray) -> np.ndarray:
-        """Covariates as they are, (n_rows, n_covariates)."""
-        return self.mean + self.unit * block[:, 1:]
+        """Selected covariates as they are, and NaN for others, (n_rows, n_columns)."""
+        given = np.full((len(block), self.n_columns), np.nan)
+        given[:, [*self.selected]] = self.mean + self.unit * block[:, 1:]
+        return given
 
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
-        """Intercepts (n_components,) and coefficients (n_components, n_covariates) in the units of the data."""
+        """Intercepts (n_components,) and coefficients (n_components, n_selected) in the units of the data."""
         slopes = point[:, 1:] / self.unit
         return {"intercepts": point[:, 0] - slopes @ self.mean, "coefficients": slopes}
 

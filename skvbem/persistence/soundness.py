@@ -383,7 +383,9 @@ def _membership(emission: Any) -> None:
     n = emission.design.regressors.shape[1] - 1
     floats(emission.mean, n, what="means")
     floats(emission.unit, n, what="units")
-    check(n > 0 and _measures(emission.unit), "units that measure nothing")
+    check(_measures(emission.unit), "units that measure nothing")
+    counts([emission.n_given], "covariates")
+    check(len(emission.selected) == n and {*emission.selected} <= {*range(emission.n_given)}, "other covariates")
 
 
 @checks("StickBreaking")

@@ -193,6 +193,8 @@ class StructureSearchCV(
         P(a node has so many hidden parents).
     intervention_targets_ : tuple of tuple
         The columns that were set together, in rows of X: () where nothing was. Empty without `interventions`.
+    covariate_probabilities_ : LabeledTable
+        P(a covariate is selected), of a `CovariateSpace`, by the posterior, or by `score_weights_` where there is none.
     averaged_ : Average
         The models averaged over and their weights (with `averaging`).
     timed_out_ : bool
@@ -461,7 +463,7 @@ class StructureSearchCV(
         if ranked.probabilities is not None:
             state["structure_posterior_"] = ranked.probabilities
             state["structure_posterior_errors_"] = ranked.errors
-        return state
+        return state | tables.covariate_probabilities(table["params"], _weights(state))
 
     def _structures(self, job: Job, state: dict, graphs: GraphPosterior | None, is_cut_off: bool) -> dict:
         """Published tables of edges by the posterior, if candidates are graphs; NaN of a search that was cut off."""

@@ -11,6 +11,7 @@ from skvbem.spaces.bipartite import BipartiteSpace
 from skvbem.spaces.cardinalities import CardinalityGrid, LatentClassSpace
 from skvbem.spaces.chordal import ChordalSpace
 from skvbem.spaces.combinations import ListSpace, ProductSpace, UnionSpace
+from skvbem.spaces.covariates import CovariateSpace
 from skvbem.spaces.dags import DAGSpace
 from skvbem.spaces.grids import GridSpace, coerce_space
 from skvbem.spaces.settings import canonical
@@ -19,6 +20,7 @@ __all__ = [
     "BipartiteSpace",
     "CardinalityGrid",
     "ChordalSpace",
+    "CovariateSpace",
     "DAGSpace",
     "GridSpace",
     "LatentClassSpace",

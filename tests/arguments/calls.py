@@ -14,6 +14,7 @@ from skvbem import (
     BipartiteSpace,
     CardinalityGrid,
     ChordalSpace,
+    CovariateSpace,
     DAGSpace,
     DynamicDAG,
     GridSpace,
@@ -29,6 +30,7 @@ from skvbem import (
     VBMixture,
     VBNetwork,
 )
+from skvbem.emissions import Softmax
 
 N = 24
 rng = np.random.default_rng(0)
@@ -92,6 +94,7 @@ SPACES = (
     ListSpace(list(COMPONENTS)),
     LatentClassSpace([1, 2], ["a", "b"]),
     CardinalityGrid({"h": [1, 2]}, "[h][a|h]"),
+    CovariateSpace(Softmax(["a", "b"])),
 )
 MIXED_EDGES = [("h", "a"), ("h", "b"), ("a", "c")]
 SUBJECTS = {

@@ -40,6 +40,7 @@ class MixtureKind(LabelKind):
 
     method = MixtureMethod()
     fitted = FittedMixture
+    reading_parameters = LabelKind.reading_parameters | {"membership"}
     located_by: ClassVar[tuple[str, ...]] = ("labels",)
     prior_parameters: ClassVar[tuple[str, ...]] = ("weight_concentration_prior_type", "weight_concentration_prior")
     label = "component"

@@ -47,6 +47,20 @@ def check_membership(estimator: Any, X: Any) -> None:
         )
 
 
+def _by_positions(membership: Softmax, places: list[int], table: Table) -> Softmax:
+    """The membership of a group of these columns of X, its selection as truth values of the columns of the group."""
+    whose, selected = "The 'selected' parameter of Softmax", membership.selected
+    if selected is not None:
+        if not is_list(selected):
+            raise TypeError(f"{whose} must be None or a list of covariates. Got {show(selected)} instead.")
+        named = ColumnSelection(whose, "covariate", table.names, table.source)
+        chosen = named.positions(MEMBERSHIP, list(selected)) if len(selected) else []
+        if not {*chosen} <= {*places}:
+            raise ValueError(f"{whose} names a column that is none of its 'covariates'. Name it there, too.")
+        selected = [at in chosen for at in places]
+    return clone(membership).set_params(covariates=(), selected=selected)
+
+
 def with_membership(estimator: Any, options: ColumnOptions, table: Table) -> list[tuple]:
     """The `emission` parameter as a list of groups, the covariates of the membership the last of them."""
     membership, whose = estimator.membership, "The 'covariates' parameter of Softmax"
@@ -58,7 +72,7 @@ def with_membership(estimator: Any, options: ColumnOptions, table: Table) -> lis
     places = ColumnSelection(whose, "covariate", table.names, table.source).positions(MEMBERSHIP, given)
     if len(set(places)) < len(places):
         raise ValueError(f"{whose} names a column twice. Name each once.")
-    covariates = MEMBERSHIP, clone(membership).set_params(covariates=()), places
+    covariates = MEMBERSHIP, _by_positions(membership, places, table), places
     emission, others = options.emission, [at for at in range(table.n_columns) if at not in places]
     if not others:
         raise ValueError(f"{whose} names all columns of X: none is left that components could differ in.")

@@ -54,6 +54,8 @@ def probabilities(
     rng : numpy.random.Generator
     """
     log_joint = np.where(np.isnan(values), -np.inf, values) + log_priors
+    if not np.isfinite(log_joint).any():
+        return np.full(len(values), np.nan), np.zeros(len(values))
     if not errors[np.isfinite(log_joint)].any():
         return np.exp(log_joint - logsumexp(log_joint)), np.zeros(len(values))
     likely = np.flatnonzero(log_joint + 8.0 * errors > np.max(log_joint) - 40.0)

@@ -23,6 +23,7 @@ from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.search.execution.jobs import Job
 from skvbem.search.families.sum_of_dags import GraphPosterior
 from skvbem.search.tuning import TUNING
+from skvbem.spaces.covariates import selection
 from skvbem.spaces.rules import EdgeRules
 from skvbem.spaces.settings import value_key
 from skvbem.tables import LabeledTable
@@ -109,6 +110,19 @@ def tables_of(
         "shared_parent_probabilities_": shared_parent_probabilities(structures, weights),
         "hidden_parent_counts_": hidden_parent_counts(structures, weights),
     }
+
+
+def covariate_probabilities(settings: Sequence[Mapping], weights: np.ndarray) -> dict[str, LabeledTable]:
+    """Probabilities that covariates are selected, by name of an attribute; none if settings select no covariates."""
+    chosen = [[selection(value) for value in setting.values()] for setting in settings]
+    names = [name for of_setting in chosen for each in of_setting if each is not None for name in each]
+    if not names:
+        return {}
+    first = next(value for value in settings[0].values() if selection(value) is not None)
+    order = [first.covariates] if isinstance(first.covariates, (str, int)) else list(first.covariates)
+    order += [name for name in dict.fromkeys(names) if name not in order]
+    is_in = np.array([[any(name in (each or ()) for each in of_setting) for name in order] for of_setting in chosen])
+    return {"covariate_probabilities_": LabeledTable(weights @ is_in, ("covariate",), (np.array(order, dtype=object),))}
 
 
 def without_numbers(published: Mapping) -> dict:
