@@ -1,0 +1,76 @@
+"""Errors in softmax regressions of the component."""
+
+TESTS = ("families/test_softmax_regression.py", "estimators/mixture/test_membership.py")
+
+ERRORS = {
+    "a tilt becomes the softmax at it": [
+        (
+            "                matrix[i * k + j] = w[i] * (v[i * k + j] - product) + (1.0 if i == j else 0.0)\n"
+            "        solve(matrix, step, k)\n"
+            "        length, slack = 1.0, 1e-14 * (1.0 + fabs(bound))\n"
+            "        for _halving in range(MAX_HALVINGS):\n",
+            "                matrix[i * k + j] = w[i] * (v[i * k + j] - product) + (1.0 if i == j else 0.0)\n"
+            "        length, slack = 1.0, 1e300\n"
+            "        for _halving in range(MAX_HALVINGS):\n",
+        )
+    ],
+    "the slope of a bound by its tilt has the other sign": [
+        ("step[i] = w[i] - a[i]", "step[i] = a[i] - w[i]"),
+    ],
+    "half of the variance of a tilted exponent is left out": [
+        ("exponents[i] = m[i] + 0.5 * v[i * k + i] - product", "exponents[i] = m[i] + v[i * k + i] - product")
+    ],
+    "a maximum keeps the covariance of its start": [
+        (
+            "                later.precision[i] = near.precision[i] + length * (wanted[i] - near.precision[i])",
+            "                later.precision[i] = near.precision[i] + 1e-3 * length * (wanted[i] - near.precision[i])",
+        ),
+        ("        is_better = has_before and accelerated(", "        is_better = False and accelerated("),
+        ("    MAX_STEPS = 200\n", "    MAX_STEPS = 4\n"),
+    ],
+    "slopes have the prior of intercepts": [
+        (
+            "np.append(intercept_variance, np.full(len(self.mean), slope_variance))",
+            "np.full(1 + len(self.mean), intercept_variance)",
+        )
+    ],
+    "prior variances stand for precisions": [
+        (
+            "SoftmaxRegression.from_precisions(n_components, self.design, 1.0 / variance)",
+            "SoftmaxRegression.from_precisions(n_components, self.design, variance)",
+        ),
+    ],
+    "the last step leaves the covariance out of the bound": [
+        (
+            "value += 0.5 * near.curvature[i * d + j] * (last.covariance[i * d + j] - near.covariance[i * d + j])",
+            "value += 0.0",
+        )
+    ],
+    "equal rows count once": [
+        (
+            "total = np.bincount(which.ravel(), weight, len(patterns)).astype(float)",
+            "total = np.ones(len(patterns))",
+        )
+    ],
+    "contrasts are not of length one": [
+        ("h[:, c - 1] /= np.sqrt(c * (c + 1.0))", "h[:, c - 1] /= c + 1.0"),
+    ],
+    "covariates are measured from zero": [
+        (
+            "return np.column_stack([np.ones(len(values)), (values - mean) / unit])",
+            "return np.column_stack([np.ones(len(values)), values / unit])",
+        ),
+    ],
+    "predictions take the mean of the coefficients alone": [
+        ("w = posterior.mean + h @ noise.reshape(k - 1, p)", "w = posterior.mean + 3 * h @ noise.reshape(k - 1, p)"),
+    ],
+    "rows are drawn as if covariates were turned around": [
+        ("return np.exp(log_softmax(block @ point.T, axis=1))", "return np.exp(log_softmax(-block @ point.T, axis=1))"),
+    ],
+    "covariances of rows leave out what contrasts share": [
+        (
+            "value += half[i * c + q] * design.contrasts[j * c + q]",
+            "value += half[i * c + q] * design.contrasts[j * c + q] * (1.0 if i == j else 0.5)",
+        )
+    ],
+}
