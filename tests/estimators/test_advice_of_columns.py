@@ -116,10 +116,10 @@ CASES = {
     ),
     "scores of coefficients": Case(
         lambda: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind="ais"),
-        "no draws of them are made. Take 'lower_bound', 'bic' or ",
+        "no draws of them are made. Take 'lower_bound', 'bic', ",
         each_name(
             lambda kind: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind=kind),
-            among="lower_bound|bic|linear_response",
+            among="lower_bound|bic|laplace|linear_response",
         ),
     ),
     "a bootstrap of rows with covariates": Case(

@@ -80,9 +80,9 @@ class LabeledRows(Protocol):
 
 # Why a model whose labels have covariates lacks capabilities.
 _WITH_COVARIATES = dict.fromkeys(
-    ("points", "annealing", "batches", "metropolis", "information", "enumeration", "dimension", "complete_evidence"),
-    "Coefficients of a softmax have no conjugate prior, and no draws of them are made. Take 'lower_bound', 'bic' or "
-    "'linear_response', and intervals by method='linear_response'.",
+    ("points", "annealing", "batches", "metropolis", "enumeration", "dimension", "complete_evidence"),
+    "Coefficients of a softmax have no conjugate prior, and no draws of them are made. Take 'lower_bound', 'bic', "
+    "'laplace' or 'linear_response', and intervals by method='linear_response'.",
 )
 
 

@@ -116,7 +116,11 @@ def identifiable_dimension(model: Mixture, hidden: Sequence, data: Any = None) -
 def capabilities_of(model: Mixture) -> Capabilities:
     """The capabilities of a mixture: all."""
     if model.weights.by_row:
-        return Capabilities(relabelings=LabelRelabelings(model, relabelings), entropy=partial(latent_entropy, model))
+        return Capabilities(
+            relabelings=LabelRelabelings(model, relabelings),
+            entropy=partial(latent_entropy, model),
+            information=partial(score_covariance, model),
+        )
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
     capabilities = Capabilities(
         points=gibbs,

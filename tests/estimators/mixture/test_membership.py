@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from scipy.special import betaln, logsumexp
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -108,6 +109,37 @@ def test_bounds_of_tiny_tables_are_below_evidences(seed):
     assert model.lower_bound_ <= log_evidence(X[:, :4], X[:, 4]) + 1e-9
 
 
+def test_laplace_and_standard_errors_are_those_of_numeric_derivatives():
+    items, z = CHEATING[ITEMS].to_numpy(), CHEATING["GPA"].to_numpy()
+    z, variances = (z - z.mean()) / z.std(), np.array([np.pi**2 / 6, 1.0])
+
+    def log_likelihood(x):
+        odds, eta = x[:8].reshape(2, 4), np.sqrt(2) * (x[8] + x[9] * z)
+        of_class = np.stack([-np.logaddexp(0, -eta), -np.logaddexp(0, eta)], axis=1)
+        of_items = items @ -np.logaddexp(0, -odds).T + (1 - items) @ -np.logaddexp(0, odds).T
+        return logsumexp(of_class + of_items, axis=1).sum()
+
+    def log_joint(x):
+        of_items = (-np.logaddexp(0, -x[:8]) - np.logaddexp(0, x[:8])).sum()
+        return log_likelihood(x) + of_items - 0.5 * (x[8:] ** 2 / variances + np.log(2 * np.pi * variances)).sum()
+
+    def curvature(f, x, h=1e-3):
+        e = np.eye(10) * h
+        return -np.array([[f(x + a + b) - f(x + a - b) - f(x - a + b) + f(x - a - b) for a in e] for b in e]) / (
+            4 * h * h
+        )
+
+    start = np.r_[np.full(4, -3.0), np.zeros(4), 1.2, 0.5]
+    top = minimize(lambda x: -log_joint(x), start, tol=1e-9)
+    laplace = -top.fun + 5 * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(curvature(log_joint, top.x))[1]
+    evidence = classes(Softmax("GPA")).fit(CHEATING).log_evidence(CHEATING, kind="laplace")
+    assert evidence.value == approx(laplace, abs=1e-3)
+    top = minimize(lambda x: -log_likelihood(x), start, tol=1e-9)
+    error = np.sqrt(np.linalg.inv(curvature(log_likelihood, top.x))[9, 9] / 2) / CHEATING["GPA"].std(ddof=0)
+    ml = classes(Softmax("GPA"), method="ml").fit(CHEATING)
+    np.testing.assert_allclose(ml.standard_errors(CHEATING).errors["membership"]["coefficients"], error, rtol=1e-3)
+
+
 # Steps ----------------------------------------------------------------------------------------------------------------
 
 
@@ -172,6 +204,17 @@ def test_covariates_say_the_class_where_items_are_missing():
     odds = np.diff(model.parameters_["membership"]["coefficients"][[1 - cheats, cheats]], axis=0).item()
     assert odds < 0
     assert 0.3 > low[cheats] > high[cheats] + 0.1
+
+
+def test_predictions_are_means_over_the_posterior_of_the_coefficients(rng):
+    X = drawn(rng, 12)
+    model = classes(Softmax([4], standardize=False)).fit(X)
+    posterior, z = model._fitted_.posterior.blocks[1].blocks[1], np.array([-2.0, 0.0, 3.0])
+    root = np.linalg.cholesky(posterior.covariance)
+    drawn_contrasts = (posterior.mean[0] - posterior.mean[1]) + np.sqrt(2) * rng.normal(size=(200_000, 2)) @ root.T
+    expected = 1 / (1 + np.exp(-drawn_contrasts @ np.stack([np.ones(3), z])))
+    rows = np.column_stack([np.full((3, 4), np.nan), z])
+    np.testing.assert_allclose(model.predict_proba(rows)[:, 0], expected.mean(axis=0), atol=0.004)
 
 
 def test_rows_are_drawn_by_their_covariates():

@@ -61,7 +61,7 @@ ERRORS = {
             "return np.column_stack([np.ones(len(values)), values / unit])",
         ),
     ],
-    "predictions take the mean of the coefficients alone": [
+    "predictions go over three times as wide a Gaussian": [
         ("w = posterior.mean + h @ noise.reshape(k - 1, p)", "w = posterior.mean + 3 * h @ noise.reshape(k - 1, p)"),
     ],
     "rows are drawn as if covariates were turned around": [
