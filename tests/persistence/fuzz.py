@@ -31,6 +31,7 @@ OTHER_DATA = (
     "belong to the data of its fit",
     "Cannot setitem on a Categorical",
     "'max_memory' allows",
+    "the 'max_memory' parameter of",
     "'max_table_cells' allows",
 )
 SEARCHES = ("checkpoint", "journal")
