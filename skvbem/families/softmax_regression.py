@@ -203,6 +203,14 @@ class SoftmaxRegression(FlatFamily):
             drawn.append(h @ (each.bound.mean + root @ noise[:, k]).reshape(self.n_labels - 1, self.n_regressors))
         return self._batch(drawn)
 
+    def log_gaussian(self, point: np.ndarray) -> np.ndarray:
+        """ln N(point; M, S) but for a constant, nats, of the shape of the batch."""
+        lanes, values = point.reshape(*point.shape[:2], -1), []
+        for k, each in enumerate(self._maxima):
+            away = (contrasts(self.n_labels).T @ lanes[..., k]).ravel() - each.bound.mean
+            values.append(-0.5 * away @ np.linalg.solve(each.bound.covariance, away))
+        return self._batch([np.asarray(value) for value in values])
+
     def to_unconstrained(self, point: np.ndarray) -> np.ndarray:
         """Contrasts of coefficients, (n_free_parameters, ...)."""
         free = np.tensordot(contrasts(self.n_labels).T, point, axes=1)

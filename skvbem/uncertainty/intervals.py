@@ -80,7 +80,7 @@ def default_draws(at_hand: FitAtHand) -> PosteriorDraws:
     check_run(at_hand)
     evaluation, n_draws, budget = at_hand.evaluation, TUNING.quantile_draws, TUNING.summary_operations
     response = _operations_of_response(at_hand)
-    can_draw = evaluation.capabilities.points is not None
+    can_draw = evaluation.capabilities.points is not None or evaluation.capabilities.posterior_chains is not None
     if can_draw and evaluation.data.has_whole_weights and evaluation.rows_are_in_memory:
         call = call_at_work()
         if call is not None and call.deadline is not None:

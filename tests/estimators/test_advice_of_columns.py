@@ -116,7 +116,7 @@ CASES = {
     ),
     "scores of coefficients": Case(
         lambda: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind="ais"),
-        "no draws of them are made. Take 'lower_bound', 'bic', ",
+        "no paths to draws of them are known. Take 'lower_bound', ",
         each_name(
             lambda kind: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind=kind),
             among="lower_bound|bic|laplace|linear_response",

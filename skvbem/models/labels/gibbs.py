@@ -147,7 +147,7 @@ class GibbsSampler:
                     prior_terms = prior.hyperprior.draw(of_there, rng)
                 statistics = statistics + np.where(from_prior, 1.0, there) * prior_terms
                 drawn = drawn + prior_terms
-            log_point[:] = self._points_after(statistics, rng)
+            log_point[:] = self._points_after(statistics, rng, log_point)
             self._move(workspace, path, there, rng, log_point)
         return log_ratios, drawn
 
@@ -223,7 +223,9 @@ class GibbsSampler:
         prior = self.model.prior
         return (prior.coordinates[:, None] * natural).sum(axis=0) + prior.log_normalizer_of_hyperparameters(natural)
 
-    def _points_after(self, statistics: np.ndarray, rng: ParallelGenerator) -> np.ndarray:
+    def _points_after(
+        self, statistics: np.ndarray, rng: ParallelGenerator, log_point: np.ndarray | None = None
+    ) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
         return np.ascontiguousarray((self.model.prior + statistics).draw_natural(rng))
 

@@ -21,6 +21,7 @@ from skvbem.models.labels.quotient import quotient_of
 from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixture.marginals import MixtureMarginals, latent_entropy, score_covariance
+from skvbem.models.mixture.membership_draws import MembershipSampler
 from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
@@ -120,6 +121,7 @@ def capabilities_of(model: Mixture) -> Capabilities:
             relabelings=LabelRelabelings(model, relabelings),
             entropy=partial(latent_entropy, model),
             information=partial(score_covariance, model),
+            posterior_chains=MembershipSampler(model, partial(log_z, model), partial(completed, model)),
         )
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
     capabilities = Capabilities(

@@ -63,7 +63,6 @@ def test_grades_and_cheating_have_the_published_likelihood_and_the_bound_of_the_
     assert constant.lower_bound_ == approx(-461.630917, abs=1e-5)
 
 
-@pytest.mark.slow
 def test_noise_lowers_the_bound():
     noise = np.random.default_rng(1).normal(size=(315, 3))
     table = CHEATING.assign(**{f"noise{k}": noise[:, k] for k in range(3)})
@@ -76,8 +75,11 @@ def test_noise_lowers_the_bound():
 # Evidence by enumeration ----------------------------------------------------------------------------------------------
 
 
-def log_evidence(items, z, variances=(np.pi**2 / 6, 1.0)):
-    """The sum over all classes of all rows, two classes, coefficients integrated by quadrature."""
+def terms_of(items, z, variances=(np.pi**2 / 6, 1.0)):
+    """Coefficients of one contrast on a grid, (n_points, 2), and ln of labels' and grid's joint masses with the items.
+
+    The masses are (n_labelings, n_points), of two classes.
+    """
     nodes, mass = np.polynomial.hermite_e.hermegauss(40)
     grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 2) * np.sqrt(variances)
     log_mass = np.log(np.outer(mass, mass).ravel() / mass.sum() ** 2)
@@ -86,11 +88,16 @@ def log_evidence(items, z, variances=(np.pi**2 / 6, 1.0)):
     terms = []
     for labels in product(range(2), repeat=len(z)):
         at = np.array(labels)
-        of_labels = logsumexp(log_mass + logs[:, np.arange(len(z)), at].sum(axis=1))
         yes = np.array([items[at == k].sum(axis=0) for k in range(2)])
         n = np.array([[(at == k).sum()] for k in range(2)])
-        terms.append(of_labels + betaln(1 + yes, 1 + n - yes).sum())
-    return logsumexp(terms)
+        of_items = betaln(1 + yes, 1 + n - yes).sum()
+        terms.append(log_mass + logs[:, np.arange(len(z)), at].sum(axis=1) + of_items)
+    return grid, np.stack(terms)
+
+
+def log_evidence(items, z):
+    """The sum over all classes of all rows, two classes, coefficients integrated by quadrature."""
+    return logsumexp(terms_of(items, z)[1])
 
 
 def test_eight_rows_have_the_evidence_and_the_bound_of_the_definition():
@@ -138,6 +145,21 @@ def test_laplace_and_standard_errors_are_those_of_numeric_derivatives():
     error = np.sqrt(np.linalg.inv(curvature(log_likelihood, top.x))[9, 9] / 2) / CHEATING["GPA"].std(ddof=0)
     ml = classes(Softmax("GPA"), method="ml").fit(CHEATING)
     np.testing.assert_allclose(ml.standard_errors(CHEATING).errors["membership"]["coefficients"], error, rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_draws_have_the_moments_of_the_posterior_by_enumeration():
+    X = drawn(np.random.default_rng(3), n=6)
+    model = classes(Softmax([4], standardize=False)).fit(X)
+    drawn_parameters = model.sample_posterior(X, n_draws=6000).parameters["membership"]
+    slope, intercept = drawn_parameters["coefficients"][:, :, 0], drawn_parameters["intercepts"]
+    contrasts = np.stack([intercept[:, 0] - intercept[:, 1], slope[:, 0] - slope[:, 1]], axis=1) / np.sqrt(2)
+    grid, terms = terms_of(X[:, :4], X[:, 4])
+    posterior = np.exp(logsumexp(terms, axis=0) - logsumexp(terms))
+    for one, other in ((0, 0), (0, 1), (1, 1)):  # the same whatever the classes are called
+        values = contrasts[:, one] * contrasts[:, other]
+        error = values.std() / np.sqrt(2000)
+        assert values.mean() == approx(posterior @ (grid[:, one] * grid[:, other]), abs=3 * error)
 
 
 # Steps ----------------------------------------------------------------------------------------------------------------
