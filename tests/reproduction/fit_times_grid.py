@@ -30,7 +30,7 @@ RESULTS = Path(__file__).with_name("fit_times_grid_results.json")
 #: Rows, columns, components. Of fewer than 2 K d rows no component has as many as it has parameters of a column.
 MIXTURES = [
     *((n, d, k) for n in (300, 3_000) for d in (2, 10, 50) for k in (3, 10, 30) if n >= 2 * k * d),
-    *((30_000, 2, 3), (30_000, 10, 3), (30_000, 10, 10), (30_000, 10, 30), (30_000, 50, 3)),
+    *((30_000, 2, 3), (30_000, 10, 3), (30_000, 10, 10), (30_000, 50, 3)),
 ]
 #: Rows, columns, factors of the table.
 FACTORS = [(300, 9, 3), (3_000, 20, 4), (3_000, 100, 10)]
@@ -48,11 +48,19 @@ def of_mixture(n: int, d: int, k: int) -> dict:
     Also by how many nats the bound, and the likelihood, are better from the tight solution.
     """
     X, record = clumps(n, d, k), {}
-    record["vb"], by_vb = timed(lambda: VBMixture(k, random_state=0).fit(X))
-    record["ml"], by_ml = timed(lambda: VBMixture(k, method="ml", random_state=0).fit(X))
-    record["peer"], _ = timed(lambda: GaussianMixture(k, n_init=10, random_state=0).fit(X))
-    tight = GaussianMixture(k, n_init=10, tol=1e-3 / n, max_iter=5_000, random_state=0)
-    record["tight"], peer = timed(lambda: tight.fit(X))
+    fits = {
+        "vb": lambda: VBMixture(k, random_state=0).fit(X),
+        "ml": lambda: VBMixture(k, method="ml", random_state=0).fit(X),
+        "peer": lambda: GaussianMixture(k, n_init=10, random_state=0).fit(X),
+        "tight": lambda: GaussianMixture(k, n_init=10, tol=1e-3 / n, max_iter=5_000, random_state=0).fit(X),
+    }
+    models = {}
+    for name, fit in fits.items():
+        record[name], models[name] = timed(fit)
+    for name, fit in fits.items():  # short ones again, as other work on the machine makes them longer
+        for _ in range(2 if record[name] < 1.0 else 0):
+            record[name] = min(record[name], timed(fit)[0])
+    by_vb, by_ml, peer = (models[name] for name in ("vb", "ml", "tight"))
     init = peer.predict_proba(X)  # type: ignore[attr-defined]
     _, from_peer = timed(lambda: VBMixture(k, init=init).fit(X))
     record["better_vb"] = from_peer.lower_bound_ - by_vb.lower_bound_  # type: ignore[attr-defined]
