@@ -203,7 +203,9 @@ class Stage:
         n_failed = archive.n_failed - archive.n_brief
         proposals = self.runs.method.moves(self.ascent, points, seed, archive.is_brief, n_failed)
         archive.n_brief, archive.had_enough = archive.n_brief + proposals.are_few, proposals.are_enough
-        archive.n_proposed = max(len(proposals.kinds), 1)
+        # the divisions that promise most end in other optima, and are no sign of many, if a round has no others
+        counted = [kind for kind in proposals.kinds if not (proposals.are_few and kind.startswith("split"))]
+        archive.n_proposed = max(len(counted), 1)
         return proposed(optima[0], proposals)
 
 

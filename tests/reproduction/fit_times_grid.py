@@ -96,13 +96,16 @@ def read() -> dict[str, dict]:
 
 
 def table(records: dict[str, dict]) -> list[tuple[str, ...]]:
-    """Rows of the table of mixtures: case, seconds, our times as multiples of both of the peer, gain."""
+    """Rows of the table of mixtures: case, seconds, our times as multiples of both of the peer, gain, and
+    nats by which our fits from the peer's solution are better."""
     rows = []
     for n, d, k in MIXTURES:
         if record := records.get(f"{n} x {d}, {k}"):
             vb, ml, peer, tight = (record[name] for name in SECONDS)
             ratios = (f"{ours / theirs:.2f}" for theirs in (peer, tight) for ours in (vb, ml))
-            rows.append((f"{n} x {d}", str(k), f"{vb:.3g}", f"{ml:.3g}", *ratios, f"{record['gain']:+.2f}"))
+            gains = (record.get(f"better_{name}") for name in ("vb", "ml"))
+            better = ("spike" if gain is None else f"{max(gain, 0.0):.2f}" for gain in gains)
+            rows.append((f"{n} x {d}", str(k), f"{vb:.3g}", f"{ml:.3g}", *ratios, f"{record['gain']:+.2f}", *better))
     return rows
 
 

@@ -20,8 +20,9 @@ def check_problem(name):
         assert problem.fit(random_state=seed).lower_bound_ > REFERENCES[name] - 1.0
 
 
-def test_classes_are_those_of_the_true_labels():
-    check_problem("200k x 12, 4 classes")
+@pytest.mark.parametrize("name", ["200k x 12, 4 classes", "100k x 6, 5 of both kinds", "100k x 10, two latents"])
+def test_classes_are_those_of_the_true_labels(name):
+    check_problem(name)
 
 
 @pytest.mark.slow
@@ -34,7 +35,7 @@ def test_components_are_those_of_the_true_labels(name):
 
 def test_default_fits_are_those_from_the_true_labels():
     short = np.concatenate([*large_tables.shortfalls(RECORD, "after").values()])
-    assert len(short) > 50
+    assert len(short) == 5 * len(large_tables.PROBLEMS)
     assert short.max() < 1.0
 
 
