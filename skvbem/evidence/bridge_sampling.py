@@ -45,7 +45,7 @@ def bridge_sampling(
     n_draws: int = 512,
     n_components: int = 128,
     n_chains: int = 16,
-    burn_in: int = 50,
+    burn_in: int = 100,
     n_kept: int = 16,
     spacing: int = 2,
     n_fits: int = 8,
@@ -61,7 +61,7 @@ def bridge_sampling(
         Of the proposal; fewer where sums over relabelings would take too long.
     n_chains : int, default=16
         Gibbs chains, as many from each optimum as its share of the posterior says.
-    burn_in : int, default=50
+    burn_in : int, default=100
         Sweeps of a chain before the first that is kept.
     n_kept, spacing : int, default=16, 2
         Points of each chain, and sweeps between two of these.
