@@ -204,8 +204,8 @@ class Stage:
         proposals = self.runs.method.moves(self.ascent, points, seed, archive.is_brief, n_failed)
         archive.n_brief, archive.had_enough = archive.n_brief + proposals.are_few, proposals.are_enough
         # the divisions that promise most end in other optima, and are no sign of many, if a round has no others
-        counted = [kind for kind in proposals.kinds if not (proposals.are_few and kind.startswith("split"))]
-        archive.n_proposed = max(len(counted), 1)
+        n_divisions = sum(kind.startswith("split") for kind in proposals.kinds) if proposals.are_few else 0
+        archive.n_proposed = max(len(proposals.kinds) - n_divisions, 1)
         return proposed(optima[0], proposals)
 
 
