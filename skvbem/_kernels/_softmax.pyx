@@ -1,6 +1,6 @@
 """Softmax regressions: tilted bounds of expected log-sum-exps over a design, and the maximum of their objective."""
 
-from libc.math cimport M_E, M_PI, exp, fabs, fmax, fmin, log, sqrt
+from libc.math cimport M_E, M_PI, exp, fabs, fmax, log, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -416,7 +416,7 @@ cdef int climb(
             gain += 0.5 * step[i] * slope[i]
         last.log_det = -log_det
         if _step == 0:
-            tolerance = kept * fmin(gain + 0.25 * of_covariance, 1.0)
+            tolerance = kept * (gain + 0.25 * of_covariance)
         if gain < fmax(GAIN, tolerance) and (
             0.25 * of_covariance < fmax(GAIN_OF_COVARIANCE * fmax(objective.total, 1.0), tolerance)
         ):
@@ -536,7 +536,7 @@ def maximum(
     total : float
     tau : memoryview of shape (d,)
     kept : float
-        Part of what the first step gains, up to 1 nat, that may be left at the end.
+        Part of what the first step gains that may be left at the end.
     near : memoryview of shape (3 d d + 2 d + 2,)
         A bound to begin from, with its slope and curvature; the last one of which a pass was made takes its place.
     last : memoryview of shape (3 d d + 2 d + 2,)

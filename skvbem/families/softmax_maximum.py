@@ -44,7 +44,7 @@ class Design:
     weight : ndarray of shape (n_patterns,)
         Proportions of the rows, which sum to 1.
     kept : float, default=0.0
-        Part of what the first step to a maximum gains, up to 1 nat, that may be left at the end.
+        Part of what the first step to a maximum gains that may be left at the end.
     """
 
     regressors: np.ndarray
@@ -79,17 +79,19 @@ class Design:
         bound.numbers[-2] += self.weight @ (self.regressors @ w.mean(axis=0))
         return bound
 
-    def maximum(self, objective: Objective, *, is_point: bool = False) -> Maximum:
-        """The maximum of an objective, from the best of earlier ones on."""
+    def maximum(self, objective: Objective, *, is_point: bool = False, is_fresh: bool = False) -> Maximum:
+        """The maximum of an objective, from the best of earlier ones on; a fresh one hangs on none of these."""
         d = len(objective.t)
         if not d:
             return Maximum(TiltedBound(np.zeros(2), 0), 0.0)
         starts = self._starts.setdefault((d, is_point), deque(maxlen=_N_STARTS))
-        near = objective.best(tuple(starts)) if starts else objective.start(self, is_point=is_point)
+        is_fresh = is_fresh or not starts
+        near = objective.start(self, is_point=is_point) if is_fresh else objective.best(tuple(starts))
         last = TiltedBound(np.empty_like(near.numbers), d)
         rows = self.regressors, self.weight, contrasts(d // self.regressors.shape[1] + 1)
         of_member = objective.t, objective.total, objective.precision
-        if _softmax.maximum(*rows, *of_member, not is_point, self.kept * bool(starts), near.numbers, last.numbers) < 0:
+        kept = 0.0 if is_fresh else self.kept
+        if _softmax.maximum(*rows, *of_member, not is_point, kept, near.numbers, last.numbers) < 0:
             raise FloatingPointError("Coefficients of a softmax have no finite precision.")
         starts.append(near)
         return Maximum(last, objective.at(last, is_point=is_point))

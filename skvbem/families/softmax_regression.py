@@ -107,14 +107,19 @@ class SoftmaxRegression(FlatFamily):
         """The maximum of every member."""
         return self._of_lanes(self.coordinates)
 
-    def _of_lanes(self, coordinates: np.ndarray, *, is_point: bool = False) -> list[Maximum]:
+    @cached_property
+    def _fresh(self) -> list[Maximum]:
+        """The maximum of every member as reports have it: the same to the last bit, whatever was climbed to before."""
+        return self._of_lanes(self.coordinates, is_fresh=True)
+
+    def _of_lanes(self, coordinates: np.ndarray, *, is_point: bool = False, is_fresh: bool = False) -> list[Maximum]:
         """Maxima of every member."""
         h, p, maxima = contrasts(self.n_labels), self.n_regressors, []
         for lane in coordinates.reshape(len(coordinates), -1).T:
             statistics = lane[:-p].reshape(-1, p)
             precision = np.tile(lane[-p:], self.n_labels - 1)
             objective = Objective((h.T @ statistics).ravel(), float(statistics[:, 0].sum()), precision)
-            maxima.append(self.design.maximum(objective, is_point=is_point))
+            maxima.append(self.design.maximum(objective, is_point=is_point, is_fresh=is_fresh))
         return maxima
 
     def _batch(self, of_members: list) -> np.ndarray:
@@ -125,7 +130,7 @@ class SoftmaxRegression(FlatFamily):
     @property
     def mean(self) -> np.ndarray:
         """E w, (n_labels, n_regressors, ...), which sums to 0 over labels."""
-        return self._batch([self._rows(each) for each in self._maxima])
+        return self._batch([self._rows(each) for each in self._fresh])
 
     def _rows(self, at: Maximum) -> np.ndarray:
         """Coefficients (n_labels, n_regressors) at a maximum."""
@@ -138,7 +143,7 @@ class SoftmaxRegression(FlatFamily):
     @property
     def covariance(self) -> np.ndarray:
         """Covariance of the contrasts, contrast after contrast, (n_free_parameters, n_free_parameters, ...)."""
-        return self._batch([each.bound.covariance for each in self._maxima])
+        return self._batch([each.bound.covariance for each in self._fresh])
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, of the shape of the batch."""
@@ -184,13 +189,22 @@ class SoftmaxRegression(FlatFamily):
 
     def most_likely(self, statistics: np.ndarray) -> np.ndarray:
         """The coefficients at which these statistics are most likely, whatever the prior."""
-        statistics = statistics.copy()
-        rows = statistics[: -self.n_regressors : self.n_regressors].sum(axis=0)
-        statistics[-self.n_regressors :] = _PRECISION_FLOOR * np.maximum(rows, 1.0)
-        return self._modes(statistics)
+        return self._modes(self._nearly_flat(statistics))
 
-    def _modes(self, coordinates: np.ndarray) -> np.ndarray:
-        modes = [self._rows(each) for each in self._of_lanes(coordinates, is_point=True)]
+    def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
+        """Natural parameters of the most likely coefficients, climbed to from those of the last step."""
+        return self.natural(self._modes(self._nearly_flat(statistics), is_fresh=False))
+
+    def _nearly_flat(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics with the least precisions that keep a maximum."""
+        statistics, p = statistics.copy(), self.n_regressors
+        statistics[-p:] = _PRECISION_FLOOR * np.maximum(statistics[:-p:p].sum(axis=0), 1.0)
+        return statistics
+
+    def _modes(self, coordinates: np.ndarray, *, is_fresh: bool = True) -> np.ndarray:
+        """Coefficients (n_labels, n_regressors, ...) at which points with these coordinates are densest."""
+        reached = self._of_lanes(coordinates, is_point=True, is_fresh=is_fresh)
+        modes = [self._rows(each) for each in reached]
         return np.stack(modes, axis=-1).reshape(self.n_labels, self.n_regressors, *coordinates.shape[1:])
 
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:

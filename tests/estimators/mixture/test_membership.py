@@ -259,6 +259,16 @@ def test_a_saved_fit_answers_as_before(tmp_path):
     assert loaded.log_evidence(CHEATING, kind="lower_bound").value == approx(model.lower_bound_, abs=1e-8)
 
 
+@pytest.mark.parametrize("method", ["vb", "map", "ml"])
+def test_parameters_of_a_saved_fit_hang_on_no_earlier_maximum(method, tmp_path, rng):
+    X = drawn(rng, 60, covariates=2)
+    X[:, 4:] *= 50.0
+    model = classes(Softmax([4, 5]), 3, method=method, n_init=2, tol=1e-5).fit(X)
+    skvbem.save(model, tmp_path / "model.skvbem")
+    loaded = skvbem.load(tmp_path / "model.skvbem").parameters_["membership"]["coefficients"]
+    np.testing.assert_array_equal(loaded, model.parameters_["membership"]["coefficients"])
+
+
 def test_it_is_cloned_and_searched():
     model = classes(Softmax("GPA"), n_init=1, tol=1e-4)
     assert clone(model).membership.covariates == "GPA"
