@@ -222,7 +222,9 @@ def _estimator(estimator: Any) -> None:
     is_frame, has_names = (name in vars(estimator) for name in ("_frames_of_", "feature_names_in_"))
     check(has_names or not is_frame, "a frame without names")
     fitted, run = (vars(estimator).get(name) for name in ("_fitted_", "_run_"))
-    if fitted is None:
+    if fitted is None:  # it is not fitted, and has nothing of a fit
+        if any(name.endswith("_") for name in vars(estimator)):
+            raise ValueError("it is not fitted, and has attributes of a fit")
         return
     columns, names = fitted.columns, getattr(estimator, "feature_names_in_", None)
     known = columns.names if hasattr(columns, "groups") else columns.names_

@@ -179,6 +179,10 @@ def _hierarchical(family: Any) -> None:
     check([same(each, getattr(family.base, "square_cells", None)) for each in of_scales], "squares of other cells")
     weak = family.base + 1e-12 * family.hyperprior.prior_statistics
     check(weak.is_valid, "a prior that is no density where its hyperparameters are small")
+    for cells, block in getattr(family.hyperprior, "blocks", ((np.s_[:], family.hyperprior),)):
+        large = np.zeros(len(family.coordinates))
+        large[cells] = 1e12 * block.prior_statistics
+        check((weak + large).is_valid, "a prior that is no density where its hyperparameters are large")
     acted_on = (family.hyperprior.prior_statistics > 0) & ~family.base.signed  # sums go with precisions
     rates = np.asarray(weak.expected_natural())[acted_on]  # -1 or -1/2 times a precision or a rate
     check(rates < 0, "hyperparameters of what is no precision and no rate")

@@ -218,7 +218,7 @@ def test_other_unknown_parameters_come_with_those_that_there_are(estimator):
 
 def test_constructors_have_few_parameters():
     sizes = {kind: len(inspect.signature(kind).parameters) for kind in (VBMixture, VBHMM)}
-    assert sizes[VBMixture] <= 21
+    assert sizes[VBMixture] <= 22
     assert sizes[VBHMM] <= 26
     assert all(name not in inspect.signature(kind).parameters for kind in sizes for name in MOVED)
 
