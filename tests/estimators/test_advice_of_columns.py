@@ -93,6 +93,7 @@ def table_of(X):
 
 
 COVARIATE = VBMixture(2, membership=Softmax("z"), **FEW)
+TWICE = VBMixture(2, membership=Softmax(["z", "twice"]), **FEW | {"method": "ml"})
 
 CASES = {
     "a membership beside weights": Case(
@@ -104,6 +105,11 @@ CASES = {
         lambda: VBMixture(2, membership=Softmax([]), **FEW).fit(TABLE),
         "Name one, or leave 'membership' out",
         each_name(lambda name: VBMixture(2, **{name: None}, **FEW).fit(TABLE), among="membership"),
+    ),
+    "a covariate that follows from another, by maximum likelihood": Case(
+        lambda: clone(TWICE).fit(TABLE.assign(twice=2 * TABLE["z"])),
+        "Leave it out of Softmax, or take method='vb'",
+        each_keyword(lambda **advice: clone(TWICE).set_params(**advice).fit(TABLE.assign(twice=2 * TABLE["z"]))),
     ),
     "a gap in a covariate of the component": Case(
         lambda: COVARIATE.fit(TABLE.assign(z=TABLE["z"].where(TABLE.index > 3))),

@@ -14,7 +14,7 @@ from skvbem.emissions.specification import positive
 from skvbem.errors import check_memory
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import LabelKind, check_size, come_in_blocks, resolve_emission_prior, responsibilities_of
-from skvbem.estimators.mixture.membership import check_membership, with_membership
+from skvbem.estimators.mixture.membership import check_membership, check_not_collinear, with_membership
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixture import FittedMixture
 from skvbem.fitting.fit import generator_of, n_starts_of, names_starts, question
@@ -125,7 +125,16 @@ class MixtureKind(LabelKind):
                     "init='auto' where 'labels' are given."
                 )
             n_components = max(n_components, len(labels.names))
-        return self.model_of(estimator, reading, reading.emission(), n_components)
+        emission = reading.emission()
+        if getattr(estimator, "membership", None) is not None and estimator.method == "ml":
+            check_not_collinear(estimator, emission, reading.columns)
+        return self.model_of(estimator, reading, emission, n_components)
+
+    def prior_in_words(self, estimator, columns: ColumnGroups) -> str:
+        """The priors of weights and groups of columns; of a membership there are no weights."""
+        if getattr(estimator, "membership", None) is None:
+            return super().prior_in_words(estimator, columns)
+        return ", ".join(repr(group.specification) for group in columns.groups)
 
     def weights(self, estimator, n_components: int) -> Weights:
         """The prior of the weights that the parameters of the estimator stand for."""

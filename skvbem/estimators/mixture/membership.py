@@ -13,10 +13,12 @@ from skvbem.emissions.registry import EMISSIONS, family_of
 from skvbem.emissions.softmax import Softmax
 from skvbem.emissions.specification import EmissionSpecification
 from skvbem.estimators.labels import come_in_blocks
-from skvbem.reading.column_groups import ColumnOptions
+from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.names import ColumnSelection
 from skvbem.reading.tables import Table, show
 
+# Singular value of covariates of length 1, below which one of them follows from the others. By hand.
+_COLLINEAR = 1e-7
 #: Name of the group of covariates.
 MEMBERSHIP = "membership"
 
@@ -45,6 +47,24 @@ def check_membership(estimator: Any, X: Any) -> None:
         raise ValueError(
             f"'membership' of {owner} needs rows in memory; X comes in blocks. Try it on some of the blocks."
         )
+
+
+def check_not_collinear(estimator: Any, emission: Any, columns: ColumnGroups) -> None:
+    """Refuse covariates of which one follows from the others: by maximum likelihood their slopes are not unique."""
+    at = next(k for k, group in enumerate(columns.groups) if group.specification.are_given)
+    part, names = emission.parts[at], columns.groups[at].names
+    rows = np.sqrt(part.design.weight)[:, None] * part.design.regressors
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=0), np.finfo(float).tiny)
+    kept: list[int] = []
+    for j in range(rows.shape[1]):
+        is_constant = j > 0 and not rows[:, j].any()  # about its mean: its slope is 0
+        if not is_constant and np.linalg.matrix_rank(rows[:, [*kept, j]], tol=_COLLINEAR) <= len(kept):
+            name = names[part.selected[j - 1]]
+            raise ValueError(
+                f"Slopes of the membership of {type(estimator).__name__} are not unique by maximum likelihood: the "
+                f"covariate {name!r} follows from those before it. Leave it out of Softmax, or take method='vb'."
+            )
+        kept += [] if is_constant else [j]
 
 
 def _by_positions(membership: Softmax, places: list[int], table: Table) -> Softmax:

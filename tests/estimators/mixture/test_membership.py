@@ -169,7 +169,7 @@ def test_draws_have_the_moments_of_the_posterior_by_enumeration():
 @pytest.mark.parametrize("method", ["vb", "map", "ml"])
 def test_no_step_lowers_the_objective(kind, method):
     if method == "ml" and kind == "collinear":
-        pytest.skip("no maximum is one point, and directions without a slope are rounding")
+        pytest.skip("refused: see below")
     rng = np.random.default_rng([len(kind), len(method)])
     for n_classes in (2, 4):
         X = drawn(rng, 25, n_classes, covariates=int(rng.integers(1, 4)), kind=kind)
@@ -180,6 +180,20 @@ def test_no_step_lowers_the_objective(kind, method):
             warnings.simplefilter("ignore")  # of points at the edge of their space
             path = model.fit(X, sample_weight=weight).lower_bounds_
         assert np.diff(path).min(initial=0.0) > -1e-7
+
+
+def test_collinear_covariates_are_refused_by_maximum_likelihood(rng):
+    X = drawn(rng, 25, covariates=2, kind="collinear")
+    model = classes(Softmax([4, 5, 6]), method="ml")
+    with pytest.raises(ValueError, match="the covariate 'x6' follows from those before it"):
+        model.fit(X)
+    assert np.isfinite(model.set_params(membership=Softmax([4, 5])).fit(X[:, :6]).log_likelihood_)
+    assert np.isfinite(classes(Softmax([4, 5, 6]), method="vb").fit(X).lower_bound_)
+    constant = np.column_stack([X[:, :5], np.full(25, 3.0)])
+    with pytest.raises(ValueError, match="the covariate 'x5' follows from those before it"):
+        classes(Softmax([4, 5], standardize=False), method="ml").fit(constant)
+    summary = str(classes(Softmax([4, 5, 6])).fit(X).summary(X, method="vb"))
+    assert "weight_concentration_prior" not in summary
 
 
 # What changes nothing -------------------------------------------------------------------------------------------------
