@@ -394,7 +394,7 @@ def test_no_copyleft_file_in_the_package():
         for path in THIRD_PARTY.glob("*/*")
         if path.suffix in (".csv", ".bif")
     }
-    assert len(copyleft) == 9 + 7
+    assert len(copyleft) == 10 + 7
     for path in Path(datasets.__file__).parents[1].rglob("*"):
         if path.is_file():
             assert hashlib.sha256(path.read_bytes()).hexdigest() not in copyleft, path
