@@ -20,7 +20,7 @@ if __name__ == "__main__":
 
 from persistence.changes import File
 from persistence.checkpoints import SearchFile
-from persistence.fits import SETTINGS, STEPS, fitted
+from persistence.fits import MEMBERSHIPS, SETTINGS, STEPS, fitted
 from persistence.questions import answers
 
 from skvbem import load, save
@@ -36,7 +36,7 @@ OTHER_DATA = (
 )
 SEARCHES = ("checkpoint", "journal")
 #: All kinds of files.
-NAMES = (*SETTINGS, *STEPS, *SEARCHES)
+NAMES = (*SETTINGS, *STEPS, *MEMBERSHIPS, *SEARCHES)
 
 
 class FitFile:

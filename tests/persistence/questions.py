@@ -50,7 +50,7 @@ def answers(fit, X, where, number=0):
         if hasattr(fit, name) and getattr(fit, "latent_names_", True):
             said[name] = getattr(fit, name)(X, **where)
     if hasattr(fit, "sample"):
-        said["sample"] = drawn(fit, where)
+        said["sample"] = drawn(fit, X, where)
     if getattr(fit, "method", "") == "vb" and hasattr(fit, "log_evidence"):
         said["evidence"] = fit.log_evidence(X, kind="lower_bound", **where).value
     if "score_samples" in said and np.isnan(said["score_samples"]).any():

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from persistence.fits import CODES, NUMBERS, OPTIONS, SETTINGS, THREE, drawn, fitted
+from persistence.fits import CODES, MEMBERSHIPS, NUMBERS, OPTIONS, SETTINGS, THREE, drawn, fitted
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -43,7 +43,7 @@ def answers(estimator, X, where):
             except (AttributeError, ValueError) as error:  # a network without latents predicts none
                 found[name] = str(error)
         if hasattr(estimator, "sample"):
-            found["sample"] = drawn(estimator, where)
+            found["sample"] = drawn(estimator, X, where)
         if estimator.method == "vb":
             found["evidence"] = estimator.log_evidence(X, kind=evidence, **where).value
     return found
@@ -69,6 +69,16 @@ def test_a_fit_comes_back_to_the_last_bit(name, tmp_path):
     assert equal(answers(again, X, where), answers(estimator, X, where))
     save(again, tmp_path / "again.skvbem")
     assert (tmp_path / "again.skvbem").read_bytes() == (tmp_path / "fit.skvbem").read_bytes()
+
+
+@pytest.mark.parametrize("name", MEMBERSHIPS)
+def test_a_fit_with_covariates_comes_back(name, tmp_path):
+    estimator, X, where = fitted(name)
+    again = load(saved(tmp_path, estimator))
+    one, other = answers(estimator, X, where), answers(again, X, where)
+    assert one.pop("evidence", 0.0) == pytest.approx(other.pop("evidence", 0.0), abs=1e-9)
+    assert equal(one, other)
+    assert equal(again.parameters_["membership"], estimator.parameters_["membership"])
 
 
 def test_a_network_comes_back(tmp_path):
