@@ -33,6 +33,11 @@ def is_list(value) -> bool:
     return isinstance(value, (list, tuple))
 
 
+def listed(names) -> list:
+    """Names or positions as a list, of which a user may give one alone."""
+    return [names] if isinstance(names, (str, int)) else list(names)
+
+
 def is_option(value, *names: str) -> bool:
     """True if a value, which may be an array, is one of some names."""
     return isinstance(value, str) and value in names

@@ -8,7 +8,7 @@ from itertools import combinations
 from math import comb
 from typing import Any
 
-from skvbem._arguments import is_list, is_whole
+from skvbem._arguments import is_list, is_whole, listed
 from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean, shown
 from skvbem.spaces.base import Space
@@ -73,13 +73,13 @@ class CovariateSpace(Space):
 
     def __post_init__(self):
         given = getattr(self.softmax, "covariates", None)
-        names = [given] if isinstance(given, (str, int)) else list(given) if is_list(given) else []
+        names = listed(given) if isinstance(given, (str, int)) or is_list(given) else []
         if not (names and hasattr(self.softmax, "selected")):
             raise TypeError(
                 "The 'softmax' parameter of CovariateSpace must be a Softmax of the covariates to select from, such as "
                 f"Softmax(['age', 'sex']). Got {shown(self.softmax)} instead."
             )
-        required = [self.required] if isinstance(self.required, (str, int)) else list(self.required)
+        required = listed(self.required)
         for name in required:
             if name not in names:
                 raise ValueError(
@@ -97,8 +97,7 @@ class CovariateSpace(Space):
     @cached_property
     def covariates(self) -> tuple:
         """All covariates, in order."""
-        given = self.softmax.covariates
-        return (given,) if isinstance(given, (str, int)) else tuple(given)
+        return tuple(listed(self.softmax.covariates))
 
     @cached_property
     def _optional(self) -> tuple:
@@ -153,5 +152,4 @@ def selection(value: Any) -> set | None:
     """The covariates that a parameter selects; None if it is no selection of covariates."""
     if not (hasattr(value, "selected") and hasattr(value, "covariates")):
         return None
-    given = value.covariates if value.selected is None else value.selected
-    return {given} if isinstance(given, (str, int)) else {*given}
+    return {*listed(value.covariates if value.selected is None else value.selected)}

@@ -90,13 +90,18 @@ def test_statistics_of_expected_rows_are_sums_over_rows(name, rng):
     assert (model.prior + statistics).is_valid.all()
 
 
-@pytest.mark.parametrize(("apart", "is_brief"), [(30.0, True), (30.0, False), (1.0, True)])
-def test_components_apart_are_moved_little_in_a_brief_round(apart, is_brief, rng):
+def three_clumps(apart, rng):
+    """A mixture of three, its data, and statistics of the true components."""
     values = np.concatenate([rng.normal(apart * k, 1.0, (40, 2)) for k in range(3)])
     emission = DenseGaussian.for_data(values)
     model = Mixture(emission, FiniteWeights(np.ones(3)), emission.default_prior(3))
     data = model.compile(emission.prepare(values), row_hashes=partial(row_hashes, [values]))
-    statistics = model.statistics_of(np.repeat(np.eye(3), 40, axis=0), data)[:, None]
+    return model, data, model.statistics_of(np.repeat(np.eye(3), 40, axis=0), data)[:, None]
+
+
+@pytest.mark.parametrize(("apart", "is_brief"), [(30.0, True), (30.0, False), (1.0, True)])
+def test_components_apart_are_moved_little_in_a_brief_round(apart, is_brief, rng):
+    model, data, statistics = three_clumps(apart, rng)
     method = MixtureMethod()
     ascent = method.ascent(model, data, VB, 1)
     ascent.advance(statistics, 20)
@@ -110,11 +115,7 @@ def test_components_apart_are_moved_little_in_a_brief_round(apart, is_brief, rng
 
 
 def test_where_a_step_over_many_columns_is_dear_divisions_alone_are_tried(rng, monkeypatch):
-    values = np.concatenate([rng.normal(30.0 * k, 1.0, (40, 2)) for k in range(3)])
-    emission = DenseGaussian.for_data(values)
-    model = Mixture(emission, FiniteWeights(np.ones(3)), emission.default_prior(3))
-    data = model.compile(emission.prepare(values), row_hashes=partial(row_hashes, [values]))
-    statistics = model.statistics_of(np.repeat(np.eye(3), 40, axis=0), data)[:, None]
+    model, data, statistics = three_clumps(30.0, rng)
     method = MixtureMethod()
     ascent = method.ascent(model, data, VB, 1)
     kinds = [set(method.moves(ascent, statistics, 0, is_brief, 0).kinds) for is_brief in (True, False)]

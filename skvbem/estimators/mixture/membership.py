@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skvbem._arguments import is_list, is_option
+from skvbem._arguments import is_list, is_option, listed
 from skvbem.emissions.registry import EMISSIONS, family_of
 from skvbem.emissions.softmax import Softmax
 from skvbem.emissions.specification import EmissionSpecification
@@ -85,8 +85,7 @@ def with_membership(estimator: Any, options: ColumnOptions, table: Table) -> lis
     """The `emission` parameter as a list of groups, the covariates of the membership the last of them."""
     membership, whose = estimator.membership, "The 'covariates' parameter of Softmax"
     membership.check_parameters()
-    given = membership.covariates
-    given = [given] if isinstance(given, (str, int)) else list(given)
+    given = listed(membership.covariates)
     if not given:
         raise ValueError(f"{whose} names no column. Name one, or leave 'membership' out.")
     places = ColumnSelection(whose, "covariate", table.names, table.source).positions(MEMBERSHIP, given)

@@ -16,6 +16,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
+from skvbem._arguments import listed
 from skvbem._docstrings import share_texts
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.essential import EssentialGraph
@@ -119,8 +120,7 @@ def covariate_probabilities(settings: Sequence[Mapping], weights: np.ndarray) ->
     if not names:
         return {}
     first = next(value for value in settings[0].values() if selection(value) is not None)
-    order = [first.covariates] if isinstance(first.covariates, (str, int)) else list(first.covariates)
-    order += [name for name in dict.fromkeys(names) if name not in order]
+    order = [*dict.fromkeys([*listed(first.covariates), *names])]
     is_in = np.array([[any(name in (each or ()) for each in of_setting) for name in order] for of_setting in chosen])
     return {"covariate_probabilities_": LabeledTable(weights @ is_in, ("covariate",), (np.array(order, dtype=object),))}
 
