@@ -31,11 +31,6 @@ def check_membership(estimator: Any, X: Any) -> None:
             f"The 'membership' parameter of {owner} must be None or a Softmax, such as Softmax(['age']). Got "
             f"{show(membership)} instead."
         )
-    if estimator.n_components == "auto" or estimator.init == "hierarchical":
-        choice = "n_components='auto'" if estimator.n_components == "auto" else "init='hierarchical'"
-        raise ValueError(
-            f"{choice} of {owner} has no 'membership'. Fit each number of components, and take the best bound."
-        )
     concentration, kind = estimator.weight_concentration_prior, estimator.weight_concentration_prior_type
     is_default = concentration is None or (not isinstance(concentration, str) and np.array_equal(concentration, 1.0))
     if kind != "dirichlet_distribution" or not is_default:
