@@ -205,7 +205,7 @@ OTHERWISE = {
         "nominal 50, 80, 95 %:": "definition",
         "nominal 50, 80, 95 %, both": "definition",
     },
-    "user_guide/limits.rst": {"as fit in 8 MB": "setting"},
+    "user_guide/limits.rst": {"as fit in 10 MB": "setting"},
     "user_guide/log_linear_models.rst": {
         "by as much as 25.7 nats": "estimators/network/test_markov_networks.py",
     },

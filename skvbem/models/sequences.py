@@ -16,6 +16,9 @@ from skvbem._lazy import cached_property
 from skvbem._memory import ReusedMemory
 from skvbem.data import mixed
 
+#: Doubles of forward passes that a long sequence may keep, 10 MB.
+MAX_KEPT_DOUBLES = 5 * 2**18
+
 
 @dataclass(frozen=True, eq=False)
 class Segment:
@@ -116,7 +119,7 @@ class HMMData:
     total_weight: float
     has_whole_weights: bool = True
     row_hashes: Callable[[slice], np.ndarray] | None = None
-    memory: ReusedMemory = field(default_factory=ReusedMemory, init=False, repr=False)
+    memory: ReusedMemory = field(default_factory=lambda: ReusedMemory(MAX_KEPT_DOUBLES), init=False, repr=False)
     _for_draws: list[HMMData] = field(default_factory=list, init=False, repr=False)
     _cut: dict[tuple[int, int], list[list[Segment]]] = field(default_factory=dict, init=False, repr=False)
 

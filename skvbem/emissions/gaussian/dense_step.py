@@ -268,11 +268,8 @@ class DenseStep(Step):
     def _of_near_and_far(self, block: DenseTable, rows) -> np.ndarray:
         """Log likelihoods of whole rows, expanded except for the few components that are narrow beside their reach."""
         d, far = self.shape[2], self.is_far.ravel()
-        constant, linear, products = (
-            self.constant.ravel(),
-            self.linear.reshape(-1, d),
-            self.products.reshape(len(far), -1),
-        )
+        constant, linear = self.constant.ravel(), self.linear.reshape(-1, d)
+        products = self.products.reshape(len(far), -1)
         matrix = np.concatenate([constant[:, None], linear, products], axis=-1)
         matrix[far] = 0.0  # whose product may leave the floats
         features = block.features[:, rows]
@@ -362,6 +359,9 @@ class DenseStep(Step):
         by_precision = responsibilities.reshape(n_lanes, n_components, -1)
         if self.tied:
             by_precision = by_precision.sum(axis=1, keepdims=True)
+        if d <= MAX_EXPANDED_COLUMNS:
+            sums[:, 0, 1 + d :] = by_precision[:, 0] @ block.features[1 + d :, rows].T
+            return sums
         weighted = OF_BLOCKS.empty(*frame.shape)
         roots = np.sqrt(by_precision, out=OF_BLOCKS.empty(*by_precision.shape))
         for lane, k in np.ndindex(by_precision.shape[:2]):

@@ -19,11 +19,10 @@ from skvbem.fitted.hmm import FittedHMM
 from skvbem.fitting.fit import n_starts_of, names_starts
 from skvbem.fitting.kind import Kind
 from skvbem.models.hmm.enumeration import first_impossible
-from skvbem.models.hmm.forward_backward import MAX_KEPT_DOUBLES
 from skvbem.models.hmm.model import HMM, Transitions, banded, left_to_right
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.labels.distinct_rows import with_known_labels
-from skvbem.models.sequences import HMMData
+from skvbem.models.sequences import MAX_KEPT_DOUBLES, HMMData
 from skvbem.optima.hmm import HMMMethod
 from skvbem.optima.labels import LabelStarts
 from skvbem.reading.column_groups import ColumnGroups

@@ -2,7 +2,7 @@
 
 A segment is either some whole sequences or a piece of one that is too long for a single one. Long sequences are passed
 over twice: once forward, and then piece by piece from the end, backward within the piece. Of the forward pass the last
-pieces are kept, as many as take 8 MB in each thread; of those before them only what each hands on to the next, so
+pieces are kept, as many as take 10 MB in each thread; of those before them only what each hands on to the next, so
 that they are passed over forward once more. Then no sum needs an array that grows with rows times states. A best path
 does: it takes two bytes for each row and state of its sequence.
 """
@@ -16,10 +16,7 @@ import numpy as np
 
 from skvbem._kernels import _hmm
 from skvbem._memory import ReusedMemory
-from skvbem.models.sequences import Segment
-
-#: Doubles of forward passes that a long sequence may keep, 8 MB.
-MAX_KEPT_DOUBLES = 2**20
+from skvbem.models.sequences import MAX_KEPT_DOUBLES, Segment
 
 
 class ForwardBackward:
@@ -43,7 +40,7 @@ class ForwardBackward:
         log_likelihood: Callable[[slice], np.ndarray],
         memory: ReusedMemory | None = None,
     ):
-        self.memory = ReusedMemory() if memory is None else memory
+        self.memory = ReusedMemory(MAX_KEPT_DOUBLES) if memory is None else memory
         self.log_likelihood = log_likelihood
         self.log_initial = np.ascontiguousarray(log_initial)
         self.log_transition = np.ascontiguousarray(log_transition)
