@@ -26,8 +26,6 @@ from skvbem.families.softmax_regression import SoftmaxRegression
 
 # Points of a Sobol sequence over which coefficients are integrated for a prediction.
 _N_POINTS = 512
-# Part of the gain of a step that may be left where starts race. By hand: maxima of 2 048 rows take half of the passes.
-_KEPT = 0.01
 
 
 class Softmax(EmissionSpecification):
@@ -199,10 +197,6 @@ class SoftmaxMembership(Emission):
     def step(self, natural: np.ndarray, table: np.ndarray) -> Step:
         """The membership at natural parameters (n_cells,) or (n_cells, n_lanes)."""
         return _SoftmaxStep(self, natural)
-
-    def on(self, block: np.ndarray, weight: np.ndarray) -> Self:
-        """The membership whose design is that of some rows, on which starts race."""
-        return replace(self, design=Design.of(block, weight, _KEPT))
 
     def for_new_rows(self) -> Self:
         """The membership of rows that are no part of the design."""

@@ -215,6 +215,10 @@ class LatentModel(ABC):
             return statistics
         return statistics + self.prior.hyperprior.prior_statistics.reshape(-1, *(1 for _ in statistics.shape[1:]))
 
+    def with_design_of(self, data: Any) -> Self:
+        """The model whose covariates of hidden variables, if there are any, are those of other rows."""
+        return self
+
     def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
         """Tangents of rotations of continuous hidden variables, in natural parameters (n_cells,); none here.
 

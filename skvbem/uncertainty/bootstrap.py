@@ -117,10 +117,11 @@ class Replication:
         else:
             values = self.drawn(self.reading, fitted.model, fitted.point, rng)
             reading = self.reading.kept().refilled(values)
-        fit = self.plan.run(fitted.model, self.compiled(fitted.model, reading, 1), fitted.form)
-        prior = fitted.model.prior
+        data, prior = self.compiled(fitted.model, reading, 1), fitted.model.prior
+        model = fitted.model.with_design_of(data)
+        fit = self.plan.run(model, data, fitted.form)
         spikes = None if fitted.form.prior_share else prior.are_spikes(fit.statistics)
-        natural = prior.natural(replace(fitted, statistics=fit.statistics).point)
+        natural = prior.natural(replace(fitted, model=model, statistics=fit.statistics).point)
         return natural, fit.converged, bool(spikes is not None and np.any(spikes))
 
 
@@ -161,11 +162,6 @@ def bootstrap(
     """
     check_count("n_draws", "bootstrap", n_draws)
     check_choice("kind", "bootstrap", kind, KINDS)
-    if kind == "nonparametric" and at_hand.evaluation.capabilities.points is None:
-        raise ValueError(
-            "A nonparametric bootstrap draws covariates of components again, and a fit knows those of its own rows. "
-            "Take kind='parametric', which keeps them."
-        )
     if reading.are_in_blocks:
         raise ValueError("bootstrap makes rows anew, which must be in memory; X comes in blocks.")
     if kind == "nonparametric" and len(reading.unit_hashes) == 1 and reading.unit_weight is None:

@@ -128,11 +128,6 @@ CASES = {
             among="lower_bound|bic|laplace|linear_response",
         ),
     ),
-    "a bootstrap of rows with covariates": Case(
-        lambda: clone(COVARIATE).fit(TABLE).bootstrap(TABLE, n_draws=2),
-        "draws covariates of components again, and a fit knows those of its own rows. Take ",
-        each_keyword(lambda **advice: clone(COVARIATE).fit(TABLE).bootstrap(TABLE, n_draws=2, **advice)),
-    ),
     "before a fit": Case(
         lambda: VBMixture(2).means_,
         "Call 'fit' first",
