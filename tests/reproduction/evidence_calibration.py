@@ -3,9 +3,9 @@
 Tiny latent classes, networks of two latents, mixtures, hidden Markov models and mixed networks, whose evidence is
 summed exactly (the score itself may not enumerate), and real tables, whose references are long runs: populations over
 growing data where these come to an end, else importance sampling about Gibbs draws, and both where both are sure.
-Tables of 50 000 rows have a posterior that is normal but for relabelings, and Laplace's value for a reference. That is
-low by 0.016 ± 0.009 for two classes, as importance sampling says, and is taken for known within 0.02; classes have a
-long run of another sampler beside it. Each run has a seed of its own, for fit and score.
+Tables of 50 000 rows have a posterior that is near normal but for relabelings, and importance sampling about the mode,
+of weights that hardly vary, for a reference. Laplace's value alone is not near enough: of three classes it is low by
+0.04 nats. Each run has a seed of its own, for fit and score.
 Problems of `fresh` were first looked at when the method had been chosen on the others, and those of `further` last.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 from reproduction.records import add_to_record, read_record
+from scipy.special import logsumexp
+from scipy.stats import multivariate_t
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
@@ -45,6 +47,8 @@ from skvbem.datasets import (
     load_stouffer_toby,
 )
 from skvbem.emissions import Gaussian
+from skvbem.evidence.observed_information import coordinates_of_mode, observed_information
+from skvbem.fitting.evaluation import evaluation_of
 
 RECORD = Path(__file__).with_name("evidence_calibration_results.jsonl")
 # Tiny problems of each kind, fresh ones, and terms of an enumeration that they may have.
@@ -53,11 +57,10 @@ SCORES = ("bridge", "linear_response", "auto")
 N_TINY, N_FRESH, N_MIXED, MAX_TERMS = 10, 6, 8, 2**22
 # Of a run: wrong from so many standard errors and nats on.
 WRONG_ERRORS, WRONG_NATS = 4.0, 0.3
-# Error of Laplace's value of 50 000 rows, nats.
-LAPLACE_ERROR = 0.02
+# Draws about a mode, and degrees of freedom of their distribution.
+ABOUT_MODE = {"kind": "about_mode", "n_draws": 8192, "degrees_of_freedom": 60.0}
 LONG_POPULATION = {"kind": "smc_data", "n_particles": 8192, "max_particles": 16_384, "error": 0.03}
 IMPORTANCE_OF_CLASSES = {"kind": "importance_gibbs", "n_draws": 16_384, "n_completions": 1024}
-LONG_ANNEALED = {"kind": "annealed_bridge", "n_draws": 512, "n_chains": 256}
 LONG_IMPORTANCE = {"kind": "importance_gibbs", "n_draws": 65_536, "n_completions": 1024}
 KNOWN_PRIOR = Gaussian(
     mean_prior=[0.0], mean_precision_prior=0.1, degrees_of_freedom_prior=4.0, covariance_prior=[[2.0]]
@@ -176,7 +179,7 @@ def mixed_network(number: int) -> Problem:
 
 
 def large(kind: str, n_states: int) -> Problem:
-    """50 000 rows, where the posterior of parameters is normal but for relabelings: Laplace's value is the evidence."""
+    """50 000 rows, where the posterior of parameters is near normal but for relabelings."""
     rng = np.random.default_rng([52, n_states])
     label = rng.choice(n_states, size=50_000, p=rng.dirichlet(np.full(n_states, 5.0)))
     model: Any
@@ -187,9 +190,7 @@ def large(kind: str, n_states: int) -> Problem:
     else:
         X = rng.normal(size=(len(label), 2)) + 4.0 * np.array([[0, 0], [1, 0], [0, 1]])[label]
         model = VBMixture(n_states)
-    further = {("classes", 2): [IMPORTANCE_OF_CLASSES], ("classes", 3): [LONG_ANNEALED]}.get((kind, n_states), [])
-    references = ({"kind": "laplace", "alias": True}, *further)
-    return Problem(f"50 000 rows, {kind} {n_states}", "50 000 rows", model, X, references)
+    return Problem(f"50 000 rows, {kind} {n_states}", "50 000 rows", model, X, (ABOUT_MODE,))
 
 
 def further() -> list[Problem]:
@@ -217,10 +218,36 @@ def reference_of(problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]
     """What is known of a problem by one score, of a seed that no run has."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = problem.fitted(10_000).log_evidence(problem.X, **options)
-    error = LAPLACE_ERROR if options["kind"] == "laplace" else found.standard_error or 0.0
-    known = {"value": found.value, "error": error, "doubts": list(found.doubts)}
+        model = problem.fitted(10_000)
+        if options["kind"] == "about_mode":
+            value, error = about_mode(model, problem.X, options["n_draws"], options["degrees_of_freedom"])
+            known = {"value": value, "error": error, "doubts": []}
+        else:
+            found = model.log_evidence(problem.X, **options)
+            known = {"value": found.value, "error": found.standard_error or 0.0, "doubts": list(found.doubts)}
     return {"reference": problem.name, "kind": options["kind"], **known}
+
+
+def about_mode(model: Any, X: np.ndarray, n_draws: int, degrees_of_freedom: float) -> tuple[float, float]:
+    """The evidence and its standard error, nats, by importance sampling from a t distribution about the mode.
+
+    Its scale is the inverse of the observed information there. No chain, and no fit by VB but for its starts, has a say
+    in it. Relabelings are counted as apart from each other, as they are of so many rows.
+    """
+    evaluation = evaluation_of(model, X)
+    prior, point = evaluation.model.prior, evaluation.point("map")
+    natural = prior.natural(point)
+    coordinates = coordinates_of_mode(prior, natural, evaluation.expectation(natural)[0], False)
+    options = {"max_states": 4096, "of_prior": True, "what": "The reference"}
+    information = observed_information(evaluation, point, coordinates, **options)[1]
+    proposal = multivariate_t(prior.to_unconstrained(point), np.linalg.inv(information), degrees_of_freedom)
+    free = proposal.rvs(n_draws, random_state=0).T
+    points = prior.from_unconstrained(free)
+    log_weights = evaluation.capability("points").log_likelihoods(evaluation.few_rows, prior.natural(points))
+    log_weights += prior.log_density_as_prior(points) - proposal.logpdf(free.T)
+    log_weights += evaluation.capability("relabelings").log_n_relabelings(evaluation.hidden)
+    value = float(logsumexp(log_weights) - np.log(n_draws))
+    return value, float(np.exp(log_weights - value).std() / np.sqrt(n_draws))
 
 
 def put_together(lines: list[dict[str, Any]]) -> dict[str, tuple[float, float]]:
