@@ -194,7 +194,9 @@ class Regression(NormalSpecification):
         packed = prior.split(prior.coordinates)[0][: emission.n_columns]
         return {"coefficient_precision_prior_": packed[:, diagonal_places(emission.n_regressors)]}
 
-    def further_rows(self, names: Sequence[str], parameters: Parameters, ends: Ends) -> list[tuple]:
+    def further_rows(
+        self, names: Sequence[str], parameters: Parameters, ends: Ends, levels: Sequence[np.ndarray] = ()
+    ) -> list[tuple]:
         """Coefficients: the gain of each column per unit of each regressor."""
         regressors = [*self.covariates, *(f"{name} {lag} before" for lag in range(1, self.lags + 1) for name in names)]
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import log_softmax, logsumexp, polygamma
 from scipy.stats import norm
 from scipy.stats.qmc import Sobol
 
 from skvbem._compat import Interval
-from skvbem.blocks import Blocks
+from skvbem.blocks import Blocks, map_reduce
 from skvbem.emissions.base import Emission, Step
+from skvbem.emissions.moments import n_columns_of
 from skvbem.emissions.specification import EmissionSpecification, Ends, Parameters
 from skvbem.families.softmax_maximum import Design, contrasts
 from skvbem.families.softmax_regression import SoftmaxRegression
@@ -34,7 +37,9 @@ class Softmax(EmissionSpecification):
     Parameters
     ----------
     covariates : str, int, or sequence of these
-        Columns of numbers, by name or position. They are given: no distribution of theirs is part of the evidence.
+        Columns by name or position. They are given: no distribution of theirs is part of the evidence. Strings, pandas
+        categories and columns in `categories` are categories, of which L have L - 1 orthonormal contrasts, so that
+        none is a reference; all else are numbers.
     selected : sequence of str or int, default=None
         Covariates that have slopes; by default all. The others are given as well, and drive nothing: evidences of
         models that select unlike covariates are those of the same columns. `CovariateSpace` has all selections.
@@ -43,7 +48,7 @@ class Softmax(EmissionSpecification):
     intercept_prior : float, default=None
         Prior variance of the intercepts; by default :math:`\psi'(1) = 1.645`, as wide as Dirichlet(1) weights.
     standardize : bool, default=True
-        True measures covariates from their means, in standard deviations.
+        True measures numbers from their means, in standard deviations, and contrasts of categories from their means.
 
     Notes
     -----
@@ -85,21 +90,31 @@ class Softmax(EmissionSpecification):
         self.intercept_prior = intercept_prior
         self.standardize = standardize
 
-    def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> SoftmaxMembership:
-        """The membership of rows with covariates (n_rows, n_covariates), none of them missing."""
+    def for_data(
+        self,
+        values: np.ndarray | Blocks,
+        weight: np.ndarray | None = None,
+        *,
+        n_categories: Sequence[int] | None = None,
+    ) -> SoftmaxMembership:
+        """The membership of rows with covariates (n_rows, n_covariates), none of them missing; 0 categories: numbers.
+
+        Rows with equal covariates are kept once, of blocks those of all together.
+        """
         self.check_parameters()
-        assert isinstance(values, np.ndarray)
-        n_given = values.shape[1]
+        n_given = n_columns_of(values)
         selected = tuple(at for at in range(n_given) if self.selected is None or self.selected[at])
-        values = values[:, [*selected]]
-        once = np.ones(len(values)) if weight is None else weight
-        mean, unit = np.zeros(values.shape[1]), np.ones(values.shape[1])
+        sizes = tuple(0 if n_categories is None else int(n_categories[at]) for at in selected)
+        parts = values if isinstance(values, Blocks) else [(values, weight)]
+        distinct = map_reduce(partial(_DistinctRows.of, selected), parts)
+        regressors = _uncoded(distinct.rows, sizes)
+        mean, unit = np.zeros(regressors.shape[1]), np.ones(regressors.shape[1])
         if self.standardize:
-            mean = once @ values / once.sum()
-            deviation = np.sqrt(once @ (values - mean) ** 2 / once.sum())
-            unit = np.where(deviation > 0, deviation, 1.0)
-        design = Design.of(_regressors(values, mean, unit), once)
-        return SoftmaxMembership(mean, unit, design, selected, n_given)
+            mean = distinct.weight @ regressors / distinct.weight.sum()
+            deviation = np.sqrt(distinct.weight @ (regressors - mean) ** 2 / distinct.weight.sum())
+            unit = np.where((deviation > 0) & ~_are_contrasts(sizes), deviation, 1.0)
+        design = Design.of(_regressors(regressors, mean, unit), distinct.weight)
+        return SoftmaxMembership(mean, unit, design, selected, n_given, sizes)
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Variances of intercepts and of slopes."""
@@ -108,7 +123,7 @@ class Softmax(EmissionSpecification):
 
     def expected(self, parameters: Parameters, levels: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Covariates are given: no component expects others."""
-        n_given = parameters["coefficients"].shape[1] if self.selected is None else len(self.selected)
+        n_given = len(levels) or parameters["coefficients"].shape[1] if self.selected is None else len(self.selected)
         return [np.full(len(parameters["intercepts"]), np.nan)] * n_given
 
     def profiles(
@@ -117,19 +132,57 @@ class Softmax(EmissionSpecification):
         """No column is drawn."""
         return []
 
-    def further_rows(self, names: Sequence[str], parameters: Parameters, ends: Ends) -> list[tuple]:
-        """Log odds against the mean over components: at covariates of 0, and by unit of each."""
+    def further_rows(
+        self, names: Sequence[str], parameters: Parameters, ends: Ends, levels: Sequence[np.ndarray] = ()
+    ) -> list[tuple]:
+        """Log odds against the mean over components: at covariates of 0, by unit of each number, of each level."""
         rows: list[tuple[str, str, Any]] = [("log odds at 0", "intercepts", np.s_[:])]
-        selected = names if self.selected is None else [name for name, is_in in zip(names, self.selected) if is_in]
-        rows += [(f"log odds per {name}", "coefficients", np.s_[:, j]) for j, name in enumerate(selected)]
+        selected = [at for at in range(len(names)) if self.selected is None or self.selected[at]]
+        labels = []
+        for at in selected:
+            of_column = levels[at].tolist() if len(levels) else []
+            labels += [f"log odds of {names[at]}={level}" for level in of_column] or [f"log odds per {names[at]}"]
+        rows += [(label, "coefficients", np.s_[:, j]) for j, label in enumerate(labels)]
         return [
             (label, parameters[name][at], None if ends is None else tuple(each[name][at] for each in ends))
             for label, name, at in rows
         ]
 
 
+@dataclass(frozen=True, eq=False)
+class _DistinctRows:
+    """Distinct rows of covariates, (n_rows, n_selected), and the weight of each."""
+
+    rows: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, selected: Sequence[int], part: tuple) -> Self:
+        """The distinct rows of some columns of a part, which has values and weights."""
+        values, weight = part
+        rows, which = np.unique(values[:, [*selected]], axis=0, return_inverse=True)
+        return cls(rows, np.bincount(which.ravel(), weight, len(rows)).astype(float))
+
+    def __add__(self, other: _DistinctRows) -> Self:
+        both = np.concatenate([self.rows, other.rows]), np.concatenate([self.weight, other.weight])
+        return self.of(range(self.rows.shape[1]), both)
+
+
+def _uncoded(values: np.ndarray, n_categories: Sequence[int]) -> np.ndarray:
+    """Numbers as they are, (n_rows, n_regressors - 1), and orthonormal contrasts in place of codes of categories."""
+    columns = [
+        contrasts(n)[values[:, j].astype(int)] if n else values[:, j : j + 1] for j, n in enumerate(n_categories)
+    ]
+    return np.concatenate([np.empty((len(values), 0)), *columns], axis=1)
+
+
+def _are_contrasts(n_categories: Sequence[int]) -> np.ndarray:
+    """Boolean array of the regressors but the constant that are contrasts of categories."""
+    return np.repeat([n > 0 for n in n_categories], [max(n - 1, n == 0) for n in n_categories]).astype(bool)
+
+
 def _regressors(values: np.ndarray, mean: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Regressors (n_rows, n_covariates + 1) of covariates, a constant first."""
+    """Regressors (n_rows, n_regressors) of numbers and contrasts, a constant first."""
     return np.column_stack([np.ones(len(values)), (values - mean) / unit])
 
 
@@ -139,14 +192,16 @@ class SoftmaxMembership(Emission):
 
     Parameters
     ----------
-    mean, unit : ndarray of shape (n_selected,)
-        Selected covariates are measured in these units from here.
+    mean, unit : ndarray of shape (n_regressors - 1,)
+        Selected covariates, numbers and contrasts of categories, are measured in these units from here.
     design : Design
         Regressors of the rows of the fit.
     selected : tuple of int
         Positions of the covariates that have slopes.
     n_given : int
         Covariates of a row, selected or not.
+    n_categories : tuple of int
+        Categories of each selected covariate; 0 of numbers.
     is_normalized : bool, default=False
         Whether probabilities of each row sum to 1 at natural parameters of a point, as of rows that are no part of the
         design; else they do so on average over the design, as a bound needs it.
@@ -157,6 +212,7 @@ class SoftmaxMembership(Emission):
     design: Design
     selected: tuple[int, ...]
     n_given: int
+    n_categories: tuple[int, ...]
     is_normalized: bool = False
 
     @property
@@ -192,7 +248,7 @@ class SoftmaxMembership(Emission):
 
     def prepare(self, values: np.ndarray, survey: Any = None) -> np.ndarray:
         """Regressors of rows, (n_rows, n_covariates + 1)."""
-        return _regressors(values[:, [*self.selected]], self.mean, self.unit)
+        return _regressors(_uncoded(values[:, [*self.selected]], self.n_categories), self.mean, self.unit)
 
     def step(self, natural: np.ndarray, table: np.ndarray) -> Step:
         """The membership at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -231,24 +287,28 @@ class SoftmaxMembership(Emission):
         return np.exp(log_softmax(block @ point.T, axis=1))
 
     def impute(self, block: np.ndarray, point: Any, responsibilities: np.ndarray) -> np.ndarray:
-        """Selected covariates as they are, and NaN for others, (n_rows, n_columns)."""
-        given = np.full((len(block), self.n_columns), np.nan)
-        given[:, [*self.selected]] = self.mean + self.unit * block[:, 1:]
-        return given
+        """NaN, (n_rows, n_columns): covariates are given, and none is missing."""
+        return np.full((len(block), self.n_columns), np.nan)
+
+    @property
+    def _effects(self) -> np.ndarray:
+        """Matrix from coefficients of regressors to an intercept, slopes by unit, and effects of levels."""
+        of_columns = [contrasts(n) if n else np.eye(1) for n in self.n_categories]
+        to_units = np.diag(np.append(1.0, 1.0 / self.unit))
+        to_units[0, 1:] = -self.mean / self.unit
+        return block_diag(1.0, *of_columns) @ to_units
 
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
-        """Intercepts (n_components,) and coefficients (n_components, n_selected) in the units of the data."""
-        slopes = point[:, 1:] / self.unit
-        return {"intercepts": point[:, 0] - slopes @ self.mean, "coefficients": slopes}
+        """Intercepts (n_components,), and coefficients (n_components, n) per unit of numbers and of every category."""
+        effects = point @ self._effects.T
+        return {"intercepts": effects[:, 0], "coefficients": effects[:, 1:]}
 
     def quantiles(self, posterior: SoftmaxRegression, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of each intercept and coefficient under q."""
-        k, p = posterior.n_labels, posterior.n_regressors
-        to_units = np.diag(np.append(1.0, 1.0 / self.unit))
-        to_units[0, 1:] = -self.mean / self.unit
-        rows = np.kron(contrasts(k), to_units)
-        deviation = np.sqrt(np.einsum("ij,jk,ik->i", rows, posterior.covariance, rows)).reshape(k, p)
-        ends = posterior.mean @ to_units.T + norm.ppf(probability) * deviation
+        k, effects = posterior.n_labels, self._effects
+        rows = np.kron(contrasts(k), effects)
+        deviation = np.sqrt(np.einsum("ij,jk,ik->i", rows, posterior.covariance, rows)).reshape(k, len(effects))
+        ends = posterior.mean @ effects.T + norm.ppf(probability) * deviation
         return {"intercepts": ends[:, 0], "coefficients": ends[:, 1:]}
 
     def seeding_coordinates(self, block: np.ndarray) -> np.ndarray:

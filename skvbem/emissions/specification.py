@@ -229,7 +229,9 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         """
         raise ValueError("there is no conjugate prior for a family of that kind whose parameters depend on numbers")
 
-    def further_rows(self, names: Sequence[str], parameters: Parameters, ends: Ends) -> list[tuple]:
+    def further_rows(
+        self, names: Sequence[str], parameters: Parameters, ends: Ends, levels: Sequence[np.ndarray] = ()
+    ) -> list[tuple]:
         """Rows of reports beyond `profiles`: labels, values (n_components,), and ends of intervals or None."""
         return []
 

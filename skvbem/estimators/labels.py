@@ -170,10 +170,7 @@ class LabelKind(Kind):
             "parameters_": {group.name: each for group, each in zip(groups, fitted.parameters())},
             "groups_": {group.name: list(group.names) for group in groups},
             "categories_": {
-                name: levels
-                for group in groups
-                if group.encoder is not None
-                for name, levels in zip(group.names, group.encoder.categories_)
+                name: levels for group in groups for name, levels in zip(group.names, group.levels) if len(levels)
             },
             "n_free_parameters_": fitted.n_free_parameters,
         }

@@ -148,7 +148,7 @@ def rows_of_profiles(
         ends = lower, upper
     profiles = specification.profiles(names, parameters, ends, levels)
     rows = [row for profile in profiles for row in profile.rows(len(parameters))]
-    rows += specification.further_rows(names, parameters, ends)
+    rows += specification.further_rows(names, parameters, ends, levels)
     values = np.stack([of_row for _, of_row, _ in rows])
     unknown = np.full(values.shape[1], np.nan)
     low, high = (np.stack([unknown if pair is None else pair[side] for *_, pair in rows]) for side in (0, 1))

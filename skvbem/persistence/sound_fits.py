@@ -47,6 +47,9 @@ def _group(group: Any) -> None:
     group.specification.check_parameters()
     check(len(group.names) == len(group.columns) > 0, "columns without names")
     check(group.encoder is None or group.encoder.names_ == [*group.names], "categories of other columns")
+    coded = [] if group.given_encoder is None else group.given_encoder.names_
+    check(not coded or group.specification.are_given, "categories that are not given")
+    check({*coded} <= {*group.names}, "categories of other columns")
     check((group.encoder is None) != group.specification.holds_categories, "categories, or none")
 
 

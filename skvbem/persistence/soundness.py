@@ -392,7 +392,10 @@ def _membership(emission: Any) -> None:
     floats(emission.unit, n, what="units")
     check(_measures(emission.unit), "units that measure nothing")
     counts([emission.n_given], "covariates")
-    check(len(emission.selected) == n and {*emission.selected} <= {*range(emission.n_given)}, "other covariates")
+    check(len(emission.selected) == len(emission.n_categories), "other covariates")
+    check({*emission.selected} <= {*range(emission.n_given)}, "covariates that are not there")
+    counts(emission.n_categories, "categories", 0)
+    check(sum(max(levels - 1, levels == 0) for levels in emission.n_categories) == n, "contrasts of other categories")
 
 
 @checks("StickBreaking")

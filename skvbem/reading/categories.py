@@ -15,7 +15,7 @@ strings are different kinds and may not be mixed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -92,6 +92,13 @@ class _Seen:
 
 
 # The encoder ----------------------------------------------------------------------------------------------------------
+
+
+def categories_among(categories, names: Collection):
+    """A `categories` parameter, of a mapping what it declares of some columns."""
+    if not isinstance(categories, Mapping):
+        return categories
+    return {name: levels for name, levels in categories.items() if name in names}
 
 
 class CategoryEncoder:

@@ -10,10 +10,9 @@ a warning says so. Columns that no emission names are the *remainder*, which is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,16 +26,15 @@ from skvbem.emissions import EMISSIONS, Emission, EmissionSpecification
 from skvbem.emissions.independent import Independent
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.emissions.regression import lagged, steps_of
-from skvbem.reading.categories import CategoryEncoder
+from skvbem.reading.categories import CategoryEncoder, categories_among
 from skvbem.reading.guesses import MIN_LEVELS, warn_of_names_of_rows, warn_of_numbers
+from skvbem.reading.kinds import encoder_of_given, hold_numbers_in_blocks, holds_numbers
 from skvbem.reading.names import ColumnSelection
 from skvbem.reading.tables import (
-    Column,
     Table,
     blocks_of_rows,
     check_blocks,
     is_missing,
-    is_missing_value,
     listed,
     missing_markers,
     read_numbers,
@@ -92,6 +90,8 @@ class Group:
         For categories.
     given : tuple of int
         Positions of columns that are given and explain these; a group's values hold them after its own.
+    given_encoder : CategoryEncoder or None
+        Of columns of categories among those of a group that is given itself; its values are codes there.
     """
 
     name: str
@@ -100,6 +100,7 @@ class Group:
     names: tuple[str, ...]
     encoder: CategoryEncoder | None = None
     given: tuple[int, ...] = ()
+    given_encoder: CategoryEncoder | None = None
 
     def modeled(self, values: np.ndarray) -> np.ndarray:
         """The group's own columns; those of a row without something that explains them are missing."""
@@ -135,7 +136,21 @@ class Group:
     @property
     def levels(self) -> list[np.ndarray]:
         """Levels of each column of categories; none for numbers."""
+        if self.given_encoder is not None:
+            known = dict(zip(self.given_encoder.names_, self.given_encoder.categories_))
+            return [known.get(name, np.empty(0)) for name in self.names]
         return [] if self.encoder is None else list(self.encoder.categories_)
+
+    def with_codes(self, table: Table, read: Callable[[Table], np.ndarray]) -> np.ndarray:
+        """Numbers of a group that is given as a function reads them, and codes of categories among them."""
+        assert self.given_encoder is not None
+        coded = [name in self.given_encoder.names_ for name in self.names]
+        values = np.empty((table.n_samples, len(coded)))
+        codes = self.given_encoder.encode(table.columns(np.flatnonzero(coded).tolist()))
+        values[:, coded] = np.where(codes < 0, np.nan, codes)
+        if not all(coded):
+            values[:, np.logical_not(coded)] = read(table.columns(np.flatnonzero(np.logical_not(coded)).tolist()))
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +184,9 @@ class ColumnGroups:
         """
         reader = EmissionReader(options.owner, table.names, table.source, options.covariance_type)
         guesses = reader.guesses(options.emission)
-        hold_numbers = [_holds_numbers(table.column(j)) for j in range(table.n_columns)] if guesses else []
+        hold_numbers = [holds_numbers(table.column(j)) for j in range(table.n_columns)] if guesses else []
         emission_groups = reader.groups(options.emission, hold_numbers)
-        groups, values = cls._unread(table, emission_groups, options), []
+        groups, values = cls._unread(table, emission_groups, options, [table]), []
         for group in groups.groups:
             if group.encoder is None:
                 values.append(groups._numbers(table, group, is_fit=True))
@@ -229,21 +244,28 @@ class ColumnGroups:
         """
         first = next(iter(tables))
         reader = EmissionReader(options.owner, first.names, first.source, options.covariance_type)
-        hold_numbers = _hold_numbers(first.names, tables) if reader.guesses(options.emission) else []
-        groups = cls._unread(first, reader.groups(options.emission, hold_numbers), options)
+        hold_numbers = hold_numbers_in_blocks(first.names, tables) if reader.guesses(options.emission) else []
+        groups = cls._unread(first, reader.groups(options.emission, hold_numbers), options, tables)
         for group in groups.groups:
             of_group = tables.map(partial(Table.columns, positions=[*group.columns, *group.given]))
             if group.encoder is None:
-                check_blocks(of_group, group.specification, missing_markers(groups.missing_values, groups.owner))
-                for table in tables if group.given else ():
+                if group.given_encoder is None:
+                    check_blocks(of_group, group.specification, missing_markers(groups.missing_values, groups.owner))
+                for table in tables if group.given or group.specification.are_given else ():
                     groups._numbers(table, group)
             else:
                 group.encoder.fit_blocks(of_group)
         return groups
 
     @classmethod
-    def _unread(cls, table: Table, emission_groups: Sequence[EmissionGroup], options: ColumnOptions) -> ColumnGroups:
-        """Groups whose categories are still to be learned."""
+    def _unread(
+        cls,
+        table: Table,
+        emission_groups: Sequence[EmissionGroup],
+        options: ColumnOptions,
+        tables: Iterable[Table] = (),
+    ) -> ColumnGroups:
+        """Groups whose categories are still to be learned, but for those of `tables` that are given."""
         names, groups, owner, categories = tuple(table.names), [], options.owner, options.categories
         if not (is_option(categories, "auto") or isinstance(categories, Mapping)):
             raise ValueError(
@@ -260,7 +282,8 @@ class ColumnGroups:
                     handle_unknown=options.handle_unknown,
                     if_measured=f"give it to {FOR_NUMBERS!r} in the 'emission' parameter of {owner}",
                 )
-            groups.append(Group(name, specification, tuple(columns), tuple(part), encoder, tuple(given)))
+            of_given = encoder_of_given(tables, columns, options) if specification.are_given else None
+            groups.append(Group(name, specification, tuple(columns), tuple(part), encoder, tuple(given), of_given))
         if not is_option(categories, "auto"):
             _check_named(categories, groups, names, owner)
         return cls(names, tuple(groups), options.missing_values, owner)
@@ -281,7 +304,10 @@ class ColumnGroups:
     def _numbers(self, table: Table, group: Group, *, is_fit: bool = False, is_known: bool = False) -> np.ndarray:
         """The values of a group of numbers, and of what is given for it."""
         part, markers = table.columns([*group.columns, *group.given]), missing_markers(self.missing_values, self.owner)
-        values = read_numbers(part, group.specification, markers, is_fit=is_fit, is_known=is_known)
+        read = partial(
+            read_numbers, specification=group.specification, markers=markers, is_fit=is_fit, is_known=is_known
+        )
+        values = read(part) if group.given_encoder is None else group.with_codes(part, read)
         if group.given and not is_known:
             group.check_given(values, self.names)
         if group.specification.are_given:
@@ -327,7 +353,9 @@ class ColumnGroups:
         """The emission of the groups' values, arrays or `Blocks` of (values, weight)."""
         parts = []
         for group, of_group in zip(self.groups, values):
-            sizes = {} if group.encoder is None else {"n_categories": group.encoder.n_categories_}
+            sizes: dict[str, Any] = {} if group.encoder is None else {"n_categories": group.encoder.n_categories_}
+            if group.given_encoder is not None:
+                sizes = {"n_categories": list(map(len, group.levels))}
             parts.append(group.specification.for_data(of_group, weight, **sizes))
         return parts[0] if len(parts) == 1 else Independent(tuple(parts))
 
@@ -345,7 +373,12 @@ class ColumnGroups:
         for group, of_group in zip(self.groups, values):
             for k, at in enumerate(group.columns):
                 column = of_group[:, k]
-                columns[at] = column if group.encoder is None else group.encoder.decode(column, k)
+                if group.encoder is not None:
+                    column = group.encoder.decode(column, k)
+                elif group.given_encoder is not None and group.names[k] in group.given_encoder.names_:
+                    codes = np.where(np.isnan(column), -1, column).astype(int)
+                    column = group.given_encoder.decode(codes, group.given_encoder.names_.index(group.names[k]))
+                columns[at] = column
         for group, of_group in zip(self.groups, values):
             for k, at in enumerate(group.given, start=len(group.columns)):
                 columns[at] = of_group[:, k] if columns[at] is None else columns[at]
@@ -407,7 +440,7 @@ class ColumnGroups:
         """What decides how a table is read, as text."""
         return "|".join(
             f"{family_of(group.specification)}:{group.names}:{self._explained_by(group)}"
-            + ("" if group.encoder is None else str([levels.tolist() for levels in group.encoder.categories_]))
+            + (str([levels.tolist() for levels in group.levels]) if group.levels else "")
             for group in self.groups
         )
 
@@ -421,46 +454,9 @@ def _are_whole(cells: np.ndarray) -> bool:
 # Which column is what -------------------------------------------------------------------------------------------------
 
 
-def _holds_numbers(column: Column) -> bool:
-    """Whether a column holds numbers; booleans and declared levels are categories."""
-    if column.levels is not None:
-        return False
-    kind = column.values.dtype.kind
-    if kind != "O":
-        return kind in "iufc"
-    held = {type(value) for value in column.values.tolist() if not is_missing_value(value)}
-    return bool(held) and all(issubclass(each, Number) and not issubclass(each, (bool, np.bool_)) for each in held)
-
-
-def _hold_numbers(names: Sequence[str], tables: Blocks) -> list[bool]:
-    """Whether columns hold numbers, by the blocks in which a cell is observed."""
-    verdicts_of_columns: list[set[bool]] = [set() for _ in names]
-    of_none: list[bool] = []
-    for table in tables:
-        columns = [table.column(j) for j in range(table.n_columns)]
-        of_none = of_none or list(map(_holds_numbers, columns))
-        for verdicts, column in zip(verdicts_of_columns, columns):
-            cells = column.values
-            empty = column.levels is None and (
-                np.isnan(cells).all() if cells.dtype.kind == "f" else cells.dtype.kind == "O" and _all_missing(cells)
-            )
-            if not empty:
-                verdicts.add(_holds_numbers(column))
-    for name, verdicts in zip(names, verdicts_of_columns):
-        if len(verdicts) > 1:
-            raise ValueError(
-                f"Column {name!r} of X holds numbers in some blocks and categories in others. Make them one kind, or "
-                "name its family in the 'emission' parameter."
-            )
-    return [True in (verdicts or {other}) for verdicts, other in zip(verdicts_of_columns, of_none)]
-
-
-def _all_missing(cells: np.ndarray) -> bool:
-    return all(is_missing_value(value) for value in cells.tolist())
-
-
 def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[str], owner: str) -> None:
     of_categories = {name for group in groups if group.encoder is not None for name in group.names}
+    of_categories |= {name for group in groups if group.given_encoder for name in group.given_encoder.names_}
     for name in categories:
         if name not in of_categories:
             columns = listed(map(show, names))
@@ -675,13 +671,6 @@ def _families(columns: Iterable[int], hold_numbers: Sequence[bool]) -> dict[str,
     for j in columns:
         families.setdefault(FOR_NUMBERS if hold_numbers[j] else FOR_CATEGORIES, []).append(j)
     return families
-
-
-def categories_among(categories, names: Collection):
-    """A `categories` parameter, of a mapping what it declares of some columns."""
-    if not isinstance(categories, Mapping):
-        return categories
-    return {name: levels for name, levels in categories.items() if name in names}
 
 
 def names_columns(emission) -> bool:

@@ -23,7 +23,7 @@ from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.starts import starts_of
 from skvbem.models.mixture.weights import FiniteWeights, RowWeights, StickBreaking, Weights
 from skvbem.optima.labels import LabelStarts, MixtureMethod
-from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.labels import read_labels
 from skvbem.reading.names import check_names
 from skvbem.reading.output import as_fit_saw, filled
@@ -76,17 +76,15 @@ class MixtureKind(LabelKind):
         owner = type(estimator).__name__
         tables, names = WeightedTables(X, sample_weight, owner), {}
         if columns is None:
-            columns = ColumnGroups.learned_from_blocks(tables.tables, self.column_options(estimator))
-            names = next(iter(tables.tables)).names_of_fit()
+            first, options = next(iter(tables.tables)), self.column_options(estimator)
+            columns = ColumnGroups.learned_from_blocks(tables.tables, _with_membership(estimator, options, first))
+            names = first.names_of_fit()
         blocks = tables.blocks.map(lambda block: (columns.values(block[0], is_known=True), block[1]))
         return TableReading(columns, blocks, are_in_blocks=True, names=names, given=given)
 
     def learned_columns(self, estimator, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
         """The groups of columns, covariates of the component the last of them, and the values of each."""
-        if getattr(estimator, "membership", None) is None:  # one component has no membership
-            return super().learned_columns(estimator, table)
-        options = self.column_options(estimator)
-        return self.read_groups(options._replace(emission=with_membership(estimator, options, table)), table)
+        return self.read_groups(_with_membership(estimator, self.column_options(estimator), table), table)
 
     def check(self, estimator, X) -> None:
         """Refuse parameters that contradict each other, or rows that are not in memory."""
@@ -95,7 +93,7 @@ class MixtureKind(LabelKind):
         owner, method, concentration = type(estimator).__name__, estimator.method, estimator.weight_concentration_prior
         is_auto, has_named_init = estimator.n_components == "auto", names_starts(estimator)
         if estimator.membership is not None:
-            check_membership(estimator, X)
+            check_membership(estimator)
         if method != "vb" and (is_auto or self.learns_prior(estimator)):
             choice = "n_components='auto'" if is_auto else f"weight_concentration_prior={OPTIMIZED!r}"
             raise ValueError(f"{choice} of {owner} needs method='vb', whose bound decides. Got method={method!r}.")
@@ -202,6 +200,13 @@ class MixtureKind(LabelKind):
         """Rows with the covariates of a reading."""
         given = like.columns.as_emission_takes(like.values)
         return self.fitted.drawn_at(model, point, len(like.values[0]), rng, given)[0]
+
+
+def _with_membership(estimator, options: ColumnOptions, table: Table) -> ColumnOptions:
+    """Options under which columns are read, covariates of the component the last group of them."""
+    if getattr(estimator, "membership", None) is None:  # one component has no membership
+        return options
+    return options._replace(emission=with_membership(estimator, options, table))
 
 
 def impute_rows(estimator, X, fill: str, random_state) -> Any:

@@ -12,7 +12,6 @@ from skvbem._arguments import is_list, is_option, listed
 from skvbem.emissions.registry import EMISSIONS, family_of
 from skvbem.emissions.softmax import Softmax
 from skvbem.emissions.specification import EmissionSpecification
-from skvbem.estimators.labels import come_in_blocks
 from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.names import ColumnSelection
 from skvbem.reading.tables import Table, show
@@ -23,7 +22,7 @@ _COLLINEAR = 1e-7
 MEMBERSHIP = "membership"
 
 
-def check_membership(estimator: Any, X: Any) -> None:
+def check_membership(estimator: Any) -> None:
     """Refuse what is no membership, and what does not go with one."""
     owner, membership = type(estimator).__name__, estimator.membership
     if not isinstance(membership, Softmax):
@@ -38,10 +37,6 @@ def check_membership(estimator: Any, X: Any) -> None:
             f"'membership' of {owner} takes the place of weights: leave 'weight_concentration_prior' and its type at "
             "their defaults, and say the prior in Softmax."
         )
-    if come_in_blocks(X):
-        raise ValueError(
-            f"'membership' of {owner} needs rows in memory; X comes in blocks. Try it on some of the blocks."
-        )
 
 
 def check_not_collinear(estimator: Any, emission: Any, columns: ColumnGroups) -> None:
@@ -54,7 +49,8 @@ def check_not_collinear(estimator: Any, emission: Any, columns: ColumnGroups) ->
     for j in range(rows.shape[1]):
         is_constant = j > 0 and not rows[:, j].any()  # about its mean: its slope is 0
         if not is_constant and np.linalg.matrix_rank(rows[:, [*kept, j]], tol=_COLLINEAR) <= len(kept):
-            name = names[part.selected[j - 1]]
+            of_regressors = np.repeat(part.selected, [max(n - 1, n == 0) for n in part.n_categories])
+            name = names[of_regressors[j - 1]]
             raise ValueError(
                 f"Slopes of the membership of {type(estimator).__name__} are not unique by maximum likelihood: the "
                 f"covariate {name!r} follows from those before it. Leave it out of Softmax, or take method='vb'."

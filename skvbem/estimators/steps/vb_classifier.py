@@ -24,7 +24,8 @@ from skvbem.emissions.specification import BY_COLUMN
 from skvbem.errors import together
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.fitting.fit import read
-from skvbem.reading.column_groups import ColumnGroups, ColumnOptions, categories_among
+from skvbem.reading.categories import categories_among
+from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.mixed_network import nodes_of
 from skvbem.reading.names import check_names
 from skvbem.reading.tables import Column, Table, read_table

@@ -1,7 +1,7 @@
 """`VBMixture(membership=Softmax(...))`: published fits, evidences by enumeration, and what changes nothing."""
 
 import warnings
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import skvbem
-from skvbem import VBMixture
+from skvbem import VBMixture, blocks_of
 from skvbem.datasets import load_cheating
 from skvbem.emissions import Softmax
 from skvbem.fitting.fit import read
@@ -209,12 +209,63 @@ def test_units_and_order_of_covariates_and_of_rows_change_nothing(rng):
     assert turned.lower_bound_ == approx(model.lower_bound_, abs=1e-7)
 
 
+def test_categories_are_contrasts_of_which_no_level_is_a_reference(rng):
+    X, kind = drawn(rng, 60, 3), rng.choice(["a", "b", "c"], 60)
+    X[kind == "b", 0] = 1.0
+    table = pd.DataFrame(X, columns=[*"pqrs", "z"]).assign(kind=kind)
+    model = classes(Softmax(["z", "kind"], standardize=False), 3).fit(table)
+    h = np.array([[1, 1], [-1, 1], [0, -2]]) / np.sqrt([2, 6])  # Helmert
+    one, other = h[np.searchsorted(["a", "b", "c"], kind)].T
+    twin = classes(Softmax(["z", "one", "other"], standardize=False), 3)
+    twin.fit(table.drop(columns="kind").assign(one=one, other=other))
+    assert model.lower_bound_ == approx(twin.lower_bound_, abs=1e-8)
+    ours, slopes = (each.parameters_["membership"]["coefficients"] for each in (model, twin))
+    expected = np.hstack([slopes[:, :1], slopes[:, 1:] @ h.T])
+    np.testing.assert_allclose(ours[ours[:, 0].argsort()], expected[expected[:, 0].argsort()], atol=1e-4)
+    standardized = classes(Softmax(["z", "kind"]), 3).fit(table)
+    turned = classes(Softmax(["kind", "z"]), 3).fit(table.assign(kind=pd.Categorical(kind, ["c", "a", "b"])))
+    assert turned.lower_bound_ == approx(standardized.lower_bound_, abs=1e-7)
+    codes = table.assign(kind=np.searchsorted(["a", "b", "c"], kind))
+    declared = classes(Softmax(["z", "kind"]), 3, categories={"kind": [0, 1, 2]}).fit(codes)
+    assert declared.lower_bound_ == approx(standardized.lower_bound_, abs=1e-8)
+    assert "log odds of kind=b" in str(standardized.summary(table, method="vb"))
+
+
+def test_categories_of_covariates_are_asked_and_drawn_as_they_are_given(tmp_path, rng):
+    table = CHEATING.assign(term=pd.Categorical(rng.choice(["fall", "spring"], 315)))
+    model = classes(Softmax(["GPA", "term"])).fit(table)
+    assert model.categories_["term"].tolist() == ["fall", "spring"]
+    assert model.sample(given=table)[0]["term"].tolist() == table["term"].tolist()
+    skvbem.save(model, tmp_path / "model.skvbem")
+    loaded = skvbem.load(tmp_path / "model.skvbem")
+    np.testing.assert_allclose(loaded.predict_proba(table), model.predict_proba(table), atol=1e-9)
+    with pytest.raises(ValueError, match="Column 'term' of X contains 'summer'"):
+        model.predict(table.assign(term="summer"))
+    with pytest.raises(ValueError, match="has no 'term', a covariate of the component"):
+        model.predict(table.assign(term=None))
+
+
 def test_weights_are_repeats(rng):
     X, weight = drawn(rng, 40), rng.integers(1, 4, 40)
     weighted = classes(Softmax([4])).fit(X, sample_weight=weight)
     repeated = classes(Softmax([4])).fit(np.repeat(X, weight, axis=0))
     assert weighted.lower_bound_ == approx(repeated.lower_bound_, abs=1e-8)
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("ends", [[15], [1, 59]])
+def test_blocks_are_rows_however_they_are_divided(rng, ends):
+    X, weight = drawn(rng, 60, covariates=2), rng.choice([0.5, 1.0, 2.0], 60)
+    table = pd.DataFrame(X.round(1), columns=[*"pqrs", "u", "v"]).assign(kind=rng.choice(["a", "b"], 60))
+    model = classes(Softmax(["u", "v", "kind"]), tol=1e-4)
+    whole = clone(model).fit(table, sample_weight=weight)
+    ends = [0, *ends, 60]
+    blocks = blocks_of([table[a:b] for a, b in pairwise(ends)])
+    model.fit(blocks, sample_weight=blocks_of([weight[a:b] for a, b in pairwise(ends)]))
+    assert model.lower_bound_ == approx(whole.lower_bound_, abs=1e-9)
+    np.testing.assert_allclose(model.predict_proba(table), whole.predict_proba(table), atol=1e-7)
+    evidence = model.log_evidence(blocks, kind="lower_bound", sample_weight=weight)
+    assert evidence.value == approx(whole.lower_bound_, abs=1e-7)
 
 
 def test_one_class_needs_no_covariate():
@@ -355,8 +406,6 @@ def test_new_rows_need_their_covariates_too():
         model.predict(CHEATING.assign(GPA=np.nan))
 
 
-def test_blocks_and_batches_are_refused():
-    with pytest.raises(ValueError, match="needs rows in memory"):
-        classes(Softmax([4])).fit(skvbem.blocks.blocks_of([CHEATING.to_numpy()] * 2))
+def test_batches_are_refused():
     with pytest.raises(ValueError, match="partial_fit"):
         classes(Softmax("GPA")).partial_fit(CHEATING)
