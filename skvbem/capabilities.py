@@ -94,6 +94,10 @@ class Path:
         statistics, natural = (np.ascontiguousarray(x[:, chains]) for x in (self.statistics, self.natural))
         return Path(statistics, natural, self.slope[chains])
 
+    def slope_at(self, log_point: np.ndarray) -> np.ndarray:
+        """The factor of t at natural parameters (n_cells, n_chains), nats, (n_chains,)."""
+        return self.slope - (self.statistics * log_point).sum(axis=0)
+
 
 class AnnealingPlan(NamedTuple):
     """The default plan of annealed chains of a model.

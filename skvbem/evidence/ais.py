@@ -216,11 +216,11 @@ def adaptive_schedule(evaluation: Evaluation, starts: Starts, conditional_ess: f
     while schedule[-1] < 1.0:
         here = schedule[-1]
         length = min(length, 1.0 - here)
-        slopes = statistics @ log_points
+        slopes = paths.slope_at(log_points)
         before = annealing.log_normalizers(workspace, paths, np.array([here]), log_points)[0]
         for _ in range(30):
             after = annealing.log_normalizers(workspace, paths, np.array([here + length]), log_points)[0]
-            log_ratios = after - before - length * slopes
+            log_ratios = after - before + length * slopes
             ratios = np.exp(log_ratios - log_ratios.max())
             kept = float(ratios.sum() ** 2 / (ratios**2).sum()) / TUNING.chains
             # the loss grows as the square of the step

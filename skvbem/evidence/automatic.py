@@ -212,7 +212,12 @@ class _CrossCheck:
         return self.run(_ANNEALED, anchored_ais, n_chains=n_chains, n_steps=n_steps)
 
     def particles(self, n_particles: int, max_particles: int, error: float) -> tuple[Evidence | None, bool]:
-        """The result of particles, None if they were given up at once; whether the prior is too far for any number."""
+        """The result of particles, None if they were given up at once; whether the prior is too far for any number.
+
+        Of models without `batches` it is too far.
+        """
+        if self.evaluation.capabilities.batches is None:
+            return None, True
         evaluation = self._begin()
         if evaluation is None:
             return None, False

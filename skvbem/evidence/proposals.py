@@ -8,6 +8,7 @@ r"""Mixtures of posteriors that parameters are proposed from, made symmetric ove
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +67,10 @@ class Proposal:
     def _log_evidences(self) -> np.ndarray:
         return self.evaluation.model.prior.log_evidence(self.statistics.T)
 
+    @cached_property
+    def _log_correction(self) -> Callable[[np.ndarray], np.ndarray]:
+        return self.evaluation.model.prior.log_correction(self.statistics.T)
+
     @property
     def n_parts(self) -> int:
         """Number of components."""
@@ -83,7 +88,7 @@ class Proposal:
 
     def log_densities(self, log_points: np.ndarray) -> np.ndarray:
         """ln of each component's density over that of the prior, with its labels, (n_components, n_points), nats."""
-        return self._relative(self.statistics @ log_points, log_points)
+        return self._relative(self.statistics @ log_points + self._log_correction(log_points), log_points)
 
     def log_mean_densities(self, log_points: np.ndarray) -> np.ndarray:
         """ln of the mean of these densities over all relabelings, (n_components, n_points), nats."""

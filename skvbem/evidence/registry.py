@@ -40,7 +40,7 @@ _COLLAPSED: dict[str, Any] = {"closes_gap_of_clusters": True, **_EXACT, **_ANY_Q
 _DRAWN: dict[str, Any] = {"random": True, **_EXACT}
 
 _SCORES = (
-    Score("auto", auto, (*_CHAINS, "batches"), **_DRAWN),
+    Score("auto", auto, _CHAINS, **_DRAWN),
     Score("lower_bound", lower_bound, form="vb", **_SUMS, **_EXACT, **_ANY_Q),
     Score("collapsed", collapsed, _AVERAGED, form="vb", **_COLLAPSED),
     Score("collapsed_ascent", partial(collapsed, n_sweeps=4), _AVERAGED, form="vb", **_COLLAPSED),

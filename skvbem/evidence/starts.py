@@ -133,7 +133,7 @@ class Starts:
         else:
             log_scales = -self.prior.log_evidence(self.statistics.T)
         log_hyper = log_hyperparameters(self.prior, self.statistics, log_points)
-        inner = self.statistics @ log_points + log_hyper
+        inner = self.statistics @ log_points + self.prior.log_correction(self.statistics.T)(log_points) + log_hyper
         log_density = log_scales[which] + inner[which, np.arange(len(which))]
         relabelings = self.relabelings
         if relabelings is not None and np.isfinite(relabelings.cost) and relabelings.n > 1 and self.fractions.any():

@@ -22,6 +22,7 @@ measure is the plain volume.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Self
@@ -251,6 +252,14 @@ class ConjugateFamily(ABC):
         """Log marginal likelihood of complete data with these statistics under this prior, nats."""
         return self.log_normalizer_increment(statistics)
 
+    def log_correction(self, statistics: np.ndarray) -> Callable[[np.ndarray], Any]:
+        """ln of what densities of draws after statistics (n_cells, n) are more than evidences of these tell, nats.
+
+        A function of natural parameters (n_cells, n_points) that returns (n, n_points), or 0: draws have the density
+        exp(statistics . natural) / evidence over that of the prior, where it is a closed form.
+        """
+        return lambda natural: 0.0
+
     @staticmethod
     @abstractmethod
     def _inner(statistics: np.ndarray, natural: np.ndarray) -> np.ndarray:
@@ -464,6 +473,11 @@ class Product(ConjugateFamily):
     def draws(self, n_draws: int, rng: np.random.Generator) -> tuple:
         """Draws of each block."""
         return tuple(block.draws(n_draws, rng) for block in self.blocks)
+
+    def log_correction(self, statistics: np.ndarray) -> Callable[[np.ndarray], Any]:
+        """The sum of the corrections of the blocks."""
+        of_blocks = [block.log_correction(u) for block, u in zip(self.blocks, self.split(statistics))]
+        return lambda natural: sum(of(cells) for of, cells in zip(of_blocks, self.split(natural)))
 
     def draw_natural(self, rng: ParallelGenerator) -> np.ndarray:
         """Natural parameters of a draw of each block, (n_cells, n_members)."""

@@ -27,6 +27,7 @@ A is what q expects of the natural parameters, with :math:`\bar g` in place of :
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -36,6 +37,7 @@ from skvbem._lazy import cached_property
 from skvbem.families.base import FlatFamily, principal_submatrix
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.families.softmax_maximum import Design, Maximum, Objective, contrasts
+from skvbem.families.softmax_proposals import Students, mean_log_partition, proposals_of
 
 # Precision of coefficients, by row, of maximum likelihood: classes that covariates separate have no maximum. By hand:
 # it keeps matrices positive, and takes less than 1e-9 nats a row away.
@@ -217,13 +219,45 @@ class SoftmaxRegression(FlatFamily):
             drawn.append(h @ (each.bound.mean + root @ noise[:, k]).reshape(self.n_labels - 1, self.n_regressors))
         return self._batch(drawn)
 
-    def log_gaussian(self, point: np.ndarray) -> np.ndarray:
-        """ln N(point; M, S) but for a constant, nats, of the shape of the batch."""
-        lanes, values = point.reshape(*point.shape[:2], -1), []
-        for k, each in enumerate(self._maxima):
-            away = (contrasts(self.n_labels).T @ lanes[..., k]).ravel() - each.bound.mean
-            values.append(-0.5 * away @ np.linalg.solve(each.bound.covariance, away))
-        return self._batch([np.asarray(value) for value in values])
+    def proposals(self, start: np.ndarray | None = None) -> Students:
+        """Densities to draw the contrasts of members (n_cells, n) from: of members without rows their Gaussians.
+
+        Parameters
+        ----------
+        start : ndarray of shape (n, n_free_parameters), optional
+            Where the search for modes begins.
+        """
+        lanes, p, h = self.coordinates.reshape(len(self.coordinates), -1), self.n_regressors, contrasts(self.n_labels)
+        statistics = lanes[:-p].reshape(self.n_labels, p, -1)
+        t = np.tensordot(h.T, statistics, axes=1).reshape(self.n_free_parameters, lanes.shape[1]).T
+        precision = np.tile(lanes[-p:].T, self.n_labels - 1)
+        proposals = proposals_of(self.design, t, statistics[:, 0].sum(axis=0), precision, start)
+        without = ~statistics.any(axis=(0, 1))
+        proposals.root[without] = np.eye(self.n_free_parameters) / np.sqrt(precision[without])[:, None, :]
+        proposals.mean[without], proposals.degrees[without] = 0.0, np.inf
+        return proposals
+
+    def contrasts_of_natural(self, natural: np.ndarray) -> np.ndarray:
+        """Contrasts (n, n_free_parameters) of natural parameters (n_cells, n)."""
+        return self.to_unconstrained(self.from_natural(natural)).T
+
+    def natural_of_contrasts(self, free: np.ndarray) -> np.ndarray:
+        """Natural parameters (n_cells, n) of contrasts (n, n_free_parameters)."""
+        by_contrast = free.reshape(len(free), self.n_labels - 1, self.n_regressors)
+        rows = contrasts(self.n_labels) @ by_contrast
+        rows[:, :, 0] -= mean_log_partition(self.design, by_contrast)[:, None]
+        return np.hstack([rows.reshape(len(free), -1), -0.5 * (by_contrast**2).sum(axis=1)]).T
+
+    def log_correction(self, statistics: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """ln of proposals over the prior, less what statistics and their lower bounds of evidences tell, nats."""
+        proposals, prior, evidences = (self + statistics).proposals(), self.proposals(), self.log_evidence(statistics)
+
+        def correction(natural: np.ndarray) -> np.ndarray:
+            free = self.contrasts_of_natural(natural)[:, None]
+            log_ratios = (proposals.log_density(free) - prior.log_density(free)).T
+            return log_ratios - statistics.T @ natural + evidences[:, None]
+
+        return correction
 
     def to_unconstrained(self, point: np.ndarray) -> np.ndarray:
         """Contrasts of coefficients, (n_free_parameters, ...)."""

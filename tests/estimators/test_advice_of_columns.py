@@ -121,11 +121,11 @@ CASES = {
         ),
     ),
     "scores of coefficients": Case(
-        lambda: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind="ais"),
-        "no paths to draws of them are known. Take 'lower_bound', ",
+        lambda: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind="smc_data"),
+        "and what is known of them has no closed form. Take 'auto', ",
         each_name(
             lambda kind: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind=kind),
-            among="lower_bound|bic|laplace|linear_response",
+            among="auto|lower_bound|bic|laplace|linear_response",
         ),
     ),
     "before a fit": Case(

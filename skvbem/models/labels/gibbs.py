@@ -89,6 +89,12 @@ class GibbsSampler:
             statistics = statistics + np.where(prior.leaves_hyperparameters(statistics), prior_terms, 0.0)
         return self._points_after(statistics, rng)
 
+    def _points_along(
+        self, path: Path, t: float, statistics: np.ndarray, rng: ParallelGenerator, log_point: np.ndarray
+    ) -> np.ndarray:
+        """Points after those of a path at an inverse temperature, given statistics with what is hidden drawn."""
+        return self._points_after(statistics, rng)
+
     def log_normalizers(
         self, workspace: Any, path: Path, temperatures: np.ndarray, log_point: np.ndarray
     ) -> np.ndarray:
@@ -135,8 +141,7 @@ class GibbsSampler:
             after, drawn = self.completed(at_there, workspace, rng, *priors)
             if here != there:
                 at_here = between(path.natural, log_point, here)
-                slope = path.slope - (path.statistics * log_point).sum(axis=0)
-                log_ratios[step] = after - self.log_z(at_here, workspace) + (there - here) * slope
+                log_ratios[step] = after - self.log_z(at_here, workspace) + (there - here) * path.slope_at(log_point)
             statistics = between(path.statistics, drawn, there)
             if prior.hyperprior is not None:
                 if here != there:
@@ -147,7 +152,7 @@ class GibbsSampler:
                     prior_terms = prior.hyperprior.draw(of_there, rng)
                 statistics = statistics + np.where(from_prior, 1.0, there) * prior_terms
                 drawn = drawn + prior_terms
-            log_point[:] = self._points_after(statistics, rng, log_point)
+            log_point[:] = self._points_along(path, there, statistics, rng, log_point)
             self._move(workspace, path, there, rng, log_point)
         return log_ratios, drawn
 
@@ -223,9 +228,7 @@ class GibbsSampler:
         prior = self.model.prior
         return (prior.coordinates[:, None] * natural).sum(axis=0) + prior.log_normalizer_of_hyperparameters(natural)
 
-    def _points_after(
-        self, statistics: np.ndarray, rng: ParallelGenerator, log_point: np.ndarray | None = None
-    ) -> np.ndarray:
+    def _points_after(self, statistics: np.ndarray, rng: ParallelGenerator) -> np.ndarray:
         """Natural parameters of points drawn from the prior after statistics, (n_cells, n_lanes)."""
         return np.ascontiguousarray((self.model.prior + statistics).draw_natural(rng))
 

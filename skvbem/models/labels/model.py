@@ -81,8 +81,8 @@ class LabeledRows(Protocol):
 # Why a model whose labels have covariates lacks capabilities.
 _WITH_COVARIATES = dict.fromkeys(
     ("points", "annealing", "batches", "metropolis", "enumeration", "dimension", "complete_evidence"),
-    "Coefficients of a softmax have no conjugate prior, and no paths to draws of them are known. Take 'lower_bound', "
-    "'bic', 'laplace' or 'linear_response'.",
+    "Coefficients of a softmax have no conjugate prior, and what is known of them has no closed form. Take 'auto', "
+    "'lower_bound', 'bic', 'laplace' or 'linear_response'.",
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,6 @@ from skvbem.blocks import map_reduce
 from skvbem.capabilities import Capabilities, Relabelings
 from skvbem.emissions.base import exchangeability_classes, n_redundant_parameters, n_symmetries
 from skvbem.emissions.outside import rows_last
-from skvbem.emissions.softmax import membership_of
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs import dimension
 from skvbem.graphs.dag import DAG
@@ -23,6 +21,7 @@ from skvbem.models.labels.quotient import quotient_of
 from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixture.marginals import MixtureMarginals, latent_entropy, score_covariance
+from skvbem.models.mixture.membership import MembershipRelabelings, MembershipSampler
 from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
@@ -75,6 +74,11 @@ def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
     return None if orders is None else ListedRelabelings(_places(cells, model.n_cells, orders))
 
 
+def membership_relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
+    """The relabelings of a mixture whose components covariates drive."""
+    return MembershipRelabelings.of(relabelings(model, limit), model.prior)
+
+
 def _cells_of_components(model: Mixture) -> np.ndarray:
     """The cells of each component, (n_components, n_own): its weight, where weights are exchangeable, and its own."""
     component = np.concatenate(
@@ -118,11 +122,14 @@ def identifiable_dimension(model: Mixture, hidden: Sequence, data: Any = None) -
 def capabilities_of(model: Mixture) -> Capabilities:
     """The capabilities of a mixture: all."""
     if model.weights.by_row:
+        sampler = MembershipSampler(model, partial(log_z, model), partial(completed, model))
         return Capabilities(
-            relabelings=LabelRelabelings(model, relabelings),
+            points=sampler,
+            annealing=sampler,
+            metropolis=sampler,
+            relabelings=LabelRelabelings(model, membership_relabelings),
             entropy=partial(latent_entropy, model),
             information=partial(score_covariance, model),
-            posterior_chains=MembershipSampler(model, partial(log_z, model), partial(completed, model)),
         )
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
     capabilities = Capabilities(
@@ -140,31 +147,3 @@ def capabilities_of(model: Mixture) -> Capabilities:
         dimension=None if model.emission.n_levels else partial(identifiable_dimension, model),
     )
     return capabilities.with_hidden_hyperparameters(model.prior)
-
-
-@dataclass(frozen=True, eq=False)
-class MembershipSampler(GibbsSampler):
-    """Draws of a mixture whose coefficients, given labels, are proposed by the Gaussian of these labels.
-
-    A proposal W' ~ N(M, S) takes the place of W with the probability
-    min(1, p(W' | labels) N(W) / (p(W | labels) N(W'))), so that chains leave the posterior as it is.
-    """
-
-    def _points_after(
-        self, statistics: np.ndarray, rng: ParallelGenerator, log_point: np.ndarray | None = None
-    ) -> np.ndarray:
-        proposed = super()._points_after(statistics, rng)
-        if log_point is None:  # a chain begins at q
-            return proposed
-        k = membership_of(self.model.emission)
-        assert k is not None
-        cells = np.cumsum([self.model.first_emission_cell, *self.model.prior.blocks[1].n_cells])
-        of_block = slice(cells[k], cells[k + 1])
-        block = self.model.prior.blocks[1].blocks[k] + statistics[of_block]
-        log_odds = np.zeros(proposed.shape[1])
-        for natural, sign in ((proposed[of_block], 1.0), (log_point[of_block], -1.0)):
-            target = (block.coordinates * natural).sum(axis=0)
-            log_odds += sign * (target - block.log_gaussian(block.from_natural(natural)))
-        stays = np.log(rng.random(log_odds.shape)) >= log_odds
-        proposed[of_block, stays] = log_point[of_block, stays]
-        return proposed

@@ -1,6 +1,10 @@
 """Errors in softmax regressions of the component."""
 
-TESTS = ("families/test_softmax_regression.py", "estimators/mixture/test_membership.py")
+TESTS = (
+    "families/test_softmax_regression.py",
+    "estimators/mixture/test_membership.py",
+    "evidence/test_membership_evidences.py",
+)
 
 ERRORS = {
     "a tilt becomes the softmax at it": [
@@ -71,6 +75,31 @@ ERRORS = {
         (
             "value += half[i * c + q] * design.contrasts[j * c + q]",
             "value += half[i * c + q] * design.contrasts[j * c + q] * (1.0 if i == j else 0.5)",
+        )
+    ],
+    "chains take every coefficient that is proposed": [
+        (
+            "stays = np.log(rng.random(log_odds.shape)) >= log_odds",
+            "stays = np.zeros(log_odds.shape, dtype=bool)",
+        ),
+        ("_DEGREES, _WIDER = 8.0, 1.15", "_DEGREES, _WIDER = 8.0, 2.0"),
+    ],
+    "paths forget the density that coefficients begin at": [
+        (
+            "return super().slope_at(log_point) + of_coefficients - self.log_start(log_point)",
+            "return super().slope_at(log_point) + of_coefficients",
+        )
+    ],
+    "coefficients are drawn with lighter tails than their density has": [
+        (
+            "return self.mean + (self.root @ noise[:, :, None])[:, :, 0] * factor[:, None]",
+            "return self.mean + (self.root @ noise[:, :, None])[:, :, 0]",
+        )
+    ],
+    "labels are summed over without the densities of coefficients": [
+        (
+            "yield statistics @ log_points[cells] + correction(log_points[cells])",
+            "yield statistics @ log_points[cells]",
         )
     ],
 }
