@@ -1,18 +1,29 @@
 """Softmax regressions: tilted bounds of expected log-sum-exps over a design, and the maximum of their objective."""
 
-from libc.math cimport M_E, M_PI, exp, fabs, fmax, log, sqrt
+from libc.math cimport M_E, M_PI, fabs, fmax, log, sqrt
+from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-# Steps to a maximum, steps of a tilt, halvings of one, and the largest change of a tilt that counts as none.
+# Steps to a maximum, and halvings of one.
 cdef enum:
     MAX_STEPS = 200
-    MAX_TILTS = 24
     MAX_HALVINGS = 40
-cdef double CHANGE = 1e-13
 # Nats that a last step of a maximum gains at the most, by its quadratic model, which then stands for a pass: what the
 # model lacks is of third order in the mean. In the covariance it is of second order, but less by the number of rows.
 cdef double GAIN = 1e-9, GAIN_OF_COVARIANCE = 1e-14
+
+cdef extern from "_softmax.h" nogil:
+    ctypedef struct skvbem_design:
+        intptr_t n, p, c
+        const double* regressors
+        const double* weight
+
+    intptr_t skvbem_tilt_room(intptr_t c, intptr_t p)
+    double skvbem_tilt_pass(
+        const skvbem_design* design, const double* mean, const double* covariance, double* slope, double* curvature,
+        double* room
+    )
 
 
 cdef struct Design:
@@ -38,199 +49,78 @@ cdef struct Bound:
     double* curvature
 
 
-cdef double softmax_of(const double* exponents, int k, double* shares) noexcept nogil:
-    """Ln of the sum of exponentials; their shares are written."""
-    cdef double most = exponents[0], total = 0.0
-    cdef int i
-    for i in range(1, k):
-        most = exponents[i] if exponents[i] > most else most
-    for i in range(k):
-        shares[i] = exp(exponents[i] - most)
-        total += shares[i]
-    for i in range(k):
-        shares[i] /= total
-    return most + log(total)
-
-
-cdef double bound_at(
-    const double* a, const double* m, const double* v, int k, double* shares, double* exponents
-) noexcept nogil:
-    """The tilted bound at a tilt, and the softmax of its exponents."""
-    cdef double at = 0.0, quadratic = 0.0, product
-    cdef int i, j
-    for i in range(k):
-        product = 0.0
-        for j in range(k):
-            product += v[i * k + j] * a[j]
-        exponents[i] = m[i] + 0.5 * v[i * k + i] - product
-        at += a[i] * m[i]
-        quadratic += a[i] * product
-    for i in range(k):
-        exponents[i] += 0.5 * quadratic - at
-    return at + softmax_of(exponents, k, shares)
-
-
-cdef void solve(double* matrix, double* right, int k) noexcept nogil:
-    """The solution of a small linear system in place, by elimination with pivots."""
-    cdef int i, j, row, best
-    cdef double factor, swap
-    for i in range(k):
-        best = i
-        for row in range(i + 1, k):
-            if fabs(matrix[row * k + i]) > fabs(matrix[best * k + i]):
-                best = row
-        if best != i:
-            for j in range(k):
-                swap = matrix[i * k + j]
-                matrix[i * k + j] = matrix[best * k + j]
-                matrix[best * k + j] = swap
-            swap = right[i]
-            right[i] = right[best]
-            right[best] = swap
-        for row in range(i + 1, k):
-            factor = matrix[row * k + i] / matrix[i * k + i]
-            if factor != 0.0:
-                for j in range(i, k):
-                    matrix[row * k + j] -= factor * matrix[i * k + j]
-                right[row] -= factor * right[i]
-    for i in range(k - 1, -1, -1):
-        for j in range(i + 1, k):
-            right[i] -= matrix[i * k + j] * right[j]
-        right[i] /= matrix[i * k + i]
-
-
-cdef double tilted_bound(const double* m, const double* v, int k, double* w, double* room) noexcept nogil:
-    """The least tilted bound; the softmax of its exponents is written. Room for k (k + 5) numbers."""
-    cdef double* matrix = room
-    cdef double* step = room + k * k
-    cdef double* there = step + k
-    cdef double* shares = there + k
-    cdef double* exponents = shares + k
-    cdef double* a = exponents + k
-    cdef double bound, tried, change, length, product, slack
-    cdef int i, j, q, _halving, _taken
-    softmax_of(m, k, a)
-    bound = bound_at(a, m, v, k, w, exponents)
-    for _taken in range(MAX_TILTS):
-        change = 0.0
-        for i in range(k):
-            step[i] = w[i] - a[i]
-            change = fabs(step[i]) if fabs(step[i]) > change else change
-        if change < CHANGE:
-            break
-        for j in range(k):
-            product = 0.0
-            for q in range(k):
-                product += w[q] * v[q * k + j]
-            for i in range(k):
-                matrix[i * k + j] = w[i] * (v[i * k + j] - product) + (1.0 if i == j else 0.0)
-        solve(matrix, step, k)
-        length, slack = 1.0, 1e-14 * (1.0 + fabs(bound))
-        for _halving in range(MAX_HALVINGS):
-            for i in range(k):
-                there[i] = a[i] + length * step[i]
-            tried = bound_at(there, m, v, k, shares, exponents)
-            if tried <= bound + slack:
-                break
-            length = length / 2
-        for i in range(k):
-            a[i], w[i] = there[i], shares[i]
-        if bound - tried <= slack:  # the step was within rounding, and its tilt is the better one
-            bound = tried
-            break
-        bound = tried
-    return bound
-
-
-cdef void covariance_of_row(
-    const Design* design, const double* covariance, const double* u, double* v, double* room
-) noexcept nogil:
-    """Covariance (k, k) of the log odds of a row. Room for c (c + k) numbers."""
-    cdef int k = design.k, p = design.p, c = design.c, d = design.d, i, j, q, s, t
-    cdef double* by_contrast = room
-    cdef double* half = room + c * c
-    cdef double value, product
-    for i in range(c):
-        for j in range(i, c):
-            value = 0.0
-            for s in range(p):
-                product = 0.0
-                for t in range(p):
-                    product += covariance[(i * p + s) * d + j * p + t] * u[t]
-                value += u[s] * product
-            by_contrast[i * c + j] = value
-            by_contrast[j * c + i] = value
-    for i in range(k):
-        for j in range(c):
-            value = 0.0
-            for q in range(c):
-                value += design.contrasts[i * c + q] * by_contrast[q * c + j]
-            half[i * c + j] = value
-    for i in range(k):
-        for j in range(i, k):
-            value = 0.0
-            for q in range(c):
-                value += half[i * c + q] * design.contrasts[j * c + q]
-            v[i * k + j] = value
-            v[j * k + i] = value
-
-
-cdef int room_of_pass(const Design* design) noexcept nogil:
+cdef intptr_t room_of_pass(const Design* design) noexcept nogil:
     """Numbers that a pass has to have room for."""
-    cdef int k = design.k, c = design.c
-    return k * (k + 5) + 2 * k + k * k + c * (c + k) + k * design.p
+    cdef intptr_t c = design.c, p = design.p, d = design.d
+    return (c + 1) * p + 2 * d * d + c * c + d + skvbem_tilt_room(c, p)
+
+
+cdef void turn(const double* by, int c, int p, bint is_back, const double* matrix, double* turned) noexcept nogil:
+    """A symmetric matrix (c p, c p) whose labels are turned by a matrix (c, c), or back by its transpose: one side."""
+    cdef int d = c * p, i, q, s, j
+    cdef double factor
+    memset(turned, 0, d * d * sizeof(double))
+    for i in range(c):
+        for q in range(c):
+            factor = by[q * c + i] if is_back else by[i * c + q]
+            for s in range(p):
+                for j in range(d):  # written across, so that a second turn is of the other side
+                    turned[j * d + i * p + s] += factor * matrix[(q * p + s) * d + j]
 
 
 cdef void look(const Design* design, Bound* at, int is_wide, double* room) noexcept nogil:
     """The mean tilted bound over a design, its slope and its curvature; of points the mean log partition."""
-    cdef int k = design.k, p = design.p, c = design.c, d = design.d, i, j, q, s, t, row
-    cdef double* m = room + k * (k + 5)
-    cdef double* w = m + k
-    cdef double* v = w + k
-    cdef double* of_row = v + k * k
-    cdef double* rows = of_row + c * (c + k)
-    cdef const double* u
-    cdef double value, product, weight
-    memset(at.slope, 0, d * sizeof(double))
-    memset(at.curvature, 0, d * d * sizeof(double))
-    at.value = 0.0
-    for i in range(k):
-        for s in range(p):
-            value = 0.0
-            for q in range(c):
-                value += design.contrasts[i * c + q] * at.mean[q * p + s]
-            rows[i * p + s] = value
-    for row in range(design.n):
-        u, weight = design.regressors + row * p, design.weight[row]
-        for i in range(k):
-            m[i] = 0.0
+    cdef int p = design.p, c = design.c, d = design.d, i, j, q, s, t
+    cdef int n_products = p * (p + 1) // 2, pair = 0, product
+    cdef const double* last = design.contrasts + c * c
+    cdef double* slope = room
+    cdef double* packed = slope + (c + 1) * p
+    cdef double* half = packed + d * d
+    cdef double* by = half + d * d
+    cdef double* mean = by + c * c
+    cdef double* rest = mean + d
+    cdef skvbem_design rows
+    rows.n, rows.p, rows.c, rows.regressors, rows.weight = design.n, p, c, design.regressors, design.weight
+    memset(mean, 0, d * sizeof(double))
+    for i in range(c):  # log odds against the last label
+        for q in range(c):
+            by[i * c + q] = design.contrasts[i * c + q] - last[q]
             for s in range(p):
-                m[i] += rows[i * p + s] * u[s]
-        if is_wide:
-            covariance_of_row(design, at.covariance, u, v, of_row)
-            at.value += weight * tilted_bound(m, v, k, w, room)
-        else:
-            at.value += weight * softmax_of(m, k, w)
-        for i in range(c):  # by the contrasts: h' w times u, and h' (diag w - w w') h times u u'
-            m[i] = 0.0
-            for q in range(k):
-                m[i] += design.contrasts[q * c + i] * w[q]
-            value = weight * m[i]
-            for s in range(p):
-                at.slope[i * p + s] += value * u[s]
+                mean[i * p + s] += by[i * c + q] * at.mean[q * p + s]
+    if is_wide:
+        turn(by, c, p, False, at.covariance, at.curvature)
+        turn(by, c, p, False, at.curvature, half)
         for i in range(c):
-            for j in range(i, c):
-                value = -m[i] * m[j]
-                for q in range(k):
-                    value += design.contrasts[q * c + i] * w[q] * design.contrasts[q * c + j]
-                value *= weight
+            for j in range(i + 1):
+                product = pair * n_products
                 for s in range(p):
-                    product = value * u[s]
-                    for t in range(p):
-                        at.curvature[(i * p + s) * d + j * p + t] += product * u[t]
-    for i in range(d):
-        for j in range(i):
-            at.curvature[i * d + j] = at.curvature[j * d + i]
+                    for t in range(s):
+                        packed[product] = half[(i * p + s) * d + j * p + t] + half[(i * p + t) * d + j * p + s]
+                        product += 1
+                    packed[product] = half[(i * p + s) * d + j * p + s]
+                    product += 1
+                pair += 1
+    at.value = skvbem_tilt_pass(&rows, mean, packed if is_wide else NULL, slope, half, rest)
+    pair = 0
+    for i in range(c):
+        for j in range(i + 1):
+            product = pair * n_products
+            for s in range(p):
+                for t in range(s + 1):
+                    at.curvature[(i * p + s) * d + j * p + t] = half[product]
+                    at.curvature[(i * p + t) * d + j * p + s] = half[product]
+                    at.curvature[(j * p + s) * d + i * p + t] = half[product]
+                    at.curvature[(j * p + t) * d + i * p + s] = half[product]
+                    product += 1
+            pair += 1
+    turn(by, c, p, True, at.curvature, packed)
+    turn(by, c, p, True, packed, at.curvature)
+    for q in range(c):
+        for s in range(p):
+            at.slope[q * p + s] = last[q] * slope[c * p + s]
+            at.value += at.mean[q * p + s] * at.slope[q * p + s]
+            for i in range(c):
+                at.slope[q * p + s] += by[i * c + q] * slope[i * p + s]
 
 
 cdef bint inverted(const double* matrix, int d, double* inverse, double* log_det, double* room) noexcept nogil:

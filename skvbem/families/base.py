@@ -234,6 +234,10 @@ class ConjugateFamily(ABC):
         """
         return self
 
+    def for_run(self) -> ConjugateFamily:
+        """The prior of one run, which may remember what the run has reached; itself where nothing is remembered."""
+        return self
+
     def with_known_hyperparameters(self) -> ConjugateFamily:
         """The prior whose hidden hyperparameters are known, and at their prior means; itself if none are hidden."""
         return self.given_hyperparameters(self.with_hyperparameters(np.zeros(self.coordinates.shape)))
@@ -357,6 +361,11 @@ class Product(ConjugateFamily):
     def __add__(self, statistics: np.ndarray) -> Self:
         added = zip(self.blocks, self.split(statistics))
         return type(self)(tuple(block + cells for block, cells in added), self.n_cells)
+
+    def for_run(self) -> Self:
+        """The product of the priors of one run; itself if none of them remembers anything."""
+        blocks = tuple(block.for_run() for block in self.blocks)
+        return self if all(one is other for one, other in zip(blocks, self.blocks)) else replace(self, blocks=blocks)
 
     def ending_with(self, last: ConjugateFamily, statistics: np.ndarray) -> Self:
         """The product with statistics (n_cells, ...) added, of which it is known what the last block becomes."""

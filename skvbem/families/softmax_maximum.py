@@ -4,15 +4,16 @@ The objective, jointly concave, is :math:`t^\top M - \gamma\, \bar g(M, S) - \tf
 + \tfrac12 \ln |2 \pi e S|`, with t the statistics of the contrasts and :math:`\gamma` the weight of all rows. Newton's
 step of M and :math:`S^{-1} \leftarrow \tau + \gamma\, \partial^2 \bar g / \partial M^2` need derivatives of
 :math:`\bar g` alone. These do not change with t, so that a maximum begins with those of an earlier one: near it, as one
-step of variational EM is, one or two passes over the design are all. The second step is slow where few rows tell of a
-label: a secant through two steps, Anderson's acceleration, takes its place where the objective rises by it.
+step of variational EM is, one or two passes over the design are all. Outside of a run each begins at one place. The
+second step is slow where few rows tell of a label: a secant through two steps, Anderson's acceleration, takes its place
+where the objective rises by it.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -50,8 +51,8 @@ class Design:
     regressors: np.ndarray
     weight: np.ndarray
     kept: float = 0.0
-    # bounds near earlier maxima, from which later ones are soon reached
-    _starts: dict = field(default_factory=dict, init=False, repr=False)
+    # of a run, bounds near earlier maxima, from which later ones are soon reached
+    _starts: dict | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def of(cls, regressors: np.ndarray, weight: np.ndarray | None = None, kept: float = 0.0) -> Design:
@@ -59,6 +60,12 @@ class Design:
         patterns, which = np.unique(regressors, axis=0, return_inverse=True)
         total = np.bincount(which.ravel(), weight, len(patterns)).astype(float)
         return cls(np.ascontiguousarray(patterns[total > 0]), total[total > 0] / total.sum(), kept)
+
+    def for_run(self) -> Design:
+        """The design in a run of its own, whose maxima begin with those that the run has reached."""
+        design = replace(self)
+        object.__setattr__(design, "_starts", {})
+        return design
 
     def bound(self, mean: np.ndarray, covariance: np.ndarray | None) -> TiltedBound:
         """The mean tilted bound of contrasts (d,), one after the other; of points the mean log partition."""
@@ -79,18 +86,18 @@ class Design:
         bound.numbers[-2] += self.weight @ (self.regressors @ w.mean(axis=0))
         return bound
 
-    def maximum(self, objective: Objective, *, is_point: bool = False, is_fresh: bool = False) -> Maximum:
-        """The maximum of an objective, from the best of earlier ones on; a fresh one hangs on none of these."""
+    def maximum(self, objective: Objective, *, is_point: bool = False) -> Maximum:
+        """The maximum of an objective; in a run from the best of earlier ones on."""
         d = len(objective.t)
         if not d:
             return Maximum(TiltedBound(np.zeros(2), 0), 0.0)
-        starts = self._starts.setdefault((d, is_point), deque(maxlen=_N_STARTS))
-        is_fresh = is_fresh or not starts
-        near = objective.start(self, is_point=is_point) if is_fresh else objective.best(tuple(starts))
+        starts = {} if self._starts is None else self._starts
+        starts = starts.setdefault((d, is_point), deque(maxlen=_N_STARTS))
+        near = objective.best(tuple(starts)) if starts else objective.start(self, is_point=is_point)
         last = TiltedBound(np.empty_like(near.numbers), d)
         rows = self.regressors, self.weight, contrasts(d // self.regressors.shape[1] + 1)
         of_member = objective.t, objective.total, objective.precision
-        kept = 0.0 if is_fresh else self.kept
+        kept = self.kept if starts else 0.0
         if _softmax.maximum(*rows, *of_member, not is_point, kept, near.numbers, last.numbers) < 0:
             raise FloatingPointError("Coefficients of a softmax have no finite precision.")
         starts.append(near)

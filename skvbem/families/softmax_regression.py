@@ -28,7 +28,7 @@ A is what q expects of the natural parameters, with :math:`\bar g` in place of :
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -76,6 +76,10 @@ class SoftmaxRegression(FlatFamily):
         p = design.regressors.shape[1]
         return cls(np.concatenate([np.zeros(n_labels * p), np.asarray(precision, dtype=float)]), design)
 
+    def for_run(self) -> Self:
+        """The prior of a run, whose maxima begin with those that the run has reached."""
+        return replace(self, design=self.design.for_run())
+
     @property
     def n_regressors(self) -> int:
         """Number of regressors, the constant among them."""
@@ -109,19 +113,14 @@ class SoftmaxRegression(FlatFamily):
         """The maximum of every member."""
         return self._of_lanes(self.coordinates)
 
-    @cached_property
-    def _fresh(self) -> list[Maximum]:
-        """The maximum of every member as reports have it: the same to the last bit, whatever was climbed to before."""
-        return self._of_lanes(self.coordinates, is_fresh=True)
-
-    def _of_lanes(self, coordinates: np.ndarray, *, is_point: bool = False, is_fresh: bool = False) -> list[Maximum]:
+    def _of_lanes(self, coordinates: np.ndarray, *, is_point: bool = False) -> list[Maximum]:
         """Maxima of every member."""
         h, p, maxima = contrasts(self.n_labels), self.n_regressors, []
         for lane in coordinates.reshape(len(coordinates), -1).T:
             statistics = lane[:-p].reshape(-1, p)
             precision = np.tile(lane[-p:], self.n_labels - 1)
             objective = Objective((h.T @ statistics).ravel(), float(statistics[:, 0].sum()), precision)
-            maxima.append(self.design.maximum(objective, is_point=is_point, is_fresh=is_fresh))
+            maxima.append(self.design.maximum(objective, is_point=is_point))
         return maxima
 
     def _batch(self, of_members: list) -> np.ndarray:
@@ -132,7 +131,7 @@ class SoftmaxRegression(FlatFamily):
     @property
     def mean(self) -> np.ndarray:
         """E w, (n_labels, n_regressors, ...), which sums to 0 over labels."""
-        return self._batch([self._rows(each) for each in self._fresh])
+        return self._batch([self._rows(each) for each in self._maxima])
 
     def _rows(self, at: Maximum) -> np.ndarray:
         """Coefficients (n_labels, n_regressors) at a maximum."""
@@ -145,7 +144,7 @@ class SoftmaxRegression(FlatFamily):
     @property
     def covariance(self) -> np.ndarray:
         """Covariance of the contrasts, contrast after contrast, (n_free_parameters, n_free_parameters, ...)."""
-        return self._batch([each.bound.covariance for each in self._fresh])
+        return self._batch([each.bound.covariance for each in self._maxima])
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, of the shape of the batch."""
@@ -193,19 +192,15 @@ class SoftmaxRegression(FlatFamily):
         """The coefficients at which these statistics are most likely, whatever the prior."""
         return self._modes(self._nearly_flat(statistics))
 
-    def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
-        """Natural parameters of the most likely coefficients, climbed to from those of the last step."""
-        return self.natural(self._modes(self._nearly_flat(statistics), is_fresh=False))
-
     def _nearly_flat(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with the least precisions that keep a maximum."""
         statistics, p = statistics.copy(), self.n_regressors
         statistics[-p:] = _PRECISION_FLOOR * np.maximum(statistics[:-p:p].sum(axis=0), 1.0)
         return statistics
 
-    def _modes(self, coordinates: np.ndarray, *, is_fresh: bool = True) -> np.ndarray:
+    def _modes(self, coordinates: np.ndarray) -> np.ndarray:
         """Coefficients (n_labels, n_regressors, ...) at which points with these coordinates are densest."""
-        reached = self._of_lanes(coordinates, is_point=True, is_fresh=is_fresh)
+        reached = self._of_lanes(coordinates, is_point=True)
         modes = [self._rows(each) for each in reached]
         return np.stack(modes, axis=-1).reshape(self.n_labels, self.n_regressors, *coordinates.shape[1:])
 

@@ -245,6 +245,11 @@ class LatentModel(ABC):
         later.prior = prior
         return later
 
+    def for_run(self) -> Self:
+        """The model of one run, whose prior may remember what the run has reached; itself if there is nothing to."""
+        prior = self.prior.for_run()
+        return self if prior is self.prior else self.with_prior(prior)
+
     def with_known_hyperparameters(self) -> Self:
         """The model whose hidden hyperparameters are known, and at their prior means; itself if none are hidden."""
         if self.prior.hyperprior is None:
@@ -303,6 +308,7 @@ class ModelAscent(Ascent, Generic[_Model]):
     def __init__(self, model: _Model, data: Any, form: Any, n_threads: int = 1):
         if not form.prior_share:  # maximum likelihood asks no prior, and what is proposed to it knows of none hidden
             model = model.with_known_hyperparameters()
+        model = model.for_run()
         self.model, self.data, self.form, self.n_threads = model, data, form, n_threads
         self.magnitude = model.magnitude(data)
         if not form.density and form.prior_share:  # of a log density, whose normalizer cancels what strong priors say

@@ -15,6 +15,7 @@ import skvbem
 from skvbem import VBMixture, blocks_of
 from skvbem.datasets import load_cheating
 from skvbem.emissions import Softmax
+from skvbem.fitting.evaluation import read_again, run_of
 from skvbem.fitting.fit import read
 
 approx = pytest.approx
@@ -71,6 +72,18 @@ def test_noise_lowers_the_bound():
     assert model.lower_bound_ == approx(-459.440132, abs=1e-5)
     only = classes(Softmax(["noise0", "noise1", "noise2"])).fit(table.drop(columns="GPA"))
     assert only.lower_bound_ == approx(-466.316548, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["vb", "ml"])
+def test_runs_of_one_model_are_the_same_to_the_last_bit(method):
+    X = drawn(np.random.default_rng(1), n=150, n_classes=3, covariates=2)
+    model = classes(Softmax(covariates_of(X)), 3, tol=1e-4, method=method).fit(X)
+    run, fitted = run_of(model), model.fitted
+    data = model._kind.compiled(model, fitted.model, read_again(model, X), 1)
+    fits = [run.plan.run(fitted.model, data, fitted.form) for _ in range(3)]
+    assert [fit.objective for fit in fits[1:]] == [fits[0].objective] * 2
+    np.testing.assert_array_equal(fits[1].statistics, fits[0].statistics)
+    np.testing.assert_array_equal(fits[2].statistics, fits[0].statistics)
 
 
 # Evidence by enumeration ----------------------------------------------------------------------------------------------

@@ -9,20 +9,26 @@ TESTS = (
 ERRORS = {
     "a tilt becomes the softmax at it": [
         (
-            "                matrix[i * k + j] = w[i] * (v[i * k + j] - product) + (1.0 if i == j else 0.0)\n"
-            "        solve(matrix, step, k)\n"
-            "        length, slack = 1.0, 1e-14 * (1.0 + fabs(bound))\n"
-            "        for _halving in range(MAX_HALVINGS):\n",
-            "                matrix[i * k + j] = w[i] * (v[i * k + j] - product) + (1.0 if i == j else 0.0)\n"
-            "        length, slack = 1.0, 1e300\n"
-            "        for _halving in range(MAX_HALVINGS):\n",
-        )
+            "EACH_ROW here[r] += w[q * SKVBEM_TILT_ROWS + r] * AT(root, q, i)[r] * AT(root, q, j)[r];",
+            "EACH_ROW here[r] += 0.0;",
+        ),
+        (
+            "EACH_ROW here[r] = (i == j) - mean[i * SKVBEM_TILT_ROWS + r] * mean[j * SKVBEM_TILT_ROWS + r];",
+            "EACH_ROW here[r] = (i == j);",
+        ),
+        ("            if (!n_higher) break;\n", "            break;\n"),
     ],
     "the slope of a bound by its tilt has the other sign": [
-        ("step[i] = w[i] - a[i]", "step[i] = a[i] - w[i]"),
+        (
+            "EACH_ROW to[r] = of_axis[r] - b[j * SKVBEM_TILT_ROWS + r];",
+            "EACH_ROW to[r] = b[j * SKVBEM_TILT_ROWS + r] - of_axis[r];",
+        ),
     ],
     "half of the variance of a tilted exponent is left out": [
-        ("exponents[i] = m[i] + 0.5 * v[i * k + i] - product", "exponents[i] = m[i] + v[i * k + i] - product")
+        (
+            "center[i * SKVBEM_TILT_ROWS + r] += 0.5 * AT(root, i, i)[r];",
+            "center[i * SKVBEM_TILT_ROWS + r] += AT(root, i, i)[r];",
+        )
     ],
     "a maximum keeps the covariance of its start": [
         (
@@ -71,10 +77,10 @@ ERRORS = {
     "rows are drawn as if covariates were turned around": [
         ("return np.exp(log_softmax(block @ point.T, axis=1))", "return np.exp(log_softmax(-block @ point.T, axis=1))"),
     ],
-    "covariances of rows leave out what contrasts share": [
+    "covariances of rows leave out what regressors share": [
         (
-            "value += half[i * c + q] * design.contrasts[j * c + q]",
-            "value += half[i * c + q] * design.contrasts[j * c + q] * (1.0 if i == j else 0.5)",
+            "packed[product] = half[(i * p + s) * d + j * p + t] + half[(i * p + t) * d + j * p + s]",
+            "packed[product] = half[(i * p + s) * d + j * p + t]",
         )
     ],
     "chains take every coefficient that is proposed": [
@@ -101,5 +107,8 @@ ERRORS = {
             "yield statistics @ log_points[cells] + correction(log_points[cells])",
             "yield statistics @ log_points[cells]",
         )
+    ],
+    "rows after the last block count as the first of it": [
+        ("weight[r] = r < n ? design->weight[first + r] : 0.0;", "weight[r] = design->weight[first + (r < n ? r : 0)];")
     ],
 }
