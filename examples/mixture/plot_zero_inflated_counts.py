@@ -100,21 +100,27 @@ class ZeroInflatedPoissonEmission(LinearEmission):
         inflated = np.where(counts == 0, np.log(inflation), -np.inf)
         return (observed * np.logaddexp(inflated, np.log1p(-inflation) + log_p)).sum(axis=0)
 
-    def parameters(self, point):
+    def inflation_and_rates(self, point):
         probabilities, rates = point
-        return {"inflation": probabilities.reshape(-1, self.n_columns, 2)[..., 0], "rates": rates * self.unit}
+        return probabilities.reshape(-1, self.n_columns, 2)[..., 0], rates * self.unit
 
-    def quantiles(self, posterior, probability):
-        return self.parameters([factor.quantiles(probability) for factor in posterior.blocks])
+    def parameters(self, point):  # means, too, which hang on both: draws then have intervals of them
+        inflation, rates = self.inflation_and_rates(point)
+        means = (1 - inflation) * rates
+        deviations = np.sqrt(means * (1 + inflation * rates))
+        return {"inflation": inflation, "rates": rates, "means": means, "deviations": deviations}
+
+    def quantiles(self, posterior, probability):  # those of means have no closed form
+        pair = self.inflation_and_rates([factor.quantiles(probability) for factor in posterior.blocks])
+        return dict(zip(("inflation", "rates"), pair))
 
     def sample(self, point, components, rng):
-        inflation, rates = (each[components] for each in self.parameters(point).values())
+        inflation, rates = (each[components] for each in self.inflation_and_rates(point))
         return np.where(rng.random(inflation.shape) < inflation, 0.0, rng.poisson(rates))
 
     def impute(self, block, point, responsibilities):
-        inflation, rates = self.parameters(point).values()
         values = np.asarray(block.values, dtype=float)
-        return np.where(np.isnan(values), responsibilities @ ((1 - inflation) * rates), values)
+        return np.where(np.isnan(values), responsibilities @ self.parameters(point)["means"], values)
 
     def seeding_coordinates(self, block):  # rows as points that spread by about 1, for starts
         roots = 2 * (np.sqrt(np.asarray(block.values, dtype=float)) - np.sqrt(self.unit))
@@ -187,11 +193,10 @@ class ZeroInflatedPoisson(NumericSpecification):
         return {name: self.positive(f"{name}_prior", names) for name in ("inflation", "no_inflation", "shape")}
 
     def means(self, parameters):
-        return (1 - parameters["inflation"]) * parameters["rates"]
+        return parameters["means"]
 
     def deviations(self, parameters):
-        inflation, rates = parameters["inflation"], parameters["rates"]
-        return np.sqrt((1 - inflation) * rates * (1 + inflation * rates))
+        return parameters["deviations"]
 
 
 # %%

@@ -12,7 +12,7 @@ functions at the end, which name them and whose they are.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -250,11 +250,15 @@ class NumericSpecification(EmissionSpecification):
 
     @abstractmethod
     def means(self, parameters: Parameters) -> np.ndarray:
-        """Expected numbers, (n_components, n_columns): monotone functions of the parameters of each column."""
+        """Expected numbers, (n_components, n_columns): monotone functions of a parameter of each column.
+
+        Those that several parameters decide are a parameter of their own, which the emission returns with the others:
+        draws then have intervals of them. Reports show none otherwise.
+        """
 
     @abstractmethod
     def deviations(self, parameters: Parameters) -> np.ndarray:
-        """Standard deviations of numbers, (n_components, n_columns)."""
+        """Standard deviations of numbers, (n_components, n_columns): as the means, of a parameter each."""
 
     def typical_rows(self, parameters: Parameters) -> np.ndarray:
         """For each component a row a deviation below its means, and one above."""
@@ -272,13 +276,13 @@ class NumericSpecification(EmissionSpecification):
     def profiles(
         self, names: Sequence[str], parameters: Parameters, intervals: Ends, levels: Sequence[np.ndarray] = ()
     ) -> list[Profile]:
-        """Means and deviations, with the intervals that their parameters have."""
+        """Means and deviations, with the interval of the parameter that decides them; without one if several do."""
         means, deviations = self.means(parameters), self.deviations(parameters)
         ends = deviation_ends = None
         if intervals is not None:
-            ends = _in_order(*map(self.means, intervals))
+            ends = _ends_of(self.means, parameters, intervals)
             if len(parameters) > 1 and all(parameters.keys() <= each.keys() for each in intervals):
-                deviation_ends = _in_order(*map(self.deviations, intervals))
+                deviation_ends = _ends_of(self.deviations, parameters, intervals)
         return [
             Numbers(name, means[:, j], deviations[:, j], _of_column(ends, j), _of_column(deviation_ends, j))
             for j, name in enumerate(names)
@@ -295,8 +299,23 @@ class NormalSpecification(NumericSpecification):
         return ndtr((values - means) / deviations)
 
 
-def _in_order(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lower and the upper ends of intervals."""
+def _ends_of(
+    function: Callable[[Parameters], np.ndarray], parameters: Parameters, intervals: tuple[Parameters, Parameters]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Ends of the interval of a number that one parameter decides; None if it has none, or several decide.
+
+    Lower ends of several parameters together are no quantile of what they decide.
+    """
+    known = [name for name in parameters if all(name in each for each in intervals)]
+    here = function(parameters)
+    deciding = [
+        name
+        for name in known
+        if not all(np.array_equal(function({**parameters, name: each[name]}), here, True) for each in intervals)
+    ]
+    if len(deciding) > 1 or (not deciding and len(known) < len(parameters)):
+        return None
+    one, other = (function({**parameters, **{name: each[name] for name in known}}) for each in intervals)
     return np.minimum(one, other), np.maximum(one, other)
 
 

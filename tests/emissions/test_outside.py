@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skvbem.emissions import Exponential
 from skvbem.emissions.outside import rows_last
 from skvbem.emissions.poisson import PoissonEmission
 from skvbem.models.hmm.model import HMM, Transitions
@@ -61,3 +62,32 @@ def test_rows_of_one_lane_may_come_without_an_axis_for_it():
     emission = PoissonEmission.for_data(X)
     rows, natural = emission.prepare(X), emission.default_prior(2).expected_natural()
     assert rows_last(emission.step(natural, rows), rows, 1, 2).shape == (1, 2, 40)
+
+
+class Inflated(Exponential):
+    """Waiting times, some of which are 0 for certain: the mean is a function of two parameters."""
+
+    def means(self, parameters):
+        return parameters.get("means", (1 - parameters["inflation"]) / parameters["rates"])
+
+
+ESTIMATES = {"inflation": np.array([[0.2]]), "rates": np.array([[0.5]])}
+LOWER, UPPER = ({"inflation": np.array([[p]]), "rates": np.array([[rate]])} for p, rate in ((0.1, 0.4), (0.3, 0.6)))
+
+
+def ends_of_mean(parameters, *ends):
+    return Inflated().profiles(["x0"], parameters, ends)[0].intervals
+
+
+def test_a_number_that_several_parameters_decide_has_no_interval_of_their_ends():
+    assert ends_of_mean(ESTIMATES, LOWER, UPPER) is None
+    without = [{"rates": each["rates"]} for each in (LOWER, UPPER)]
+    assert np.allclose(ends_of_mean(ESTIMATES, *without), [[0.8 / 0.6], [0.8 / 0.4]])  # of one that falls as it rises
+
+
+def test_a_number_that_is_a_parameter_has_its_interval():
+    means = [{"means": np.array([[mean]])} for mean in (1.6, 1.2, 2.1)]
+    parameters, *ends = ({**each, **mean} for each, mean in zip((ESTIMATES, LOWER, UPPER), means))
+    assert np.allclose(ends_of_mean(parameters, *ends), [[1.2], [2.1]])
+    assert ends_of_mean(parameters, LOWER, UPPER) is None  # the other parameters have ends, and it has none
+    assert np.allclose(ends_of_mean(parameters, parameters, parameters), 1.6)  # an interval may have no width
