@@ -22,6 +22,8 @@ from skvbem.emissions import (
 from skvbem.emissions.exponential import ExponentialEmission
 from skvbem.emissions.factor.analyzer import FactorAnalyzer
 from skvbem.emissions.factor.hidden import HiddenFactors
+from skvbem.emissions.linear import LinearStep
+from skvbem.emissions.poisson import PoissonEmission
 from skvbem.estimators.mixture.kind import MixtureKind
 from skvbem.evidence import Evidence, Score
 from skvbem.families import Dirichlet, Gamma
@@ -161,6 +163,71 @@ def test_a_wrong_emission_is_told_its_law(emission, law, rng):
         check_emission(emission(2), counts(rng), cells=cells, laws=[law])
     for report in check_emission(GeometricEmission(2), counts(rng), cells=cells, laws=[law]):
         assert report.held == (law,) or report.lacking
+
+
+class Strays(PoissonEmission):
+    """Counts, a share of whose rows is of no component: of a flat distribution up to 40."""
+
+    share, draws_all = 0.5, False
+
+    def step(self, natural, table):
+        return StraysStep(self, natural)
+
+    def is_conjugate(self, table):
+        return False
+
+
+class StraysStep(LinearStep):
+    """Rows that are kept have the statistics of counts."""
+
+    def log_likelihood(self, block):
+        kept = np.log1p(-self.emission.share) + super().log_likelihood(block)
+        return np.logaddexp(np.log(self.emission.share / 40), kept)
+
+    def kept(self, block):
+        return np.exp(np.log1p(-self.emission.share) + super().log_likelihood(block) - self.log_likelihood(block))
+
+    def add(self, block, responsibilities, total):
+        super().add(block, responsibilities * self.kept(block), total)
+
+    def of_rows(self, block):
+        return super().of_rows(block) * self.kept(block)[..., None]
+
+    def hidden_covariance(self, block, responsibilities):
+        statistics, kept = super().of_rows(block), self.kept(block)
+        return np.einsum("ik,ika,ikb->kab", responsibilities * kept * (1 - kept), statistics, statistics)
+
+    def add_drawn(self, block, components, rng, total):
+        of_lanes = components.reshape(-1, len(block))[..., None] == np.arange(self.n_components)
+        drawn = rng.random((len(block), len(of_lanes))).T[..., None] < self.kept(block)
+        super().add(block, of_lanes * (drawn | self.emission.draws_all), total)
+
+
+STRAYED = np.arange(12.0)[:, None]
+DRAWS = ("drawn_completions_have_the_expected_statistics", "what_is_hidden_varies_as_draws_do")
+
+
+def strays(share, **attributes):
+    return type("OfShare", (Strays,), {"share": share, **attributes}).for_data(STRAYED)
+
+
+@pytest.mark.parametrize("share", [0.5, 1e-3])
+def test_a_state_that_is_rare_in_draws_breaks_no_law(share):
+    """Few draws have it, if any: these say nothing of how often it comes, or of what it adds to a covariance."""
+    for seed in range(4):
+        assert DRAWS[0] in check_emission(strays(share), STRAYED, laws=DRAWS, rng=seed)[0].held
+
+
+def test_a_law_that_no_draw_can_tell_is_not_tried():
+    held, lacking = (check_emission(strays(share), STRAYED, laws=DRAWS, rng=0)[0] for share in (0.5, 1e-6))
+    assert (held.held, lacking.held) == (DRAWS, DRAWS[:1])
+    assert "want of rows whose hidden state is uncertain" in lacking.lacking[DRAWS[1]]
+
+
+@pytest.mark.parametrize("law", DRAWS)
+def test_states_that_are_never_drawn_are_told_their_law(law):
+    with pytest.raises(AssertionError, match=f"breaks the law '{law}'"):
+        check_emission(strays(0.5, draws_all=True), STRAYED, laws=[law])
 
 
 class Unwilling(Geometric):

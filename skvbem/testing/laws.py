@@ -79,6 +79,9 @@ def hold(
         law = (laws[name].__doc__ or "").splitlines()[0]
         try:
             call(laws[name])
+        except UntriedError as error:
+            missing[name] = f"want of {error}"
+            continue
         except AssertionError as error:
             raise AssertionError(f"{subject} breaks the law {name!r} of {kind}: {law}\n{error}") from error
         except Exception as error:
@@ -86,6 +89,10 @@ def hold(
             raise
         held.append(name)
     return Report(subject, tuple(held), missing)
+
+
+class UntriedError(Exception):
+    """A law tells nothing of what it was tried on; the message says what is lacking."""
 
 
 def needs(*names: str) -> Callable[[Callable], Callable]:
