@@ -14,7 +14,7 @@ from typing import Any, ClassVar, get_origin, get_type_hints
 
 from skvbem.persistence.sound_fits import SOUND
 
-#: Estimators that can be saved, and networks.
+#: Estimators that can be saved, and networks; a check of `skvbem.persistence.sound_fits` names each of them, too.
 FITS = {
     "VBDiscreteDAG": "skvbem.estimators.network.vb_discrete_dag",
     "VBNetwork": "skvbem.estimators.mixed_network.vb_network",
