@@ -85,10 +85,17 @@ def wrong_first_lines(text):
 
 
 def wrong_identifiers(text):
-    synonyms = [word for words, _ in SYNONYMS.values() for word in words]
+    """(line, name, what to write) of every name that the glossary has another word for, or that says nothing."""
+    terms = {word: term for term, (words, _) in SYNONYMS.items() for word in words}
     for line, name in identifiers_of(text):
-        if name in RIDDLES or LIMITS.match(name) or any(is_made_of(name, word) for word in synonyms):
-            yield line, name
+        if name in RIDDLES:
+            yield line, name, "a riddle: name the thing"
+        elif LIMITS.match(name):
+            yield line, name, "a limit: name its unit and object"
+        else:
+            of_glossary = [f"the glossary says {term!r}" for word, term in terms.items() if is_made_of(name, word)]
+            if of_glossary:
+                yield line, name, of_glossary[0]
 
 
 def phrases_in(text):
