@@ -29,7 +29,7 @@ def test_code_on_page_runs(page):
         pytest.importorskip("matplotlib")
     said = []
     test = doctest.DocTestParser().get_doctest(page.read_text("utf-8"), {}, page.name, str(page), 0)
-    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append)
+    doctest.DocTestRunner(verbose=False, optionflags=OPTIONS).run(test, out=said.append)
     assert not said, "".join(said)
 
 

@@ -66,7 +66,7 @@ def imported(name):
 def test_examples_run(name):
     module = imported(name)
     finder, said = doctest.DocTestFinder(exclude_empty=True), []
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     for test in finder.find(module, name):
         if "pandas" in test.docstring or "as_frame" in test.docstring:
             pytest.importorskip("pandas")
