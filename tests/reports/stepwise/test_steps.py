@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
-from scipy.special import softmax
+from scipy.optimize import approx_fprime, minimize
+from scipy.special import log_softmax, logsumexp, softmax
 
 from skvbem import VBHMM, VBDiscreteDAG, VBMixture, VBNetwork, distal, three_step, two_step
 from skvbem.datasets import load_cheating
@@ -99,6 +99,45 @@ def test_three_classes_as_stepmix_has_them(three_classes, steps, method, assignm
         keys = {"method": method, "assignment": assignment, "reference": int(order[0])}
         result = three_step(fit, table, ["u", "v"], **keys)
     np.testing.assert_allclose(result.coefficients[order[1:]], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "means", "variances"),
+    [
+        ("modal", [0.539395, 1.743592, 1.075458], [1.757345, 1.231946, 0.822871]),
+        ("proportional", [0.538524, 1.745987, 1.073082], [1.773643, 1.203161, 0.839495]),
+    ],
+)
+def test_outcomes_of_three_classes_as_stepmix_has_them(three_classes, assignment, means, variances):
+    """Figures of StepMix 3.0.0, ``structural="gaussian_diag"``, corrected by BCH."""
+    table, fit, order = three_classes
+    outcome = distal(fit, table, "y", assignment=assignment)
+    np.testing.assert_allclose(outcome.means[order, 0], means, atol=1e-5)
+    np.testing.assert_allclose(outcome.deviations[order] ** 2, variances, atol=1e-5)
+
+
+def test_proportional_assignments_have_two_definitions_by_maximum_likelihood(three_classes):
+    """Vermunt's expands rows by their assignments; StepMix's averages ln P(assigned | class) over these."""
+    table, fit, order = three_classes
+    u, posterior = np.c_[np.ones(500), table[["u", "v"]]], fit.predict_proba(table[list("abcde")])[:, order]
+    log_p = np.log(posterior.T @ posterior / posterior.sum(axis=0)[:, None])
+
+    def log_classes(free):
+        return log_softmax(u @ np.vstack([np.zeros(3), free.reshape(2, 3)]).T, axis=1)
+
+    def expanded(free):
+        return -(posterior * logsumexp(log_classes(free)[:, :, None] + log_p, axis=1)).sum()
+
+    def averaged(free):
+        return -logsumexp(log_classes(free) + posterior @ log_p.T, axis=1).sum()
+
+    ours = three_step(fit, table, ["u", "v"], assignment="proportional", reference=int(order[0]))
+    np.testing.assert_allclose(
+        ours.coefficients[order[1:]].ravel(), minimize(expanded, np.zeros(6), tol=1e-9).x, atol=1e-4
+    )
+    # StepMix 3.0.0, assignment="soft"; at its own posterior, which is less near to the maximum, within 5e-6
+    stepmix = [0.085841, -0.582086, 0.415214, -0.701437, 1.446193, -0.517424]
+    np.testing.assert_allclose(minimize(averaged, np.zeros(6), tol=1e-9).x, stepmix, atol=1e-3)
 
 
 @pytest.mark.parametrize("corrected", [False, True])
