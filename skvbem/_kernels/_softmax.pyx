@@ -324,7 +324,7 @@ cdef int climb(
         swap = near[0]
         near[0] = later[0]
         later[0] = swap
-    if gain > 1e3 * GAIN or of_covariance > 1e-6:  # too far for the quadratic model
+    if gain > (GAIN if tolerance > GAIN else 1e3 * GAIN) or of_covariance > 1e-6:  # too far for the quadratic model
         last.value, last.log_det = near.value, near.log_det
         memcpy(last.mean, near.mean, d * sizeof(double))
         memcpy(last.covariance, near.covariance, d * d * sizeof(double))
@@ -450,6 +450,7 @@ def maximum(
     later.precision = later.covariance + d * d
     later.slope = later.precision + d * d
     later.curvature = later.slope + d
+    memcpy(room, at.mean, (3 * d * d + 2 * d) * sizeof(double))  # points have no covariance of theirs
     with nogil:
         taken = climb(&design, &objective, is_wide, kept, &at, &later, &end, room + size)
     keep(&at, near, d)

@@ -22,6 +22,10 @@ from skvbem._kernels import _softmax
 
 # Bounds that are kept to begin from: more than runs side by side, and their extrapolations, make in a step. By hand.
 _N_STARTS = 32
+# Part of the gain of its first step that a maximum may leave to later steps of a run, and patterns from which it does:
+# passes are what steps cost there. By hand: half of the passes, and as many steps; nothing is left of gains below 1e-9.
+# A point is the maximum itself, since it is asked for more than once in a step.
+_KEPT, _MANY_PATTERNS = 0.01, 2048
 
 
 @lru_cache(maxsize=256)
@@ -44,22 +48,19 @@ class Design:
         The first is a constant, 1.
     weight : ndarray of shape (n_patterns,)
         Proportions of the rows, which sum to 1.
-    kept : float, default=0.0
-        Part of what the first step to a maximum gains that may be left at the end.
     """
 
     regressors: np.ndarray
     weight: np.ndarray
-    kept: float = 0.0
     # of a run, bounds near earlier maxima, from which later ones are soon reached
     _starts: dict | None = field(default=None, init=False, repr=False)
 
     @classmethod
-    def of(cls, regressors: np.ndarray, weight: np.ndarray | None = None, kept: float = 0.0) -> Design:
+    def of(cls, regressors: np.ndarray, weight: np.ndarray | None = None) -> Design:
         """The design of rows, which are merged where they are equal."""
         patterns, which = np.unique(regressors, axis=0, return_inverse=True)
         total = np.bincount(which.ravel(), weight, len(patterns)).astype(float)
-        return cls(np.ascontiguousarray(patterns[total > 0]), total[total > 0] / total.sum(), kept)
+        return cls(np.ascontiguousarray(patterns[total > 0]), total[total > 0] / total.sum())
 
     def for_run(self) -> Design:
         """The design in a run of its own, whose maxima begin with those that the run has reached."""
@@ -97,7 +98,7 @@ class Design:
         last = TiltedBound(np.empty_like(near.numbers), d)
         rows = self.regressors, self.weight, contrasts(d // self.regressors.shape[1] + 1)
         of_member = objective.t, objective.total, objective.precision
-        kept = self.kept if starts else 0.0
+        kept = _KEPT if starts and not is_point and len(self.weight) >= _MANY_PATTERNS else 0.0
         if _softmax.maximum(*rows, *of_member, not is_point, kept, near.numbers, last.numbers) < 0:
             raise FloatingPointError("Coefficients of a softmax have no finite precision.")
         starts.append(near)

@@ -374,7 +374,6 @@ def _design(design: Any) -> None:
     floats(design.weight, n, what="shares of rows")
     check(n > 0 and design.weight > 0, "rows of no weight")
     check(np.isclose(design.weight.sum(), 1.0), "shares that do not sum to 1")
-    check(0 <= design.kept < 1, "a part of a gain that is none")
     check(design.regressors.shape[1] > 0 and design.regressors[:, 0] == 1, "regressors without a constant")
 
 

@@ -106,8 +106,6 @@ class MixtureData:
 
 # Rows times components times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**18
-# Part of the gain of a step that may be left where starts race. By hand: maxima of 2 048 rows take half of the passes.
-_LEFT_IN_RACES = 0.01
 
 
 class Mixture(LabelModel):
@@ -239,11 +237,8 @@ class Mixture(LabelModel):
             return replace(parts[0], total_weight=rows.total_weight)
         return DataInParts(data.table, parts, len(rows), rows.total_weight, False)
 
-    def with_design_of(self, data: Any, kept: float = 0.0) -> Mixture:
-        """The mixture whose covariates of components, if there are any, are those of rows in memory.
-
-        Steps may leave `kept` of what they gain, where starts race.
-        """
+    def with_design_of(self, data: Any) -> Mixture:
+        """The mixture whose covariates of components, if there are any, are those of rows in memory."""
         k = membership_of(self.emission)
         if k is None or isinstance(data.parts, Blocks):
             return self
@@ -251,7 +246,7 @@ class Mixture(LabelModel):
         prior: Any = self.prior.blocks[1]
         parts, blocks = list(parts_of(emission)), list(prior.blocks)
         rows = np.concatenate([part.table.parts[k] for part in data.parts])
-        design = Design.of(rows, np.concatenate([part.weight for part in data.parts]), kept)
+        design = Design.of(rows, np.concatenate([part.weight for part in data.parts]))
         parts[k], blocks[k] = replace(parts[k], design=design), replace(blocks[k], design=design)  # type: ignore
         return type(self)(emission.with_parts(tuple(parts)), self.weights, Product(tuple(blocks), prior.n_cells))
 
@@ -360,7 +355,7 @@ class MixtureAscent(EmissionAscent[Mixture]):
     def on(self, rows: DistinctRows) -> MixtureAscent:
         """Full steps of the mixture on distinct rows of the data."""
         data = self.model.on(rows, cast(MixtureData | DataInParts, self.data))
-        fewer = type(self)(self.model.with_design_of(data, _LEFT_IN_RACES), data, self.form, self.n_threads)
+        fewer = type(self)(self.model.with_design_of(data), data, self.form, self.n_threads)
         fewer.is_sample = rows.is_sample
         fewer.rows = rows
         return fewer
