@@ -111,7 +111,7 @@ def what_is_hidden_varies_as_draws_do(case: EmissionExample, rng: np.random.Gene
         n_told += (~rare & (covariance.diagonal() > 0)).any()
         gaps = drawn - drawn.mean(axis=1, keepdims=True)
         products, spread = gaps[:, None] * gaps, gaps.std(axis=1)
-        error = 8 * np.maximum(products.std(axis=2), np.outer(spread, spread)) / np.sqrt(n_draws) + 1e-9
+        error = np.maximum(6 * products.std(axis=2), 8 * np.outer(spread, spread)) / np.sqrt(n_draws) + 1e-9
         error[rare] = error[:, rare] = np.inf
         agree(f"The covariance of row {i}", covariance, products.mean(axis=2), abs=error)
         if n_told == 4:
