@@ -292,8 +292,10 @@ def state_of_batch(estimator, X, y, sample_weight, where: Mapping[str, Any]) -> 
         )
     reading = read(estimator, X, y, sample_weight, columns=before.columns, **where)
     report = IterationReport(estimator, **reading.given)
-    model = before.model.updated(before.statistics)
-    data = kind.compiled(estimator, model, reading, 1)
+    past = before.model.updated(before.statistics)
+    data = kind.compiled(estimator, past, reading, 1)
+    base = before.model.with_more_rows(before.statistics, data)
+    model = past if base is before.model else base.updated(before.statistics)
     run = Run(estimator, reading, data, report)
     plan = run.plan_from(PriorStart(), before, estimator.n_samples_)
     try:
@@ -305,11 +307,12 @@ def state_of_batch(estimator, X, y, sample_weight, where: Mapping[str, Any]) -> 
             "Rescale X, or give as first batch one whose numbers are as large."
         ) from error
     warn_unless_converged(estimator, fit, report)
-    fitted = replace(before, statistics=before.statistics + fit.statistics)
+    fitted = replace(before, model=base, statistics=before.statistics + fit.statistics)
+    further = 0.0 if model is past else float(model.prior.log_normalizer() - past.prior.log_normalizer())
     earlier = vars(estimator)
     state = {
         **{name: value for name, value in earlier.items() if name in FIXED_BY_FIRST_BATCH},
-        "batch_lower_bound_": fit.objective,
+        "batch_lower_bound_": fit.objective + further,
         "n_iter_": fit.n_iter,
         "converged_": fit.converged,
         "n_samples_": estimator.n_samples_ + data.total_weight,

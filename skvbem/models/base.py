@@ -219,6 +219,10 @@ class LatentModel(ABC):
         """The model whose covariates of hidden variables, if there are any, are those of other rows."""
         return self
 
+    def with_more_rows(self, statistics: np.ndarray, data: Any) -> Self:
+        """The model whose covariates of hidden variables, if any, are those of rows that made statistics, and more."""
+        return self
+
     def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
         """Tangents of rotations of continuous hidden variables, in natural parameters (n_cells,); none here.
 

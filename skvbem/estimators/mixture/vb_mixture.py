@@ -269,7 +269,8 @@ class VBMixture(VBEstimator):
         does not need is soon given up for good: let the first batch be large, or fit `blocks_of` all batches.
         `batch_lower_bound_` bounds the log probability of this batch given the approximate past; the sum over batches
         is no bound on the evidence of all data, so `lower_bound_`, `lower_bounds_` and `restarts_` go after the first
-        batch. Only with ``method="vb"``.
+        batch. With `membership` the covariates of all batches are kept, equal ones once, in units of the first batch.
+        Only with ``method="vb"``.
 
         Parameters
         ----------
@@ -279,11 +280,6 @@ class VBMixture(VBEstimator):
         -------
         %(self)s
         """
-        if self.membership is not None:
-            raise ValueError(
-                "A batch has covariates of its own, and partial_fit of VBMixture has no 'membership'. Fit all rows at "
-                "once."
-            )
         if isinstance(X, Blocks):
             raise TypeError("A batch is a table; blocks are what fit takes. Give partial_fit one block at a time.")
         return self._partial_fit(X, y, sample_weight)

@@ -242,11 +242,26 @@ class Mixture(LabelModel):
         k = membership_of(self.emission)
         if k is None or isinstance(data.parts, Blocks):
             return self
+        return self._with_design(k, Design.of(*_regressors_of(k, data)))
+
+    def with_more_rows(self, statistics: np.ndarray, data: Any) -> Mixture:
+        """The mixture whose covariates of components, if there are any, are those that it has and those of more rows.
+
+        The rows that it has made `statistics` (n_cells,), whose counts say how many they are.
+        """
+        k = membership_of(self.emission)
+        if k is None:
+            return self
+        regressors, weight = _regressors_of(k, data)
+        design, n_rows = self.emission.parts[k].design, self.prior.split(statistics)[0].sum()  # type: ignore
+        together = np.concatenate([design.regressors, regressors])
+        return self._with_design(k, Design.of(together, np.concatenate([n_rows * design.weight, weight])))
+
+    def _with_design(self, k: int, design: Design) -> Mixture:
+        """The mixture whose part k of the emission, the membership, has another design."""
         emission: Any = self.emission
         prior: Any = self.prior.blocks[1]
         parts, blocks = list(parts_of(emission)), list(prior.blocks)
-        rows = np.concatenate([part.table.parts[k] for part in data.parts])
-        design = Design.of(rows, np.concatenate([part.weight for part in data.parts]))
         parts[k], blocks[k] = replace(parts[k], design=design), replace(blocks[k], design=design)  # type: ignore
         return type(self)(emission.with_parts(tuple(parts)), self.weights, Product(tuple(blocks), prior.n_cells))
 
@@ -336,6 +351,12 @@ class MixtureEStep(EStep):
 
     def __reduce__(self) -> tuple:
         return type(self), (self.model, self.natural, self.n_threads, self.table[:0])
+
+
+def _regressors_of(k: int, data: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Regressors of the membership, part k of the emission, of rows in memory, and weights of these."""
+    rows = np.concatenate([part.table.parts[k] for part in data.parts])
+    return rows, np.concatenate([part.weight for part in data.parts])
 
 
 def weighted_responsibilities(

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 import skvbem
 from skvbem import VBMixture, blocks_of
 from skvbem.datasets import load_cheating
-from skvbem.emissions import Softmax
+from skvbem.emissions import Poisson, Softmax
 from skvbem.fitting.evaluation import read_again, run_of
 from skvbem.fitting.fit import read
 
@@ -281,6 +281,22 @@ def test_blocks_are_rows_however_they_are_divided(rng, ends):
     assert evidence.value == approx(whole.lower_bound_, abs=1e-7)
 
 
+def test_batches_of_rows_whose_classes_are_certain_are_rows(tmp_path, rng):
+    u = rng.normal(size=(60, 2)).round(1)
+    kind = (u @ [[2.0, -2.0, 0.0], [0.0, 1.0, -1.0]] + rng.gumbel(size=(60, 3))).argmax(axis=1)
+    X = np.column_stack([rng.poisson(np.array([1.0, 3e3, 1e6])[kind]), u])
+    options = {"emission": Poisson(shape_prior=1.0, rate_prior=1.0), "random_state": 0, "tol": 1e-10}
+    whole = VBMixture(3, membership=Softmax([1, 2], standardize=False), **options).fit(X)
+    model, bounds = clone(whole), []
+    for batch in np.split(X, [30, 45]):
+        bounds.append(model.partial_fit(batch).batch_lower_bound_)
+    assert sum(bounds) == approx(whole.lower_bound_, abs=1e-6)
+    skvbem.save(model, tmp_path / "model.skvbem")
+    for each in (model, skvbem.load(tmp_path / "model.skvbem")):
+        ours, theirs = (np.sort(of.parameters_["membership"]["coefficients"], axis=0) for of in (each, whole))
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
 def test_one_class_needs_no_covariate():
     X = CHEATING[ITEMS]
     one = classes(Softmax("GPA"), 1).fit(CHEATING)
@@ -417,8 +433,3 @@ def test_new_rows_need_their_covariates_too():
     model = classes(Softmax("GPA")).fit(CHEATING)
     with pytest.raises(ValueError, match="has no 'GPA', a covariate of the component"):
         model.predict(CHEATING.assign(GPA=np.nan))
-
-
-def test_batches_are_refused():
-    with pytest.raises(ValueError, match="partial_fit"):
-        classes(Softmax("GPA")).partial_fit(CHEATING)
