@@ -137,16 +137,22 @@ class Softmax(EmissionSpecification):
     ) -> list[tuple]:
         """Log odds against the mean over components: at covariates of 0, by unit of each number, of each level."""
         rows: list[tuple[str, str, Any]] = [("log odds at 0", "intercepts", np.s_[:])]
-        selected = [at for at in range(len(names)) if self.selected is None or self.selected[at]]
-        labels = []
-        for at in selected:
-            of_column = levels[at].tolist() if len(levels) else []
-            labels += [f"log odds of {names[at]}={level}" for level in of_column] or [f"log odds per {names[at]}"]
+        effects = self.effects(names, levels)
+        labels = [f"log odds {'per' if effect == column else 'of'} {effect}" for column, effect in effects]
         rows += [(label, "coefficients", np.s_[:, j]) for j, label in enumerate(labels)]
         return [
             (label, parameters[name][at], None if ends is None else tuple(each[name][at] for each in ends))
             for label, name, at in rows
         ]
+
+    def effects(self, names: Sequence[str], levels: Sequence[np.ndarray] = ()) -> list[tuple[str, str]]:
+        """The covariate of each coefficient, and its name: that of the covariate, or covariate=level."""
+        effects = []
+        for at, name in enumerate(names):
+            if self.selected is None or self.selected[at]:
+                of_column = levels[at].tolist() if len(levels) else []
+                effects += [(name, f"{name}={level}") for level in of_column] or [(name, name)]
+        return effects
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +270,7 @@ class SoftmaxMembership(Emission):
         if k == 1:
             return np.zeros((len(block), 1))
         root = np.linalg.cholesky(posterior.covariance)
-        drawn = root @ _normal_points(len(root))
+        drawn = root @ normal_points(len(root))
         h = contrasts(k)
         logs = np.full((len(block), k), -np.inf)
         for noise in drawn.T:
@@ -299,9 +305,9 @@ class SoftmaxMembership(Emission):
         return block_diag(1.0, *of_columns) @ to_units
 
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
-        """Intercepts (n_components,), and coefficients (n_components, n) per unit of numbers and of every category."""
+        """Intercepts (..., n_components), and coefficients (..., n) per unit of numbers and of every category."""
         effects = point @ self._effects.T
-        return {"intercepts": effects[:, 0], "coefficients": effects[:, 1:]}
+        return {"intercepts": effects[..., 0], "coefficients": effects[..., 1:]}
 
     def quantiles(self, posterior: SoftmaxRegression, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of each intercept and coefficient under q."""
@@ -325,7 +331,7 @@ class SoftmaxMembership(Emission):
         return float(weight.sum())
 
 
-def _normal_points(d: int) -> np.ndarray:
+def normal_points(d: int) -> np.ndarray:
     """Points of a normal distribution, (d, n), always the same, and each with its mirror image."""
     half = norm.ppf(Sobol(d, scramble=True, rng=np.random.default_rng(0)).random(_N_POINTS // 2)).T
     return np.hstack([half, -half])

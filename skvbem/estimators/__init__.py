@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from skvbem.reports.fit_indices import FitIndices, minka_evidence
     from skvbem.reports.goodness_of_fit import GoodnessOfFit
     from skvbem.reports.likelihood_ratio import LikelihoodRatioTest, bootstrap_lrt
+    from skvbem.reports.membership import ClassProbabilities, OddsRatios
     from skvbem.reports.stepwise.membership import MembershipRegression, three_step, two_step
     from skvbem.reports.stepwise.outcomes import DistalOutcome, distal
     from skvbem.reports.summary import Summary
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BootstrapDraws",
+    "ClassProbabilities",
     "Comparison",
     "DistalOutcome",
     "FitIndices",
@@ -48,6 +50,7 @@ __all__ = [
     "MembershipRegression",
     "Move",
     "Network",
+    "OddsRatios",
     "ParameterIntervals",
     "ParameterTable",
     "PosteriorDraws",
@@ -103,6 +106,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.estimators.steps.vb_classifier": ("VBClassifier",),
         "skvbem.estimators.steps.vb_imputer": ("VBImputer",),
         "skvbem.fitted.parameter_tables": ("ParameterTable",),
+        "skvbem.reports.membership": ("ClassProbabilities", "OddsRatios"),
         "skvbem.reports.summary": ("Summary",),
         "skvbem.tables": ("LabeledTable",),
     },

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from skvbem.plotting.components import ComponentsDisplay
     from skvbem.plotting.dag import DAGDisplay
     from skvbem.plotting.factors import FactorNumberDisplay, LoadingsDisplay, ResidualsDisplay, ScoresDisplay
+    from skvbem.plotting.probabilities import ClassProbabilitiesDisplay
     from skvbem.plotting.rank import RankDisplay
     from skvbem.plotting.sequences import StatePathDisplay, TransitionsDisplay
     from skvbem.plotting.shared_parent import SharedParentDisplay
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BoundDisplay",
     "ClassProfileDisplay",
+    "ClassProbabilitiesDisplay",
     "ComponentsDisplay",
     "DAGDisplay",
     "FactorNumberDisplay",
@@ -55,6 +57,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.plotting.rank": ("RankDisplay",),
         "skvbem.plotting.sequences": ("StatePathDisplay", "TransitionsDisplay"),
         "skvbem.plotting.shared_parent": ("SharedParentDisplay",),
+        "skvbem.plotting.probabilities": ("ClassProbabilitiesDisplay",),
         "skvbem.plotting.structure_search": ("StructureSearchDisplay",),
         "skvbem.plotting.systems": (
             "ForecastDisplay",

@@ -13,6 +13,7 @@ from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitting.evaluation import last_run
 from skvbem.fitting.fit import objective_name
 from skvbem.fitting.kind import kind_of
+from skvbem.reports.membership import membership_tables
 from skvbem.uncertainty.intervals import ReportedIntervals
 
 # Tables that are printed.
@@ -168,7 +169,7 @@ def summary(estimator, intervals: ReportedIntervals, level: float) -> Summary:
         _facts(estimator),
         (*(() if is_given else _reservations(estimator)), *intervals.doubts),
         {} if is_given else estimator.latent_states_,
-        tuple(intervals.tables(fitted)),
+        (*intervals.tables(fitted), *membership_tables(fitted, intervals.draws, level)),
         level,
         intervals.method,
     )

@@ -143,6 +143,10 @@ class ReportedIntervals:
     means, medians : dict or None
         Pairs as those of `ends`, each twice the same number, of the density that intervals are of; None where estimates
         are those of the fit.
+    draws : PosteriorDraws, BootstrapDraws, StandardErrors or None
+        What the intervals are from; None of quantiles of q(theta).
+    draws : PosteriorDraws, BootstrapDraws, StandardErrors or None
+        What the intervals are from; None of quantiles of q(theta).
     """
 
     ends: Intervals | None = None
@@ -150,13 +154,14 @@ class ReportedIntervals:
     doubts: tuple[str, ...] = ()
     means: Intervals | None = None
     medians: Intervals | None = None
+    draws: PosteriorDraws | BootstrapDraws | StandardErrors | None = None
 
     @classmethod
     def of(cls, draws: PosteriorDraws | BootstrapDraws | StandardErrors, level: float, doubts=()) -> Self:
         """Intervals from draws; of the posterior with the means and medians of the same draws."""
         doubts = (*doubts, *draws.doubts)
         if not isinstance(draws, PosteriorDraws):
-            return cls(draws.intervals(level), draws.method, doubts)
+            return cls(draws.intervals(level), draws.method, doubts, draws=draws)
         three = draws.quantiles(0.5 - level / 2, 0.5, 0.5 + level / 2)
         ends, medians = (
             {group: {name: (each[a], each[b]) for name, each in by_name.items()} for group, by_name in three.items()}
@@ -166,7 +171,7 @@ class ReportedIntervals:
             group: {name: (center := each.mean(axis=0), center) for name, each in by_name.items()}
             for group, by_name in draws.parameters.items()
         }
-        return cls(ends, draws.method, doubts, means, medians)
+        return cls(ends, draws.method, doubts, means, medians, draws)
 
     def tables(self, fitted: Fitted) -> list[ParameterTable]:
         """The tables of a fit with these intervals, estimates and brackets from one density."""

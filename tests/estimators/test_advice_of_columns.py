@@ -120,6 +120,11 @@ CASES = {
             X=TABLE.assign(z=TABLE["z"].where(TABLE.index > 3)),
         ),
     ),
+    "odds ratios without covariates": Case(
+        lambda: clone(COVARIATE).set_params(membership=None).fit(TABLE).odds_ratios(TABLE),
+        "Fit with membership=Softmax([...]), which names them",
+        lambda advice: [lambda: clone(COVARIATE).fit(TABLE).odds_ratios(TABLE)],
+    ),
     "scores of coefficients": Case(
         lambda: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind="smc_data"),
         "and what is known of them has no closed form. Take 'auto', ",

@@ -18,6 +18,7 @@ from skvbem.estimators.mixture.kind import MixtureKind, impute_rows, sample_rows
 from skvbem.fitting.fit import question
 from skvbem.models.mixture.model import Mixture
 from skvbem.optima.tuning import EFFORTS
+from skvbem.reports.membership import class_probabilities, odds_ratios
 
 
 @share_texts
@@ -350,6 +351,93 @@ class VBMixture(VBEstimator):
         components : ndarray of int, shape (n_samples,)
         """
         return sample_rows(self, n_samples, random_state, given)
+
+    # Covariates of the component --------------------------------------------------------------------------------------
+
+    def odds_ratios(
+        self, X=None, reference=None, *, level=0.95, draws=None, likelihood_ratio=False, sample_weight=None
+    ):
+        """Odds of each component against one of them, by covariate of `membership`, with intervals and tests.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit; not needed if `draws` are given.
+        reference : int, default=None
+            The component that odds are against; by default the largest.
+        %(interval.level)s
+        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+            What intervals are from; by default as in `summary`.
+        likelihood_ratio : bool, default=False
+            True tests each covariate against a fit without it, beside the test by Wald; for ``method="ml"``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        OddsRatios
+            With `coefficients`, their ends `lower` and `upper`, and `tests`; `to_frame` has odds ratios beside them.
+
+        Raises
+        ------
+        TypeError
+            If an argument is of another kind.
+        ValueError
+            If there is no `membership`, or X is not the data of the fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBMixture
+        >>> from skvbem.emissions import Softmax
+        >>> rng = np.random.default_rng(0)
+        >>> age = rng.normal(50, 10, size=300)
+        >>> kind = rng.random(300) < 1 / (1 + np.exp(-(age - 50) / 10))
+        >>> X = np.column_stack([rng.normal(4.0 * kind), age])
+        >>> model = VBMixture(2, membership=Softmax([1]), method="ml", random_state=0).fit(X)
+        >>> ratios = model.odds_ratios(X, reference=int(model.parameters_["gaussian"]["means"].argmin()))
+        >>> bool(ratios.lower[0, 1] < 0.1 < ratios.upper[0, 1])
+        True
+        >>> [(name, test, df, p < 1e-6) for name, test, _, df, p in ratios.tests]
+        [('x1', 'Wald', 1, True)]
+        """
+        return odds_ratios(
+            self,
+            X,
+            reference,
+            level=level,
+            draws=draws,
+            likelihood_ratio=likelihood_ratio,
+            sample_weight=sample_weight,
+        )
+
+    def class_probabilities(self, X, covariate, values=None, *, level=0.95, draws=None, sample_weight=None):
+        """Probabilities of components at values of a covariate of `membership`, the others averaged over rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit; of `draws` that are given any rows.
+        covariate : str or int
+        values : sequence, default=None
+            By default 25 from the smallest number to the largest of X, or all levels.
+        %(interval.level)s
+        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+            What intervals are from; by default as in `summary`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ClassProbabilities
+            With `probabilities`, and their ends `lower` and `upper`, of shape (n_values, n_components).
+
+        Raises
+        ------
+        ValueError
+            If there is no such covariate of `membership`, or X is not the data of the fit.
+        """
+        return class_probabilities(self, X, covariate, values, level=level, draws=draws, sample_weight=sample_weight)
 
 
 __all__ = ["VBMixture"]
