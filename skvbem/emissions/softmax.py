@@ -19,13 +19,14 @@ from scipy.special import log_softmax, logsumexp, polygamma
 from scipy.stats import norm
 from scipy.stats.qmc import Sobol
 
-from skvbem._compat import Interval
+from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks, map_reduce
 from skvbem.emissions.base import Emission, Step
 from skvbem.emissions.moments import n_columns_of
-from skvbem.emissions.specification import EmissionSpecification, Ends, Parameters
+from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Ends, Parameters, is_hierarchical
+from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.softmax_maximum import Design, contrasts
-from skvbem.families.softmax_regression import SoftmaxRegression
+from skvbem.families.softmax_regression import SoftmaxRegression, with_hidden_precisions
 
 # Points of a Sobol sequence over which coefficients are integrated for a prediction.
 _N_POINTS = 512
@@ -43,8 +44,9 @@ class Softmax(EmissionSpecification):
     selected : sequence of str or int, default=None
         Covariates that have slopes; by default all. The others are given as well, and drive nothing: evidences of
         models that select unlike covariates are those of the same columns. `CovariateSpace` has all selections.
-    slope_prior : float, default=1.0
-        Prior variance of the slopes, by standard deviation of each covariate.
+    slope_prior : float or "hierarchical", default=1.0
+        Prior variance of the slopes, by standard deviation of each covariate. "hierarchical" gives all slopes of a
+        covariate a hidden precision, Gamma(1, 1), which is learned with them.
     intercept_prior : float, default=None
         Prior variance of the intercepts; by default :math:`\psi'(1) = 1.645`, as wide as Dirichlet(1) weights.
     standardize : bool, default=True
@@ -76,7 +78,7 @@ class Softmax(EmissionSpecification):
     _parameter_constraints: ClassVar[dict] = {
         "covariates": "no_validation",
         "selected": "no_validation",
-        "slope_prior": [Interval(Real, 0, None, closed="neither")],
+        "slope_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({HIERARCHICAL})],
         "intercept_prior": [Interval(Real, 0, None, closed="neither"), None],
         "standardize": ["boolean"],
     }
@@ -119,7 +121,8 @@ class Softmax(EmissionSpecification):
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Variances of intercepts and of slopes."""
         intercept = float(polygamma(1, 1.0)) if self.intercept_prior is None else float(self.intercept_prior)
-        return {"intercept_variance": intercept, "slope_variance": float(self.slope_prior)}
+        slope = None if is_hierarchical(self.slope_prior) else float(self.slope_prior)
+        return {"intercept_variance": intercept, "slope_variance": slope}
 
     def expected(self, parameters: Parameters, levels: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Covariates are given: no component expects others."""
@@ -242,9 +245,13 @@ class SoftmaxMembership(Emission):
         return 1 + len(self.mean)
 
     def default_prior(
-        self, n_components: int, *, intercept_variance: float = 1.0, slope_variance: float = 1.0
-    ) -> SoftmaxRegression:
-        """A prior of coefficients about 0, equal for all components."""
+        self, n_components: int, *, intercept_variance: float = 1.0, slope_variance: float | None = 1.0
+    ) -> SoftmaxRegression | Hierarchical:
+        """A prior of coefficients about 0, equal for all components; slopes of no given variance have hidden ones."""
+        if slope_variance is None and len(self.mean):
+            columns = np.repeat(np.arange(len(self.n_categories)), [max(n - 1, n == 0) for n in self.n_categories])
+            return with_hidden_precisions(n_components, self.design, 1.0 / intercept_variance, columns)
+        slope_variance = 1.0 if slope_variance is None else slope_variance
         variance = np.append(intercept_variance, np.full(len(self.mean), slope_variance))
         return SoftmaxRegression.from_precisions(n_components, self.design, 1.0 / variance)
 

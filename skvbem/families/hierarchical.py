@@ -65,7 +65,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -128,6 +128,11 @@ class Hierarchical(ConjugateFamily):
 
     def __add__(self, statistics: np.ndarray) -> Any:
         return self.base + statistics
+
+    def for_run(self) -> Self:
+        """The prior of one run, whose base may remember what the run has reached."""
+        base: Any = self.base.for_run()
+        return self if base is self.base else replace(self, base=base)
 
     def statistics_above(self, prior: Any) -> np.ndarray:
         """Statistics that were added to `prior` to give the base."""

@@ -196,7 +196,9 @@ class _Coefficients:
         """The membership and its draws, from draws of all parameters or from standard errors."""
         k, prior = membership_of(fitted.model.emission), fitted.model.prior
         assert k is not None
-        block, groups, part = prior.blocks[1].blocks[k], fitted.groups.groups, fitted.model.emission.parts[k]
+        block = prior.blocks[1].blocks[k]
+        block = getattr(block, "base", block)  # below hidden precisions
+        groups, part = fitted.groups.groups, fitted.model.emission.parts[k]
         if isinstance(draws, StandardErrors):
             before = sum(each.n_free_parameters for each in prior.blocks[1].blocks[:k])
             at = slice(before, before + block.n_free_parameters)

@@ -93,6 +93,7 @@ def table_of(X):
 
 
 COVARIATE = VBMixture(2, membership=Softmax("z"), **FEW)
+LEARNED = Softmax("z", slope_prior="hierarchical")
 TWICE = VBMixture(2, membership=Softmax(["z", "twice"]), **FEW | {"method": "ml"})
 
 CASES = {
@@ -132,6 +133,23 @@ CASES = {
             lambda kind: clone(COVARIATE).fit(TABLE).log_evidence(TABLE, kind=kind),
             among="auto|lower_bound|bic|laplace|linear_response",
         ),
+    ),
+    "draws of hidden precisions of slopes": Case(
+        lambda: VBMixture(2, membership=LEARNED, **FEW).fit(TABLE).log_evidence(TABLE, kind="ais"),
+        "Set slope_prior=1.0 in Softmax, or take 'lower_bound', ",
+        lambda text: [
+            *each_keyword(
+                lambda slope_prior: (
+                    VBMixture(2, membership=Softmax("z", slope_prior=slope_prior), **FEW)
+                    .fit(TABLE)
+                    .log_evidence(TABLE, kind="ais", n_chains=4)
+                )
+            )(text),
+            *each_name(
+                lambda kind: VBMixture(2, membership=LEARNED, **FEW).fit(TABLE).log_evidence(TABLE, kind=kind),
+                among="lower_bound|bic|laplace|linear_response",
+            )(text),
+        ],
     ),
     "before a fit": Case(
         lambda: VBMixture(2).means_,

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
@@ -85,6 +85,13 @@ _WITH_COVARIATES = dict.fromkeys(
     "'lower_bound', 'bic', 'laplace' or 'linear_response'.",
 )
 
+# Why one lacks more of them if precisions of the coefficients are hidden.
+_WITH_HIDDEN_PRECISIONS = dict.fromkeys(
+    _WITH_COVARIATES,
+    "Draws do not know the hidden precisions of its slopes. Set slope_prior=1.0 in Softmax, or take 'lower_bound', "
+    "'bic', 'laplace' or 'linear_response'.",
+)
+
 
 class LabelModel(LatentModel):
     """A model with one label per row, and an emission whose prior is the last block of the model's.
@@ -107,7 +114,7 @@ class LabelModel(LatentModel):
     def reasons(self) -> Mapping[str, str]:
         """Why a model that knows labels lacks a capability."""
         if membership_of(self.emission) is not None:
-            return _WITH_COVARIATES
+            return _WITH_HIDDEN_PRECISIONS if has_hidden_precisions(self) else _WITH_COVARIATES
         if not self.emission.n_levels:
             return super().reasons
         return {
@@ -202,6 +209,12 @@ class LabelModel(LatentModel):
     @abstractmethod
     def divergences(self, natural: np.ndarray, data: Any) -> np.ndarray:
         """Divergences of components at natural parameters (n_cells,), (n_components, n_components), nats a row."""
+
+
+def has_hidden_precisions(model: LabelModel) -> bool:
+    """True if covariates drive labels, and slopes of theirs have hidden precisions."""
+    k, prior = membership_of(model.emission), cast(Product, model.prior.blocks[-1])
+    return k is not None and prior.blocks[k].hyperprior is not None
 
 
 def of_rows_alone(model: LabelModel, data: Any) -> tuple[LabelModel, Any]:

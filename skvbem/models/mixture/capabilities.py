@@ -17,6 +17,7 @@ from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs import dimension
 from skvbem.graphs.dag import DAG
 from skvbem.models.labels.gibbs import GibbsSampler, RowBatches, rows_of_block
+from skvbem.models.labels.model import has_hidden_precisions
 from skvbem.models.labels.quotient import quotient_of
 from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
@@ -122,7 +123,9 @@ def identifiable_dimension(model: Mixture, hidden: Sequence, data: Any = None) -
 def capabilities_of(model: Mixture) -> Capabilities:
     """The capabilities of a mixture: all."""
     if model.weights.by_row:
-        sampler = MembershipSampler(model, partial(log_z, model), partial(completed, model))
+        sampler = None  # of hidden precisions of slopes none is known
+        if not has_hidden_precisions(model):
+            sampler = MembershipSampler(model, partial(log_z, model), partial(completed, model))
         return Capabilities(
             points=sampler,
             annealing=sampler,

@@ -262,7 +262,10 @@ class Mixture(LabelModel):
         emission: Any = self.emission
         prior: Any = self.prior.blocks[1]
         parts, blocks = list(parts_of(emission)), list(prior.blocks)
-        parts[k], blocks[k] = replace(parts[k], design=design), replace(blocks[k], design=design)  # type: ignore
+        family = getattr(blocks[k], "base", blocks[k])  # below hidden precisions
+        on_design = replace(family, design=design)
+        blocks[k] = on_design if family is blocks[k] else replace(blocks[k], base=on_design)
+        parts[k] = replace(parts[k], design=design)  # type: ignore
         return type(self)(emission.with_parts(tuple(parts)), self.weights, Product(tuple(blocks), prior.n_cells))
 
     def preferred_order(self, statistics: np.ndarray) -> np.ndarray | None:

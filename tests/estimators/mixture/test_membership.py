@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from scipy.special import betaln, logsumexp
+from scipy.special import betaln, gammaln, logsumexp
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -86,6 +86,43 @@ def test_runs_of_one_model_are_the_same_to_the_last_bit(method):
     np.testing.assert_array_equal(fits[2].statistics, fits[0].statistics)
 
 
+@pytest.mark.parametrize(
+    ("covariates", "expected"),
+    [
+        (["GPA"], -456.091405),
+        (["GPA", "noise0", "noise1", "noise2"], -460.070467),
+        (["noise0", "noise1", "noise2"], -466.710731),
+    ],
+)
+def test_slopes_with_hidden_precisions_have_the_bound_of_the_definition(covariates, expected):
+    noise = np.random.default_rng(1).normal(size=(315, 3))
+    table = CHEATING.assign(**{f"noise{k}": noise[:, k] for k in range(3)})[[*ITEMS, *covariates]]
+    model = classes(Softmax(covariates, slope_prior="hierarchical")).fit(table)
+    assert model.lower_bound_ == approx(expected, abs=1e-6)
+    assert np.diff(model.lower_bounds_).min() > -1e-9
+    by_likelihood = clone(model).set_params(method="ml").fit(table).odds_ratios(table)
+    assert repr(by_likelihood) == repr(classes(Softmax(covariates), method="ml").fit(table).odds_ratios(table))
+
+
+def test_contrasts_of_a_category_share_a_hidden_precision(rng):
+    X, kind = drawn(rng, 60, 3), rng.choice(["a", "b", "c"], 60)
+    X[kind == "b", 0] = 1.0
+    table = pd.DataFrame(X, columns=[*"pqrs", "z"]).assign(kind=kind)
+    model = classes(Softmax(["z", "kind"], slope_prior="hierarchical"), 3)
+    turned = table.assign(kind=pd.Categorical(kind, ["c", "a", "b"]))
+    assert model.fit(table).lower_bound_ == approx(clone(model).fit(turned).lower_bound_, abs=1e-6)
+    one = classes(Softmax(["z", "kind"], slope_prior="hierarchical"), 1).fit(table)
+    assert one.lower_bound_ == approx(classes(Softmax(["z", "kind"]), 1).fit(table).lower_bound_, abs=1e-9)
+
+
+def test_draws_know_no_hidden_precisions():
+    model = classes(Softmax("GPA", slope_prior="hierarchical")).fit(CHEATING)
+    with pytest.raises(TypeError, match="Draws do not know the hidden precisions"):
+        model.log_evidence(CHEATING, kind="ais")
+    with pytest.raises(TypeError, match="Draws do not know the hidden precisions"):
+        model.sample_posterior(CHEATING)
+
+
 # Evidence by enumeration ----------------------------------------------------------------------------------------------
 
 
@@ -130,7 +167,8 @@ def test_bounds_of_tiny_tables_are_below_evidences(seed):
     assert model.lower_bound_ <= log_evidence(X[:, :4], X[:, 4]) + 1e-9
 
 
-def test_laplace_and_standard_errors_are_those_of_numeric_derivatives():
+@pytest.mark.parametrize("slope_prior", [1.0, "hierarchical"])
+def test_laplace_and_standard_errors_are_those_of_numeric_derivatives(slope_prior):
     items, z = CHEATING[ITEMS].to_numpy(), CHEATING["GPA"].to_numpy()
     z, variances = (z - z.mean()) / z.std(), np.array([np.pi**2 / 6, 1.0])
 
@@ -142,7 +180,10 @@ def test_laplace_and_standard_errors_are_those_of_numeric_derivatives():
 
     def log_joint(x):
         of_items = (-np.logaddexp(0, -x[:8]) - np.logaddexp(0, x[:8])).sum()
-        return log_likelihood(x) + of_items - 0.5 * (x[8:] ** 2 / variances + np.log(2 * np.pi * variances)).sum()
+        normal = -0.5 * (x[8:] ** 2 / variances + np.log(2 * np.pi * variances))
+        if slope_prior == "hierarchical":  # the precision of a slope, Gamma(1, 1), is integrated out
+            normal[1] = gammaln(1.5) - 0.5 * np.log(2 * np.pi) - 1.5 * np.log1p(x[9] ** 2 / 2)
+        return log_likelihood(x) + of_items + normal.sum()
 
     def curvature(f, x, h=1e-3):
         e = np.eye(10) * h
@@ -153,7 +194,8 @@ def test_laplace_and_standard_errors_are_those_of_numeric_derivatives():
     start = np.r_[np.full(4, -3.0), np.zeros(4), 1.2, 0.5]
     top = minimize(lambda x: -log_joint(x), start, tol=1e-9)
     laplace = -top.fun + 5 * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(curvature(log_joint, top.x))[1]
-    evidence = classes(Softmax("GPA")).fit(CHEATING).log_evidence(CHEATING, kind="laplace")
+    fit = classes(Softmax("GPA", slope_prior=slope_prior)).fit(CHEATING)
+    evidence = fit.log_evidence(CHEATING, kind="laplace")
     assert evidence.value == approx(laplace, abs=1e-3)
     top = minimize(lambda x: -log_likelihood(x), start, tol=1e-9)
     error = np.sqrt(np.linalg.inv(curvature(log_likelihood, top.x))[9, 9] / 2) / CHEATING["GPA"].std(ddof=0)
