@@ -57,7 +57,8 @@ from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.exact import exact
 from skvbem.evidence.growing_data import check_error, evidence_of_runs, particle_runs
 from skvbem.evidence.importance import are_nearly_equal, importance, importance_gibbs
-from skvbem.evidence.quotient import has_few_orders
+from skvbem.evidence.linear_response import responses_at_optima
+from skvbem.evidence.quotient import has_few_orders, is_near_normal
 from skvbem.evidence.tuning import TUNING
 
 KIND = "auto"
@@ -250,6 +251,12 @@ class _CrossCheck:
         return self.evaluation.has_turns and has_few_orders(self.evaluation) and self.has_few_cells
 
     @property
+    def is_near_normal(self) -> bool:
+        """True if chains of bridges begin at draws of a proposal that is near the posterior."""
+        has_optima = bool(self.bridge.details.get("n_optima"))
+        return has_optima and is_near_normal(self.evaluation, responses_at_optima(self.evaluation))
+
+    @property
     def may_do_with_longer_chains(self) -> bool:
         """True if four times the chains may make bridge sampling precise enough."""
         most = TUNING.times_too_rough * min(self.error, TUNING.rough)
@@ -315,7 +322,8 @@ def _bridge(check: _CrossCheck) -> _Answer | None:
 
 def _longer_bridge(check: _CrossCheck) -> _Answer | None:
     """Bridge sampling with more and longer chains, by the same diagnostics."""
-    longer = LONGER_UP_TO_TURNS if check.has_bridge_up_to_turns else LONGER_CHAINS
+    moves_fast = check.has_bridge_up_to_turns or check.is_near_normal
+    longer = LONGER_UP_TO_TURNS if moves_fast else LONGER_CHAINS
     return _precise_bridge(check, check.run(_BRIDGE, bridge_sampling, **longer))
 
 

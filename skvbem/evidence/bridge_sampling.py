@@ -6,7 +6,10 @@ what it is bridged with; see `skvbem.evidence.bridge`. How far the means of chai
 error: where hills are seldom left, or the proposal is thin where the posterior is not, it is large.
 
 Where hidden variables turn, such as factors, the posterior lies on orbits of rotations. There proposal and chains are
-of parameters up to turns, in all orders of components if these are few; see `skvbem.evidence.quotient`.
+of parameters up to turns, in all orders of components if these are few; see `skvbem.evidence.quotient`. Of so many rows
+that the posterior is near normal the proposal is a t distribution of unconstrained coordinates, in all relabelings.
+Where components overlap, it is wide in more directions than a mixture of narrow posteriors can fill. Chains begin there
+at draws of the proposal, drawn again in proportion to their weights, as an optimum is left slowly.
 
 What neither optima nor chains have met, nothing here tells of.
 """
@@ -17,6 +20,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from scipy.special import softmax
 
 from skvbem.capabilities import Relabelings
 from skvbem.evidence.base import Evidence, check_whole_weights
@@ -26,7 +30,8 @@ from skvbem.evidence.evaluation import Evaluation, Stream
 from skvbem.evidence.linear_response import LinearResponse, LinearResponses, responses_at_optima, split_by_weight
 from skvbem.evidence.proposals import Proposal, affordable_components
 from skvbem.evidence.psis import pareto_smoothed
-from skvbem.evidence.quotient import QuotientProposal, has_few_orders
+from skvbem.evidence.quotient import QuotientProposal, UnconstrainedCoordinates, has_few_orders, is_near_normal
+from skvbem.evidence.smc import systematic
 from skvbem.evidence.starts import make_starts
 from skvbem.evidence.tuning import TUNING
 
@@ -58,11 +63,13 @@ def bridge_sampling(
     n_draws : int, default=512
         Of the proposal; four times as many of a factor analyzer, of which the proposal is up to rotations of factors.
     n_components : int, default=128
-        Of the proposal; fewer where sums over relabelings would take too long.
+        Of the proposal; fewer where sums over relabelings would take too long, and one for each optimum of a posterior
+        that is near normal.
     n_chains : int, default=16
         Gibbs chains, as many from each optimum as its share of the posterior says.
     burn_in : int, default=100
-        Sweeps of a chain before the first that is kept.
+        Sweeps of a chain before the first that is kept; of one from a draw of a proposal that is near normal at most
+        as many as it takes to forget that.
     n_kept, spacing : int, default=16, 2
         Points of each chain, and sweeps between two of these.
     n_fits : int, default=8
@@ -97,6 +104,8 @@ def bridge_sampling(
         return _bridge_up_to_turns(evaluation, responses, n_draws, n_chains, sweeps)
     starts = make_starts(evaluation, (0.5, 0.0), n_fits)
     n_points = n_draws + n_chains * n_kept
+    if responses is not None and starts.fractions.any() and is_near_normal(evaluation, responses):
+        return _bridge_of_normal(evaluation, responses, n_draws, n_chains, sweeps)
     if responses is None or not starts.fractions.any():
         statistics = starts.statistics[:1]
     else:
@@ -112,15 +121,12 @@ def bridge_sampling(
     if not proposal.has_sums and starts.relabelings is not None:
         chains = _relabeled(evaluation, starts.relabelings, chains)
 
-    logs = _weighed(
+    log_weights, of_chains = _weighed(
         evaluation,
-        lambda at: proposal.log_weights(proposal.draw(component[at], at.start)),
-        n_draws,
-        lambda at: proposal.log_weights(chains[:, at]),
-        chains.shape[1],
-        n_kept,
+        (lambda at: proposal.log_weights(proposal.draw(component[at], at.start)), n_draws),
+        (lambda at: proposal.log_weights(chains[:, at]), chains.shape[1]),
     )
-    return summary_of_bridge(evaluation, *logs, proposal, responses)
+    return summary_of_bridge(evaluation, log_weights, _by_chain(of_chains, n_kept), proposal, responses)
 
 
 def _bridge_up_to_turns(
@@ -128,39 +134,53 @@ def _bridge_up_to_turns(
 ) -> Evidence:
     """The evidence by a bridge whose proposal is one of coordinates up to turns of hidden variables."""
     n_draws *= TUNING.draws_up_to_turns  # which are cheap
-    numbers = (n_draws + n_chains * len(sweeps)) * (len(responses.responses[0].root) + 2.0)
-    evaluation.check_memory(f"The score {KIND!r} with {n_draws:,} draws", numbers, "fewer 'n_draws'")
-    proposal = QuotientProposal.of(evaluation, responses)
+    _check_memory(evaluation, responses, n_draws + n_chains * len(sweeps))
+    proposal = QuotientProposal.of(evaluation, responses, evaluation.capability("quotient"))
     chains = posterior_chains(evaluation, beginnings(responses, n_chains), sweeps)
-    logs = _weighed(
+    log_weights, of_chains = _weighed(
         evaluation,
-        proposal.log_weights_of_draws,
-        n_draws,
-        partial(proposal.log_weights_of_posterior, chains),
-        chains.shape[1],
-        len(sweeps),
+        (proposal.log_weights_of_draws, n_draws),
+        (partial(proposal.log_weights_of_posterior, chains), chains.shape[1]),
     )
-    return summary_of_bridge(evaluation, *logs, proposal, responses)
+    return summary_of_bridge(evaluation, log_weights, _by_chain(of_chains, len(sweeps)), proposal, responses)
 
 
-def _weighed(
-    evaluation: Evaluation,
-    of_draws: Callable[[slice], np.ndarray],
-    n_draws: int,
-    of_chains: Callable[[slice], np.ndarray],
-    n_points: int,
-    n_kept: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """ln weights of draws, and of the points of chains, (n_chains, n_kept)."""
-    tasks = [
-        (work, slice(at, min(at + TUNING.at_once, n)))
-        for work, n in ((of_draws, n_draws), (of_chains, n_points))
-        for at in range(0, n, TUNING.at_once)
-    ]
-    log_weights = np.concatenate(
-        run_tasks(lambda task: task[0](task[1]), tasks, n_threads=evaluation.n_jobs, required=len(tasks))
-    )
-    return log_weights[:n_draws], log_weights[n_draws:].reshape(n_kept, -1).T
+def _bridge_of_normal(
+    evaluation: Evaluation, responses: LinearResponses, n_draws: int, n_chains: int, sweeps: tuple[int, ...]
+) -> Evidence:
+    """The evidence by a bridge between a t distribution of unconstrained coordinates and chains from its draws."""
+    _check_memory(evaluation, responses, n_draws + n_chains * len(sweeps))
+    proposal = QuotientProposal.of(evaluation, responses, UnconstrainedCoordinates(evaluation))
+    (log_weights,) = _weighed(evaluation, (proposal.log_weights_of_draws, n_draws))
+    drawn = np.concatenate([proposal.draws(each) for each in _batches(n_draws)], axis=1)
+    again = systematic(softmax(log_weights), evaluation.generator(Stream.CHOICE), n_chains)
+    # each sweep leaves lambda of what a chain is off, in the direction where it moves least
+    left = min(each.least_known for each in responses.responses)
+    sweeps = (min(int(np.ceil(TUNING.forgotten / left)), sweeps[0]), *sweeps[1:])
+    chains = posterior_chains(evaluation, beginnings(responses, n_chains), sweeps, drawn[:, again])
+    (of_chains,) = _weighed(evaluation, (partial(proposal.log_weights_of_posterior, chains), chains.shape[1]))
+    return summary_of_bridge(evaluation, log_weights, _by_chain(of_chains, len(sweeps)), proposal, responses)
+
+
+def _check_memory(evaluation: Evaluation, responses: LinearResponses, n_points: int) -> None:
+    numbers = n_points * (len(responses.responses[0].root) + 2.0)
+    evaluation.check_memory(f"The score {KIND!r} with {n_points:,} draws", numbers, "fewer 'n_draws'")
+
+
+def _weighed(evaluation: Evaluation, *works: tuple[Callable[[slice], np.ndarray], int]) -> list[np.ndarray]:
+    """ln weights of so many points each, batch by batch, (n_points,)."""
+    tasks = [(work, batch) for work, n in works for batch in _batches(n)]
+    log_weights = run_tasks(lambda task: task[0](task[1]), tasks, n_threads=evaluation.n_jobs, required=len(tasks))
+    return np.split(np.concatenate(log_weights), np.cumsum([n for _, n in works])[:-1])
+
+
+def _batches(n: int) -> list[slice]:
+    return [slice(at, min(at + TUNING.at_once, n)) for at in range(0, n, TUNING.at_once)]
+
+
+def _by_chain(log_weights: np.ndarray, n_kept: int) -> np.ndarray:
+    """Weights of the points of all chains, (n_kept * n_chains,), as (n_chains, n_kept)."""
+    return log_weights.reshape(n_kept, -1).T
 
 
 def mixed_statistics(
@@ -228,7 +248,9 @@ def beginnings(responses: LinearResponses, n_chains: int) -> np.ndarray:
     return np.stack([responses.responses[k].statistics for k in which], axis=1)
 
 
-def posterior_chains(evaluation: Evaluation, statistics: np.ndarray, sweeps: tuple[int, ...]) -> np.ndarray:
+def posterior_chains(
+    evaluation: Evaluation, statistics: np.ndarray, sweeps: tuple[int, ...], log_points: np.ndarray | None = None
+) -> np.ndarray:
     """Natural parameters of Gibbs chains after so many further sweeps each, (n_cells, n_kept * n_chains).
 
     Parameters
@@ -237,10 +259,13 @@ def posterior_chains(evaluation: Evaluation, statistics: np.ndarray, sweeps: tup
     statistics : ndarray of shape (n_cells, n_chains)
         Of q(theta), from which each chain draws its first point.
     sweeps : tuple of int
+    log_points : ndarray of shape (n_cells, n_chains), optional
+        First points instead.
     """
     annealing, data, n_chains = evaluation.capability("annealing"), evaluation.data, statistics.shape[1]
     streams = evaluation.streams(n_chains, Stream.GIBBS)
-    log_points = evaluation.capability("points").draw_points(statistics, streams)
+    if log_points is None:
+        log_points = evaluation.capability("points").draw_points(statistics, streams)
 
     def run(at: slice) -> np.ndarray:
         point, mine = np.ascontiguousarray(log_points[:, at]), np.ascontiguousarray(streams[:, at])

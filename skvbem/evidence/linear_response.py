@@ -148,6 +148,11 @@ class LinearResponse:
         return self.hidden + self.hidden @ self.covariance @ self.hidden
 
     @property
+    def least_known(self) -> float:
+        """Share of what complete rows say that is left where rows say least, 1 - lambda; along no turn."""
+        return float(1.0 / np.linalg.eigvalsh(self.inflation)[-1])
+
+    @property
     def above_the_bound(self) -> float:
         """Nats by which the evidence around the optimum is above the bound, were the posterior normal there."""
         return 0.5 * float(np.linalg.slogdet(self.inflation)[1])

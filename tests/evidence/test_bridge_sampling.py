@@ -13,6 +13,7 @@ from skvbem.errors import EvidenceWarning
 from skvbem.evidence import bridge_sampling as scores
 from skvbem.evidence.bridge_sampling import mixed_statistics
 from skvbem.evidence.linear_response import LinearResponse, responses_at_optima
+from skvbem.evidence.quotient import QuotientProposal, UnconstrainedCoordinates, is_near_normal
 from skvbem.fitting.evaluation import evaluation_of
 
 KNOWN = evidence_calibration.put_together([line for line in evidence_calibration.record() if "reference" in line])
@@ -166,3 +167,71 @@ def test_sums_over_relabelings_that_take_long_have_fewer_components(monkeypatch)
     found = model.log_evidence(X, kind="bridge")
     assert found.details["n_components"] < 128
     assert abs(deviation(found, -351.01)) < 3
+
+
+# ---------------------------------------------------------------------------------------------------- many rows
+
+
+def two_latents():
+    """A network of four relabelings, and 8000 rows that are in doubt."""
+    rng = np.random.default_rng(3)
+    s, t = rng.random((2, 8000)) < np.array([[0.5], [0.4]])
+    likely = [np.where(a, 0.8, 0.25) for a in (s, s, t, t)] + [np.where(s, 0.3, 0.9), np.where(t, 0.6, 0.1)]
+    X = (rng.random((6, 8000)) < likely).astype(int).T
+    structure = dict(zip(["x0", "x1", "x2", "x3", "x4", "x5"], [["s"], ["s"], ["t"], ["t"], ["s"], ["t"]]))
+    return VBDiscreteDAG(structure, latents={"s": 2, "t": 2}, random_state=0).fit(X), X
+
+
+def test_many_rows_have_a_proposal_as_wide_as_their_posterior(monkeypatch):
+    """Of completed counts a mixture is too thin; the values of seeds are as far from the truth as they say."""
+    model, X = two_latents()
+    known, error = evidence_calibration.about_mode(model, X, 4096, 30.0)
+    runs = [model.log_evidence(X, kind="bridge", random_state=seed) for seed in range(12)]
+    assert {(run.details["n_components"], run.details["n_relabelings"]) for run in runs} == {(1, 4)}
+    z = np.array([(run.value - known) / np.hypot(run.standard_error, error) for run in runs])
+    assert abs(z.mean()) < 0.8
+    assert 0.5 < z.std() < 1.5
+    monkeypatch.setattr(scores, "is_near_normal", lambda *_: False)
+    completed = model.log_evidence(X, kind="bridge")
+    assert completed.details["n_components"] > 100
+    assert max(run.standard_error for run in runs) < min(0.06, 0.6 * completed.standard_error)
+
+
+@pytest.mark.parametrize(("n", "n_components"), [(100, 2), (2000, 3)])
+def test_a_posterior_of_few_rows_is_not_taken_for_normal(n, n_components):
+    """Neither of all rows nor of those of one component, which 2000 rows of two clumps leave without any."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 1)) + 5.0 * (rng.random((n, 1)) < 0.5)
+    evaluation = evaluation_of(VBMixture(n_components, random_state=0).fit(X), X)
+    assert not is_near_normal(evaluation, responses_at_optima(evaluation))
+
+
+def test_chains_begin_at_the_points_they_get():
+    """At the other order of two clumps, from which no sweep leads back."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 1)) + 6.0 * (rng.random((500, 1)) < 0.4)
+    evaluation = evaluation_of(VBMixture(2, random_state=0).fit(X), X)
+    statistics = np.repeat(evaluation.fit("vb").statistics[:, None], 3, axis=1)
+    points = evaluation.capability("points").draw_points(statistics, evaluation.streams(3, 99))
+    other_order = points[evaluation.capability("relabelings").listed_relabelings(evaluation.hidden, 2)[1]]
+    kept = scores.posterior_chains(evaluation, statistics, (5,), other_order)
+    assert np.all(np.linalg.norm(kept - other_order, axis=0) < 0.5 * np.linalg.norm(kept - points, axis=0))
+
+
+def test_chains_of_many_rows_begin_at_draws_in_proportion_to_their_weights(monkeypatch):
+    """So they are draws of the posterior, nearly, from the first on."""
+    model, X = two_latents()
+    evaluation, begun = evaluation_of(model, X), []
+
+    def chains(evaluation, statistics, sweeps, log_points):
+        begun.append(log_points)
+        return posterior_chains(evaluation, statistics, sweeps, log_points)
+
+    posterior_chains = scores.posterior_chains
+    monkeypatch.setattr(scores, "posterior_chains", chains)
+    scores.bridge_sampling(evaluation, n_chains=64)
+    responses = responses_at_optima(evaluation)
+    proposal = QuotientProposal.of(evaluation, responses, UnconstrainedCoordinates(evaluation))
+    at_first = proposal.log_weights_of_posterior(begun[0], slice(0, 64))
+    assert at_first.mean() > proposal.log_weights_of_draws(slice(0, 512)).mean() + 0.5
+    assert len(np.unique(begun[0], axis=1).T) > 32

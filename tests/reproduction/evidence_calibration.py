@@ -188,14 +188,16 @@ def large(kind: str, n_states: int) -> Problem:
         X = (rng.random((len(label), 8, 1)) > np.cumsum(tables, axis=2)[:, label].swapaxes(0, 1)[..., :-1]).sum(axis=2)
         model = VBDiscreteDAG(latents=n_states)
     else:
-        X = rng.normal(size=(len(label), 2)) + 4.0 * np.array([[0, 0], [1, 0], [0, 1]])[label]
+        distance = {"mixture": 4.0, "overlapping mixture": 1.5 + 0.5 * (n_states - 1)}[kind]
+        X = rng.normal(size=(len(label), 2)) + distance * np.array([[0, 0], [1, 0], [0, 1]])[label]
         model = VBMixture(n_states)
     return Problem(f"50 000 rows, {kind} {n_states}", "50 000 rows", model, X, (ABOUT_MODE,))
 
 
 def further() -> list[Problem]:
     """Kinds that came later: mixed networks, and tables of many rows."""
-    many = (large(kind, n_states) for kind in ("classes", "mixture") for n_states in (2, 3))
+    kinds = ("classes", "mixture", "overlapping mixture")
+    many = (large(kind, n_states) for kind in kinds for n_states in (2, 3))
     return [*map(mixed_network, range(N_MIXED)), *many]
 
 

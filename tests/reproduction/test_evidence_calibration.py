@@ -70,7 +70,7 @@ def test_importance_sampling_about_the_mode_agrees_with_long_runs():
     assert error < 0.03
 
 
-@pytest.mark.parametrize("name", ["classes 0", "mixtures 2"])
+@pytest.mark.parametrize("name", ["classes 0", "mixtures 2", "50 000 rows, classes 3"])
 def test_a_run_again(name):
     """But for rounding, by which a component may be another one."""
     (before,) = (run for run in RUNS if (run["run"], run["seed"]) == (name, 0))

@@ -25,6 +25,16 @@ ERRORS = {
     "the volume of rotations is left out of the score that ranks": [
         ("return float(np.sum(means)) + sum(map(log_volume, self.numbers))", "return float(np.sum(means))")
     ],
+    "a proposal of many rows has one order of labels": [
+        (
+            "relabelings.listed_relabelings(self.evaluation.hidden, TUNING.orders_up_to_turns)",
+            "relabelings.listed_relabelings(self.evaluation.hidden, TUNING.orders_up_to_turns)[:1]",
+        )
+    ],
+    "chains of many rows begin at draws whatever their weights": [
+        ("drawn[:, again])", "drawn[:, :n_chains])"),
+    ],
+    "a component without rows is taken for normal": [("max() < TUNING.skewness", "max() < np.inf")],
     "the volume of the quotient is left out": [
         (
             "return log_volume(self.q, self.rank) + (self.q - np.arange(self.rank)) @ logs",
