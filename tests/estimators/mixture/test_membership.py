@@ -167,6 +167,36 @@ def test_bounds_of_tiny_tables_are_below_evidences(seed):
     assert model.lower_bound_ <= log_evidence(X[:, :4], X[:, 4]) + 1e-9
 
 
+@pytest.mark.slow
+def test_bounds_of_100_tiny_models_are_below_evidences():
+    """Two classes of up to eight rows, and three of up to four, whose four contrasts have a grid of their own."""
+    nodes, mass = np.polynomial.hermite_e.hermegauss(14)
+    grid = np.stack(np.meshgrid(*[nodes] * 4, indexing="ij"), axis=-1).reshape(-1, 2, 2)
+    log_mass = np.log(mass / mass.sum())[np.indices([14] * 4)].sum(axis=0).ravel()
+    h = np.array([[1, 1], [-1, 1], [0, -2]]) / np.sqrt([2, 6])
+    for seed in range(100):
+        rng = np.random.default_rng([100, seed])
+        n_classes = 3 if seed % 5 == 0 else 2
+        X = drawn(rng, int(rng.integers(n_classes, 5 if n_classes == 3 else 9)), n_classes)
+        bound = classes(Softmax([4], standardize=False), n_classes, n_init=2).fit(X).lower_bound_
+        items, z = X[:, :4], X[:, 4]
+        if n_classes == 2:
+            evidence = log_evidence(items, z)
+        else:
+            logs = h @ (grid * np.sqrt([np.pi**2 / 6, 1.0])) @ np.stack([np.ones(len(z)), z])
+            logs = logs - logsumexp(logs, axis=1, keepdims=True)
+            terms = []
+            for labels in product(range(3), repeat=len(z)):
+                at = np.array(labels)
+                yes = np.array([items[at == k].sum(axis=0) for k in range(3)])
+                n = np.array([[(at == k).sum()] for k in range(3)])
+                of_labels = logsumexp(log_mass + logs[:, at, np.arange(len(z))].sum(axis=1))
+                terms.append(of_labels + betaln(1 + yes, 1 + n - yes).sum())
+            evidence = logsumexp(terms)
+        assert bound <= evidence + 1e-6, seed
+        assert bound > evidence - 1.5 * len(X) - 2, seed
+
+
 @pytest.mark.parametrize("slope_prior", [1.0, "hierarchical"])
 def test_laplace_and_standard_errors_are_those_of_numeric_derivatives(slope_prior):
     items, z = CHEATING[ITEMS].to_numpy(), CHEATING["GPA"].to_numpy()
@@ -236,6 +266,28 @@ def test_no_step_lowers_the_objective(kind, method):
             warnings.simplefilter("ignore")  # of points at the edge of their space
             path = model.fit(X, sample_weight=weight).lower_bounds_
         assert np.diff(path).min(initial=0.0) > -1e-7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(6))
+def test_no_step_lowers_the_objective_of_300_tables(part):
+    """Rows, weights, gaps, 2 to 5 classes, 1 to 6 covariates: collinear, constant, or so that classes are separated."""
+    kinds, methods = ("plain", "collinear", "separated", "constant"), ("vb", "vb", "map", "ml")
+    for number in range(50 * part, 50 * part + 50):
+        rng = np.random.default_rng([7, number])
+        kind, method = kinds[rng.integers(4)], methods[rng.integers(4)]
+        kind = "plain" if (kind, method) == ("collinear", "ml") else kind
+        n, n_classes = int(rng.integers(4, 80)), int(rng.integers(2, 6))
+        X = drawn(rng, n, n_classes, covariates=int(rng.integers(1, 6 if kind == "collinear" else 7)), kind=kind)
+        if method == "ml" and np.linalg.matrix_rank(np.column_stack([np.ones(n), X[:, 5:]])) < X.shape[1] - 4:
+            method = "vb"  # as many covariates as rows
+        X[:, :4][rng.random((n, 4)) < rng.choice([0.0, 0.3])] = np.nan
+        weight = rng.choice([0.25, 1.0, 2.0, 7.0], n) if rng.random() < 0.5 else None
+        model = classes(Softmax(covariates_of(X)), n_classes, method=method, max_iter=60, tol=1e-7, random_state=number)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            path = model.fit(X, sample_weight=weight).lower_bounds_
+        assert np.diff(path).min(initial=0.0) > -1e-7, number
 
 
 def test_collinear_covariates_are_refused_by_maximum_likelihood(rng):
