@@ -62,6 +62,17 @@ class LabelStarts:
 class LabelMethod(FitMethod):
     """Fits models whose rows have one hidden label each."""
 
+    def for_more_rows(self, ascent: EmissionAscent, statistics: np.ndarray) -> np.ndarray:
+        """Statistics (n_starts, n_cells) as starts on more rows: without a prior a little of all rows in every one.
+
+        What no row of a component has in a sample, such as a category, would else be impossible there for good.
+        """
+        share, n = smoothing_of(ascent.form), ascent.model.n_components
+        if not share:
+            return statistics
+        alike = (np.full((len(part), n), 1.0 / n) for part in ascent.data.parts)
+        return (1 - share) * statistics + share * ascent.model.statistics_of(alike, ascent.data)
+
     def n_steps_per_start(self, ascent: EmissionAscent) -> int:
         """Few where steps are dear, as optima are few where rows are many."""
         return TUNING.n_steps_where_dear if _is_dear(ascent) else TUNING.n_steps_per_start

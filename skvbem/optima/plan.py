@@ -78,6 +78,10 @@ class FitMethod:
         """Full steps on samples of the data, the smallest first, on which starts grow up, and last on all data."""
         return [ascent]
 
+    def for_more_rows(self, ascent: Any, statistics: np.ndarray) -> np.ndarray:
+        """Statistics (n_starts, n_cells) that a sample has led to, as starts on more rows."""
+        return statistics
+
     def are_alike(self, ascent: Any, one: np.ndarray, other: np.ndarray) -> bool:
         """Statistics (n_cells,) are two points on the way to one optimum."""
         return False

@@ -280,6 +280,8 @@ class Runs:
         for fewer, more in pairwise(stages):
             if fewer.is_sample:  # else it has all distinct rows, and optima of these are of all
                 survivors = self.survivors(optima, fewer)
+                begun_anew = self.method.for_more_rows(more, np.array([each.statistics for each in survivors]))
+                survivors = [replace(each, statistics=at) for each, at in zip(survivors, begun_anew)]
                 optima = searched(LaterStage(more, survivors, self), survivors)
         return [] if stages[0].is_sample else first.starts, self.finished(stages[-1], optima)
 

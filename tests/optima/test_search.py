@@ -514,3 +514,17 @@ def test_repeats_are_fitted_step_by_step_as_weights(rng):
     weighted = model.fit(rows, sample_weight=weights).lower_bounds_
     repeated = model.fit(np.repeat(rows, weights, axis=0)).lower_bounds_
     assert repeated == pytest.approx(weighted, rel=1e-11)
+
+
+def test_what_no_row_of_a_sample_has_is_possible_on_all_rows_by_maximum_likelihood():
+    rng = np.random.default_rng(100)
+    n, k = 20000, int(rng.integers(3, 6))
+    label, uniform, rates = rng.integers(0, k, n), rng.random((n, 8)), rng.beta(0.1, 0.6, (k, 8))
+    items, noise, centers = uniform < rates[label], rng.normal(size=(n, 2)), 2 * rng.normal(size=(k, 2))
+    X = np.column_stack([items, noise + centers[label]]).astype(float)
+    emission = {"bernoulli": list(range(8)), "gaussian": [8, 9]}
+    model = VBMixture(k, emission=emission, random_state=0, n_init=3, method="ml").fit(X)
+    logs = -0.5 * ((X[:, None, 8:] - centers) ** 2).sum(axis=2) - np.log(2 * np.pi * k)
+    for j in range(8):
+        logs += np.log(np.where(items[:, j, None], rates[:, j], 1 - rates[:, j]))
+    assert model.log_likelihood_ > np.logaddexp.reduce(logs, axis=1).sum()
