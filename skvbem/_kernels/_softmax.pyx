@@ -324,6 +324,8 @@ cdef int climb(
         swap = near[0]
         near[0] = later[0]
         later[0] = swap
+        if not is_wide and objective_at(objective, near, d, is_wide) > rounding(objective, near):
+            break  # no labels are more than certain: statistics that a leap went to are those of none
     if gain > (GAIN if tolerance > GAIN else 1e3 * GAIN) or of_covariance > 1e-6:  # too far for the quadratic model
         last.value, last.log_det = near.value, near.log_det
         memcpy(last.mean, near.mean, d * sizeof(double))

@@ -24,7 +24,6 @@ from skvbem._kernels import _softmax
 _N_STARTS = 32
 # Part of the gain of its first step that a maximum may leave to later steps of a run, and patterns from which it does:
 # passes are what steps cost there. By hand: half of the passes, and as many steps; nothing is left of gains below 1e-9.
-# A point is the maximum itself, since it is asked for more than once in a step.
 _KEPT, _MANY_PATTERNS = 0.01, 2048
 
 
@@ -87,8 +86,8 @@ class Design:
         bound.numbers[-2] += self.weight @ (self.regressors @ w.mean(axis=0))
         return bound
 
-    def maximum(self, objective: Objective, *, is_point: bool = False) -> Maximum:
-        """The maximum of an objective; in a run from the best of earlier ones on."""
+    def maximum(self, objective: Objective, *, is_point: bool = False, is_exact: bool = False) -> Maximum:
+        """The maximum of an objective; in a run from the best of earlier ones on, and near it or exact."""
         d = len(objective.t)
         if not d:
             return Maximum(TiltedBound(np.zeros(2), 0), 0.0)
@@ -98,7 +97,7 @@ class Design:
         last = TiltedBound(np.empty_like(near.numbers), d)
         rows = self.regressors, self.weight, contrasts(d // self.regressors.shape[1] + 1)
         of_member = objective.t, objective.total, objective.precision
-        kept = _KEPT if starts and not is_point and len(self.weight) >= _MANY_PATTERNS else 0.0
+        kept = _KEPT if starts and not is_exact and len(self.weight) >= _MANY_PATTERNS else 0.0
         if _softmax.maximum(*rows, *of_member, not is_point, kept, near.numbers, last.numbers) < 0:
             raise FloatingPointError("Coefficients of a softmax have no finite precision.")
         starts.append(near)

@@ -115,14 +115,14 @@ class SoftmaxRegression(FlatFamily):
         """The maximum of every member."""
         return self._of_lanes(self.coordinates)
 
-    def _of_lanes(self, coordinates: np.ndarray, *, is_point: bool = False) -> list[Maximum]:
+    def _of_lanes(self, coordinates: np.ndarray, **options: bool) -> list[Maximum]:
         """Maxima of every member."""
         h, p, maxima = contrasts(self.n_labels), self.n_regressors, []
         for lane in coordinates.reshape(len(coordinates), -1).T:
             statistics = lane[:-p].reshape(-1, p)
             precision = np.tile(lane[-p:], self.n_labels - 1)
             objective = Objective((h.T @ statistics).ravel(), float(statistics[:, 0].sum()), precision)
-            maxima.append(self.design.maximum(objective, is_point=is_point))
+            maxima.append(self.design.maximum(objective, **options))
         return maxima
 
     def _batch(self, of_members: list) -> np.ndarray:
@@ -194,15 +194,19 @@ class SoftmaxRegression(FlatFamily):
         """The coefficients at which these statistics are most likely, whatever the prior."""
         return self._modes(self._nearly_flat(statistics))
 
+    def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
+        """Natural parameters of the most likely coefficients, in a run of more likely ones than at its last step."""
+        return self.natural(self._modes(self._nearly_flat(statistics), is_exact=False))
+
     def _nearly_flat(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with the least precisions that keep a maximum."""
         statistics, p = statistics.copy(), self.n_regressors
         statistics[-p:] = _PRECISION_FLOOR * np.maximum(statistics[:-p:p].sum(axis=0), 1.0)
         return statistics
 
-    def _modes(self, coordinates: np.ndarray) -> np.ndarray:
+    def _modes(self, coordinates: np.ndarray, *, is_exact: bool = True) -> np.ndarray:
         """Coefficients (n_labels, n_regressors, ...) at which points with these coordinates are densest."""
-        reached = self._of_lanes(coordinates, is_point=True)
+        reached = self._of_lanes(coordinates, is_point=True, is_exact=is_exact)
         modes = [self._rows(each) for each in reached]
         return np.stack(modes, axis=-1).reshape(self.n_labels, self.n_regressors, *coordinates.shape[1:])
 
