@@ -53,7 +53,7 @@ class CovariateSpace(Space):
     >>> from skvbem import CovariateSpace, StructureSearchCV, VBMixture
     >>> from skvbem.datasets import load_cheating
     >>> from skvbem.emissions import Softmax
-    >>> X = load_cheating(as_frame=True).data.dropna()
+    >>> X = load_cheating(as_frame=True).data.dropna().astype({"GPA": float})
     >>> X["noise"] = np.random.default_rng(1).normal(size=len(X))
     >>> space = CovariateSpace(Softmax(["GPA", "noise"]))
     >>> len(space)

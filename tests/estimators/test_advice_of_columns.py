@@ -151,6 +151,16 @@ CASES = {
             )(text),
         ],
     ),
+    "numbers that drive a latent": Case(
+        lambda: VBNetwork([("z", "class"), ("class", "x")], latents={"class": 2}).fit(TABLE[["x", "z"]]),
+        "A mixture has components that numbers drive: ",
+        each_line(
+            r"VBMixture\(2, membership=Softmax\('z'\)\)",
+            lambda model: model.set_params(**FEW).fit(TABLE[["x", "z"]]),
+            VBMixture=VBMixture,
+            Softmax=Softmax,
+        ),
+    ),
     "before a fit": Case(
         lambda: VBMixture(2).means_,
         "Call 'fit' first",

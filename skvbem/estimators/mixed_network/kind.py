@@ -100,7 +100,7 @@ class MixedNetworkKind(Kind):
         dag, latents = self.graph(estimator, reading)
         _check_tables(reading.columns, owner)
         with_emission = [node for node in nodes if node not in n_categories]
-        _check_structure(dag, with_emission, owner)
+        _check_structure(dag, with_emission, latents, owner)
         _check_numbers_set(dag, reading.numbers_set, owner)
         sizes = {**latents, **n_categories}
         parents = {node: dag.parents(node) for node in dag.nodes if node in sizes}
@@ -209,16 +209,19 @@ def _check_numbers_set(dag: DAG, numbers_set: frozenset, owner: str) -> None:
             )
 
 
-def _check_structure(dag: DAG, with_emission: list, owner: str) -> None:
+def _check_structure(dag: DAG, with_emission: list, latents: Mapping, owner: str) -> None:
     """Refuse what is not conjugate: numbers as parents of nodes with a table; and networks without any table."""
     for node in with_emission:
         children = [child for child in dag.children(node) if child not in with_emission]
         if children:
+            drives = [child for child in children if child in latents]
+            membership = f"VBMixture({latents[drives[0]]}, membership=Softmax({node!r}))" if drives else ""
+            instead = f" A mixture has components that numbers drive: {membership}." if drives else ""
             raise StructureError(
                 f"Node {node!r} holds numbers, and is a parent of {children[0]!r} in the 'structure' of "
                 f"{owner}. Numbers have no children with a table here: there is no conjugate prior "
                 "for probabilities that depend on numbers. Turn the edge round, or cut the numbers into "
-                "categories; in a search, DAGSpace(leaves=...) or 'forbidden' edges keep such graphs out."
+                f"categories; in a search, DAGSpace(leaves=...) or 'forbidden' edges keep such graphs out.{instead}"
             )
     if len(with_emission) == len(dag.nodes):
         raise StructureError(

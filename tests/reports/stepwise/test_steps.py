@@ -135,7 +135,7 @@ def test_proportional_assignments_have_two_definitions_by_maximum_likelihood(thr
     np.testing.assert_allclose(
         ours.coefficients[order[1:]].ravel(), minimize(expanded, np.zeros(6), tol=1e-9).x, atol=1e-4
     )
-    # StepMix 3.0.0, assignment="soft"; at its own posterior, which is less near to the maximum, within 5e-6
+    # StepMix 3.0.0, assignment="soft"; within 5e-6 at the posterior of its own first step
     stepmix = [0.085841, -0.582086, 0.415214, -0.701437, 1.446193, -0.517424]
     np.testing.assert_allclose(minimize(averaged, np.zeros(6), tol=1e-9).x, stepmix, atol=1e-3)
 
