@@ -89,9 +89,10 @@ class LabelMethod(FitMethod):
         partitions replace rows that are all shared out
         anew. Where starts agreed on components that hardly overlap, the most promising divisions are
         enough. Where rows are many and not sampled, divisions alone are tried: each proposal costs as much as a start.
+        By maximum likelihood nothing is tried where rows are so few that better optima are nearer to spikes.
         """
         model, rows = ascent.model, ascent.rows
-        if model.n_components == 1 or not len(rows):
+        if model.n_components == 1 or not len(rows) or self._are_nearly_spikes(ascent, statistics[:, 0]):
             return Proposals([], np.empty((len(statistics), 0)))
         natural, _ = ascent.form.of(model.prior, statistics)
         optima = [model.expected_rows(each, ascent.data, rows) for each in np.ascontiguousarray(natural.T)]
@@ -138,6 +139,17 @@ class LabelMethod(FitMethod):
         if not can_be_spikes(prior):
             return None
         return lambda statistics: ~prior.are_spikes(statistics[first:]).any(axis=0)
+
+    def _are_nearly_spikes(self, ascent: EmissionAscent, statistics: np.ndarray) -> bool:
+        """By maximum likelihood, a part of a component's even share of all rows is too few for its columns."""
+        is_regular, model = self.regular(ascent), ascent.model
+        if is_regular is None:
+            return False
+        component, even = model.emission.component_of_cell(model.n_components), statistics.copy()
+        cells = np.stack([np.flatnonzero(component == k) for k in range(model.n_components)])
+        cells += model.first_emission_cell
+        even[cells] = even[cells].mean(axis=0) / TUNING.rows_per_column
+        return not is_regular(even[:, None]).all()
 
 
 def _is_dear(ascent: EmissionAscent) -> bool:
@@ -298,6 +310,10 @@ class MixtureMethod(LabelMethod):
                 break
             most *= TUNING.growth_of_samples
         return [*stages, ascent]
+
+    def is_wide(self, ascent: MixtureAscent) -> bool:
+        """Rows are few, and columns so many that steps are dear; they hide nothing that takes many steps to show."""
+        return len(ascent.data) <= TUNING.many_rows and _is_dear(ascent) and ascent.model.emission.hidden is None
 
     def are_alike(self, ascent: MixtureAscent, one: np.ndarray, other: np.ndarray) -> bool:
         """Statistics (n_cells,) are two points on the way to one optimum: sorted, counts are nearly the same."""

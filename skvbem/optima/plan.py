@@ -90,6 +90,10 @@ class FitMethod:
         """Steps that starts and moves may cost together, for each start, before no more moves are made."""
         return TUNING.n_steps_per_start
 
+    def is_wide(self, ascent: Any) -> bool:
+        """Columns are so many that half of the starts, and of proposals, are left behind after two steps."""
+        return False
+
     def moves(self, ascent: Any, statistics: np.ndarray, seed: int, is_brief: bool, n_failed: int) -> Proposals:
         """Proposals that change optima (n_cells, n_optima), the best first; none by default.
 

@@ -172,7 +172,8 @@ class Stage:
         archive = self.archive
         least = archive.best.objective if archive.optima and archive.best.is_regular else -np.inf
         try:
-            after = self.runs.eliminated(self.ascent, live, self.n_steps, least)
+            is_wide = self.is_first and self.runs.method.is_wide(self.ascent)
+            after = self.runs.eliminated(self.ascent, live, self.n_steps, least, is_wide)
         except (BoundFellError, FloatingPointError, NoInteriorModeError, np.linalg.LinAlgError):
             if not archive.optima:
                 raise
@@ -301,10 +302,20 @@ class Runs:
         return [Candidate(each.statistics, each.start, each.moves) for each in kept]
 
     def eliminated(
-        self, ascent: Ascent, candidates: list[Candidate], n_steps: int, least: float = -np.inf
+        self,
+        ascent: Ascent,
+        candidates: list[Candidate],
+        n_steps: int,
+        least: float = -np.inf,
+        is_wide: bool = False,
     ) -> list[Candidate]:
-        """Candidates after so many steps, in their order: those are stopped that cannot reach the best."""
-        elimination = Elimination(TUNING.n_steps_alone, TUNING.reach, least, self.method.regular(ascent))
+        """Candidates after so many steps, in their order: those are stopped that cannot reach the best.
+
+        Where columns are many, so is the worse half after two steps, if all have just begun.
+        """
+        n_alone = TUNING.n_steps_alone_where_wide if is_wide else TUNING.n_steps_alone
+        halves = is_wide and not any(each.n_iter for each in candidates)
+        elimination = Elimination(n_alone, TUNING.reach, least, self.method.regular(ascent), halves)
         room = self.limits["max_iter"] - max(each.n_iter for each in candidates)
         limits = {**self.limits, "tol": max(TUNING.nearly, self.limits["tol"]), "max_iter": max(min(n_steps, room), 2)}
         return self._run(ascent, candidates, elimination, limits)

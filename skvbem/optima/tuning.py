@@ -18,6 +18,7 @@ class Tuning:
     # How long candidates run, and which are compared ------------------------------------------------------------------
     n_steps: int = 11  # steps of a round; record
     n_steps_alone: int = 8  # steps of a round before a candidate may be left behind; record
+    n_steps_alone_where_wide: int = 5  # the same where columns are many, for the better half after two steps; time
     reach: float = 6.0  # multiples of the estimated gain to come that a candidate may be behind the best; record
     reach_of_sizes: float = 3.0  # the same among starts of one move that changes numbers, and at the end; record
     nearly: float = 0.1  # nats to come below which a candidate of a round has ended; record
@@ -32,6 +33,7 @@ class Tuning:
     most_weight: float = 4.0  # rows that a sampled row counts as at most; record
     alike: float = 0.01  # share of rows by which sorted counts of copies of one optimum differ; by hand
     largest_sample: int = 2**15  # rows of the largest sample; memory
+    rows_per_column: float = 2.5  # of a component by ML up to which better optima are nearer to spikes; by hand
     nats_of_sample: float = 100.0  # nats behind the best on a sample that more of its rows may make up for; record
 
     # When a search is over, and which optima are kept -----------------------------------------------------------------

@@ -9,8 +9,9 @@ out of its reach.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from skvbem.errors import BoundFellError
 RELATIVE_SLACK = 1e-9
 # Gains below this share of the terms are rounding.
 _ROUNDING = 64 * np.finfo(float).eps
+# Share of the length of statistics by which points of one path differ at most, where starts differ by rounding alone.
+_SAME_LENGTH = 1e-9
 # The least share of its value that a leap leaves of a statistic that cannot be negative: what an ML step needs to move
 # stays above 0.
 _MIN_FRACTION_OF_STATISTICS = 0.01
@@ -49,7 +52,7 @@ class Run:
     traces : list of list of float
         The objective of each start at the points its run went through.
     to_come : ndarray of shape (n_lanes,)
-        The gain of each still to come when it was left, as estimated, nats.
+        The gain of each still to come when it was left, as estimated, nats; 0 for the worse half of all.
     """
 
     statistics: np.ndarray
@@ -63,6 +66,14 @@ class Run:
     def best(self) -> int:
         """The start with the highest objective; the first of equals."""
         return int(np.argmax(self.objective))
+
+    def with_copies(self, copies: Sequence[tuple[int, int]]) -> Self:
+        """The run once lanes that were left, each for another, have the end of the other."""
+        for lane, same in reversed(copies):  # as the other may have been left later on
+            for values in (self.statistics.T, self.objective, self.n_iter, self.converged, self.to_come):
+                values[lane] = values[same]
+            self.traces[lane] = list(self.traces[same])
+        return self
 
 
 @dataclass(frozen=True)
@@ -79,12 +90,15 @@ class Elimination:
         An objective that is reached already, nats.
     is_regular : callable of ndarray (n_cells, n_lanes), optional
         Tells which points are solutions; the others beat nobody.
+    halves : bool
+        The worse half of the starts is stopped after two steps.
     """
 
     n_steps: int = 8
     reach: float = 3.0
     least: float = -np.inf
     is_regular: Callable[[np.ndarray], np.ndarray] | None = None
+    halves: bool = False
 
     def best(self, statistics: np.ndarray, objective: np.ndarray) -> float:
         """The highest objective of regular points, nats."""
@@ -104,6 +118,23 @@ class Elimination:
             The best of those that have ended, nats.
         """
         return max(self.best(statistics, objective), ended) if n_steps >= self.n_steps else -np.inf
+
+    def halved(
+        self,
+        statistics: np.ndarray,
+        objective: np.ndarray,
+        goes_on: np.ndarray,
+        live: np.ndarray,
+        to_come: np.ndarray,
+    ) -> int:
+        """Number of starts that go on, solutions and the higher ones first: half of them, rounded up, at the most.
+
+        `goes_on` (n_live,) is changed, and nothing is `to_come` (n_lanes,) of the others.
+        """
+        is_regular = np.ones(len(live), bool) if self.is_regular is None else self.is_regular(statistics)
+        worse = np.lexsort((-objective, ~is_regular))[-(-len(live) // 2) :]
+        goes_on[worse], to_come[live[worse]] = False, 0.0
+        return int(goes_on.sum())
 
 
 #: No start is stopped before it converges.
@@ -151,9 +182,9 @@ def run(
     traces: list[list[float]] = [[] for _ in range(n_lanes)]
     live, taken = np.arange(n_lanes, dtype=np.int64), 0  # all that live have taken the same steps
     here, reached, longest = result.copy(), objective.copy(), np.full(n_lanes, _FIRST_LONGEST)
-    floor = np.empty(len(statistics))
-    floor[:] = np.where(ascent.signed, -1.0, _MIN_FRACTION_OF_STATISTICS)
+    floor = np.ones(len(statistics)) * np.where(ascent.signed, -1.0, _MIN_FRACTION_OF_STATISTICS)
     more, ended = 0, elimination.least  # further plain steps in a cycle that does not extrapolate; the best that ended
+    copies: list[tuple[int, int]] = []  # lanes on the path of another, and the other
     while len(live):
         one = here.copy()
         first = ascent.advance(one, 1)[0]
@@ -168,6 +199,10 @@ def run(
         length, done, goes_on, n_going = _looked_at((here, one, two), first, second, live, limits, objective, to_come)
         room = max_iter - taken - (3 if accelerate else 2)  # steps left after the next look at convergence
         n_going *= room >= 0
+        if n_going and elimination.halves and taken == 2:
+            n_going = elimination.halved(one, second, goes_on, live, to_come)
+        if n_going > 1:
+            n_going -= _left_for_others(one, first, second, goes_on, live, ascent.magnitude, copies)
         if stop is not None:
             n_going *= not stop(*_cycle(taken, objective, n_going, to_come))
         if n_going < len(live):
@@ -184,15 +219,48 @@ def run(
             here, reached = _extrapolated(ascent, (here, one, two), second, length, longest, floor)
             taken += 1
         else:
-            here, reached = two, second
             more = min(more, room)
-            if more:
-                for value in ascent.advance(here, more):
-                    _check(ascent, reached, value, taken, here)
-                    reached = value
-                taken += more
+            here, reached = two, _after_plain_steps(ascent, two, second, taken, more)
+            taken += more
             more = min(more + 2, _MAX_PLAIN_STEPS)
-    return Run(result, objective, n_iter, converged, traces, to_come)
+    return Run(result, objective, n_iter, converged, traces, to_come).with_copies(copies)
+
+
+def _after_plain_steps(
+    ascent: Ascent, points: np.ndarray, objective: np.ndarray, taken: int, n_steps: int
+) -> np.ndarray:
+    """The objective before the last of so many steps, which points (n_cells, n_live) take in place."""
+    for value in ascent.advance(points, n_steps) if n_steps else ():
+        _check(ascent, objective, value, taken, points)
+        objective = value
+    return objective
+
+
+def _left_for_others(
+    points: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    goes_on: np.ndarray,
+    live: np.ndarray,
+    magnitude: float,
+    copies: list[tuple[int, int]],
+) -> int:
+    """Number of starts on the path of another: objectives agree twice, and lengths of statistics do.
+
+    They no longer go on; they and the others are added to `copies`.
+    """
+    same, n_before = -1, len(copies)
+    for place in sorted(np.flatnonzero(goes_on).tolist(), key=second.tolist().__getitem__):
+        rounding = _ROUNDING * (abs(second[place]) + magnitude)
+        if same >= 0 and max(second[place] - second[same], abs(first[place] - first[same])) <= rounding:
+            length, other = np.linalg.norm(points[:, [place, same]], axis=0)
+            if abs(length - other) <= _SAME_LENGTH * other:  # whatever the order of components
+                same, left = min(place, same), max(place, same)  # rounding does not decide which goes on
+                copies.append((int(live[left]), int(live[same])))
+                goes_on[left] = False
+                continue
+        same = place
+    return len(copies) - n_before
 
 
 def _looked_at(

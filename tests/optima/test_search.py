@@ -94,6 +94,30 @@ def test_an_objective_reached_before_stops_all():
     assert not run(hills, np.array([[30.0, 40.0]]), elimination=elimination, **LIMITS).converged.any()
 
 
+def test_starts_on_the_path_of_another_end_where_it_does_and_take_no_steps():
+    hills = Hills((0.0, 0.0), (100.0, 50.0), (200.0, 0.0))
+    starts = np.array([[203.0, 3.0, 99.0, 3.0, 120.0, 99.0, 3.0]])  # the first is as high as the second, elsewhere
+    result, n_steps = run(hills, starts, **LIMITS), hills.n_steps
+    alone = [run(hills, starts[:, [lane]], **LIMITS) for lane in range(7)]
+    for lane, each in enumerate(alone):
+        assert result.statistics[0, lane] == each.statistics[0, 0]
+        assert result.traces[lane] == each.traces[0]
+        for name in ("objective", "n_iter", "converged", "to_come"):
+            assert getattr(result, name)[lane] == getattr(each, name)[0]
+    copies = sum(alone[lane].n_iter[0] - 2 for lane in (3, 5, 6))
+    assert n_steps < sum(each.n_iter[0] for each in alone) - 0.9 * copies
+
+
+def test_the_worse_half_of_starts_is_left_after_two_steps():
+    hills = Hills((0.0, 0.0), (100.0, 50.0), (300.0, 99.0))
+    starts = np.array([[3.0, 99.0, 103.0, 5.0, 301.0]])
+    elimination = Elimination(n_steps=99, is_regular=lambda statistics: statistics[0] < 290, halves=True)
+    result = run(hills, starts, elimination=elimination, **LIMITS)
+    assert result.converged.tolist() == [True, True, True, False, False]
+    assert result.n_iter[3:].tolist() == [2, 2]
+    assert result.to_come[3:].tolist() == [0.0, 0.0]
+
+
 def test_moves_lead_on_until_none_is_better():
     hills = Hills((0.0, 0.0), (10.0, 1.0), (20.0, 2.0), (30.0, 1.5))
     fit = Runs(Jumps(-9.0, 9.0), LIMITS, (0,), None).fit([hills], np.array([[1.0]]))

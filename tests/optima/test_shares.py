@@ -121,6 +121,7 @@ def test_where_a_step_over_many_columns_is_dear_divisions_alone_are_tried(rng, m
     kinds = [set(method.moves(ascent, statistics, 0, is_brief, 0).kinds) for is_brief in (True, False)]
     assert all("draw" in each for each in kinds)
     assert method.n_steps_per_start(ascent) == TUNING.n_steps_per_start
+    assert not method.is_wide(ascent)
     # six sums of two columns and their products
     monkeypatch.setattr(labels, "TUNING", replace(TUNING, many_products=120 * 7 - 1))
     brief, further = (method.moves(ascent, statistics, 0, is_brief, 0) for is_brief in (True, False))
@@ -130,3 +131,19 @@ def test_where_a_step_over_many_columns_is_dear_divisions_alone_are_tried(rng, m
     assert not further.are_few
     assert not further.are_enough
     assert method.n_steps_per_start(ascent) == TUNING.n_steps_where_dear
+    assert method.is_wide(ascent)
+    monkeypatch.setattr(labels, "TUNING", replace(TUNING, many_rows=119))
+    assert method.n_steps_per_start(ascent) == TUNING.n_steps_where_dear
+    assert not method.is_wide(ascent)
+
+
+@pytest.mark.parametrize(("form", "n_rows", "is_moved"), [(ML, 14, False), (ML, 18, True), (VB, 14, True)])
+def test_few_rows_of_many_columns_are_not_moved_by_maximum_likelihood(form, n_rows, is_moved, rng):
+    """Better optima of them are nearer to spikes: 2.3 rows of a component for each column, or 3."""
+    values = rng.normal(size=(n_rows, 3))
+    emission = DenseGaussian.for_data(values)
+    model = Mixture(emission, FiniteWeights(np.ones(2)), emission.default_prior(2))
+    data = model.compile(emission.prepare(values), row_hashes=partial(row_hashes, [values]))
+    statistics = model.statistics_of(np.eye(2)[np.arange(n_rows) % 2], data)[:, None]
+    method = MixtureMethod()
+    assert bool(method.moves(method.ascent(model, data, form, 1), statistics, 0, False, 0).kinds) == is_moved

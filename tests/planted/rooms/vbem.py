@@ -17,6 +17,10 @@ ERRORS = {
     "a race is won by what does not count": [
         ("objective = objective[self.is_regular(statistics)]", "objective = objective[:]")
     ],
+    "starts of one objective are taken for one": [("<= _SAME_LENGTH * other:", "<= other:")],
+    "the better half of starts is left": [
+        ("np.lexsort((-objective, ~is_regular))", "np.lexsort((objective, ~is_regular))")
+    ],
     "a move that lowers the objective is kept": [
         ("        place = _first_of_the_best(candidates, left)\n", "        place = left[-1]\n")
     ],
