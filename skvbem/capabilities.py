@@ -592,9 +592,6 @@ class Capabilities:
         Gibbs chains, and draws of hidden variables.
     cluster_annealing : ClusterAnnealing or None
         Gibbs chains where q(x) is a product over clusters of hidden variables.
-    posterior_chains : Annealing and Points, or None
-        Gibbs chains of models whose q is of another form than complete rows give: draws of the posterior, but no paths
-        from q.
     batches : Batches or None
         Data that grow unit by unit.
     metropolis : Metropolis or None
@@ -620,7 +617,6 @@ class Capabilities:
     points: Points | None = None
     annealing: Annealing | None = None
     cluster_annealing: ClusterAnnealing | None = None
-    posterior_chains: Any = None
     batches: Batches | None = None
     metropolis: Metropolis | None = None
     relabelings: Relabelable | None = None

@@ -80,8 +80,11 @@ def default_draws(at_hand: FitAtHand) -> PosteriorDraws:
     check_run(at_hand)
     evaluation, n_draws, budget = at_hand.evaluation, TUNING.quantile_draws, TUNING.summary_operations
     response = _operations_of_response(at_hand)
-    can_draw = evaluation.capabilities.points is not None or evaluation.capabilities.posterior_chains is not None
-    if can_draw and evaluation.data.has_whole_weights and evaluation.rows_are_in_memory:
+    if (
+        evaluation.capabilities.points is not None
+        and evaluation.data.has_whole_weights
+        and evaluation.rows_are_in_memory
+    ):
         call = call_at_work()
         if call is not None and call.deadline is not None:
             return sample_posterior(at_hand, n_draws)

@@ -188,10 +188,9 @@ def _by_chains(at_hand: FitAtHand, n_draws: int, n_chains: int, max_sweeps: int,
         )
     optima = evaluation.ended_optima()
     weights = softmax(bounds_of(evaluation.model, evaluation.data, optima))
-    of_model = evaluation.capabilities.posterior_chains
     chains = GibbsChains(
-        of_model or evaluation.capability("points", "sample_posterior"),
-        of_model or evaluation.capability("annealing", "sample_posterior"),
+        evaluation.capability("points", "sample_posterior"),
+        evaluation.capability("annealing", "sample_posterior"),
         evaluation.capability("relabelings", "sample_posterior").relabelings(evaluation.hidden, TUNING.relabelings),
         evaluation.data,
         fitted.judged,

@@ -20,14 +20,13 @@ from skvbem.models.mixture.weights import FiniteWeights
 
 #: The capabilities that each model lacks.
 LACKS = {
-    "network": {"cluster_annealing", "posterior_chains", "quotient"},
-    "mixed_network": {"marginals", "cluster_annealing", "posterior_chains", "quotient"},
-    "mixture": {"cluster_annealing", "posterior_chains", "quotient"},
-    "hmm": {"marginals", "cluster_annealing", "posterior_chains", "quotient"},
+    "network": {"cluster_annealing", "quotient"},
+    "mixed_network": {"marginals", "cluster_annealing", "quotient"},
+    "mixture": {"cluster_annealing", "quotient"},
+    "hmm": {"marginals", "cluster_annealing", "quotient"},
     "linear_dynamical_system": {
         "marginals",
         "cluster_annealing",
-        "posterior_chains",
         "quotient",
         "information",
         "enumeration",
@@ -37,7 +36,6 @@ PROTOCOLS = {
     "points": page.Points,
     "annealing": page.Annealing,
     "cluster_annealing": page.ClusterAnnealing,
-    "posterior_chains": page.Annealing,  # beside draws of points
     "batches": page.Batches,
     "metropolis": page.Metropolis,
     "relabelings": page.Relabelable,
