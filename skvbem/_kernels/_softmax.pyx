@@ -406,6 +406,51 @@ def mean_bound(
     free(room)
 
 
+def bounds(
+    const double[:, ::1] regressors,
+    const double[:, ::1] contrasts,
+    bint is_wide,
+    const double[::1] mean,
+    const double[:, ::1] covariance,
+    double[::1] out,
+):
+    """Write the tilted bound of each row of a design, nats; of points the log partition.
+
+    Parameters
+    ----------
+    regressors, contrasts, is_wide
+        As in `mean_bound`.
+    mean : memoryview of shape (d,)
+    covariance : memoryview of shape (d, d)
+    out : memoryview of shape (n_patterns,)
+    """
+    cdef Design design = design_of(regressors, out, contrasts)
+    cdef int k = design.k, p = design.p, c = design.c, row, i, q, s
+    cdef double* room = <double*> malloc(room_of_pass(&design) * sizeof(double))
+    cdef double* m = room + k * (k + 5)
+    cdef double* w = m + k
+    cdef double* v = w + k
+    cdef double* of_row = v + k * k
+    cdef double value
+    if room == NULL:
+        raise MemoryError("No memory for a pass over a design.")
+    with nogil:
+        for row in range(design.n):
+            for i in range(k):
+                m[i] = 0.0
+                for s in range(p):
+                    value = 0.0
+                    for q in range(c):
+                        value += contrasts[i, q] * mean[q * p + s]
+                    m[i] += value * regressors[row, s]
+            if is_wide:
+                covariance_of_row(&design, &covariance[0, 0], &regressors[row, 0], v, of_row)
+                out[row] = tilted_bound(m, v, k, w, room)
+            else:
+                out[row] = softmax_of(m, k, w)
+    free(room)
+
+
 def maximum(
     const double[:, ::1] regressors,
     const double[::1] weight,

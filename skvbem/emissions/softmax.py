@@ -33,7 +33,9 @@ _N_POINTS = 512
 
 
 class Softmax(EmissionSpecification):
-    r"""Covariates of the component of a row, for `membership` of `VBMixture`.
+    r"""Covariates of the component of a row, for `membership` of `VBMixture`; of the state of a step in `VBHMM`.
+
+    `VBHMM` takes them as `transitions` and as `start`, where they are numbers.
 
     Parameters
     ----------
@@ -44,6 +46,9 @@ class Softmax(EmissionSpecification):
     selected : sequence of str or int, default=None
         Covariates that have slopes; by default all. The others are given as well, and drive nothing: evidences of
         models that select unlike covariates are those of the same columns. `CovariateSpace` has all selections.
+    at : {"departure", "arrival"}, default="departure"
+        Of `transitions`, the step whose covariates drive one: the step that is left (as in depmixS4), or the step that
+        is arrived at (as in moveHMM).
     slope_prior : float or "hierarchical", default=1.0
         Prior variance of the slopes, by standard deviation of each covariate. "hierarchical" gives all slopes of a
         covariate a hidden precision, Gamma(1, 1), which is learned with them.
@@ -81,13 +86,24 @@ class Softmax(EmissionSpecification):
         "slope_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({HIERARCHICAL})],
         "intercept_prior": [Interval(Real, 0, None, closed="neither"), None],
         "standardize": ["boolean"],
+        "at": [StrOptions({"departure", "arrival"})],
     }
 
     are_given: ClassVar[bool] = True
 
-    def __init__(self, covariates=(), *, selected=None, slope_prior=1.0, intercept_prior=None, standardize=True):
+    def __init__(
+        self,
+        covariates=(),
+        *,
+        selected=None,
+        at="departure",
+        slope_prior=1.0,
+        intercept_prior=None,
+        standardize=True,
+    ):
         self.covariates = covariates
         self.selected = selected
+        self.at = at
         self.slope_prior = slope_prior
         self.intercept_prior = intercept_prior
         self.standardize = standardize
@@ -110,19 +126,29 @@ class Softmax(EmissionSpecification):
         parts = values if isinstance(values, Blocks) else [(values, weight)]
         distinct = map_reduce(partial(_DistinctRows.of, selected), parts)
         regressors = _uncoded(distinct.rows, sizes)
-        mean, unit = np.zeros(regressors.shape[1]), np.ones(regressors.shape[1])
-        if self.standardize:
-            mean = distinct.weight @ regressors / distinct.weight.sum()
-            deviation = np.sqrt(distinct.weight @ (regressors - mean) ** 2 / distinct.weight.sum())
-            unit = np.where((deviation > 0) & ~_are_contrasts(sizes), deviation, 1.0)
+        mean, unit = self.units(regressors, distinct.weight)
+        unit = np.where(_are_contrasts(sizes), 1.0, unit)
         design = Design.of(_regressors(regressors, mean, unit), distinct.weight)
         return SoftmaxMembership(mean, unit, design, selected, n_given, sizes)
 
+    def units(self, values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Origins and units in which numbers (n_rows, n_columns) are measured, those of rows with weights."""
+        mean, unit = np.zeros(values.shape[1]), np.ones(values.shape[1])
+        if self.standardize:
+            mean = weight @ values / weight.sum()
+            deviation = np.sqrt(weight @ (values - mean) ** 2 / weight.sum())
+            unit = np.where(deviation > 0, deviation, 1.0)
+        return mean, unit
+
+    @property
+    def intercept_variance(self) -> float:
+        """Prior variance of intercepts."""
+        return float(polygamma(1, 1.0)) if self.intercept_prior is None else float(self.intercept_prior)
+
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Variances of intercepts and of slopes."""
-        intercept = float(polygamma(1, 1.0)) if self.intercept_prior is None else float(self.intercept_prior)
         slope = None if is_hierarchical(self.slope_prior) else float(self.slope_prior)
-        return {"intercept_variance": intercept, "slope_variance": slope}
+        return {"intercept_variance": self.intercept_variance, "slope_variance": slope}
 
     def expected(self, parameters: Parameters, levels: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Covariates are given: no component expects others."""

@@ -86,14 +86,21 @@ class Design:
         bound.numbers[-2] += self.weight @ (self.regressors @ w.mean(axis=0))
         return bound
 
-    def maximum(self, objective: Objective, *, is_point: bool = False, is_exact: bool = False) -> Maximum:
-        """The maximum of an objective; in a run from the best of earlier ones on, and near it or exact."""
+    def starts(self, of: int, is_point: bool) -> deque:
+        """Bounds near earlier maxima of one kind; of no run none."""
+        starts = {} if self._starts is None else self._starts
+        return starts.setdefault((of, is_point), deque(maxlen=_N_STARTS))
+
+    def maximum(
+        self, objective: Objective, *, is_point: bool = False, is_exact: bool = False, near: TiltedBound | None = None
+    ) -> Maximum:
+        """The maximum of an objective; in a run from `near` or the best of earlier ones on, and near it or exact."""
         d = len(objective.t)
         if not d:
             return Maximum(TiltedBound(np.zeros(2), 0), 0.0)
-        starts = {} if self._starts is None else self._starts
-        starts = starts.setdefault((d, is_point), deque(maxlen=_N_STARTS))
-        near = objective.best(tuple(starts)) if starts else objective.start(self, is_point=is_point)
+        starts = self.starts(d, is_point)
+        if near is None:
+            near = objective.best(tuple(starts)) if starts else objective.start(self, is_point=is_point)
         last = TiltedBound(np.empty_like(near.numbers), d)
         rows = self.regressors, self.weight, contrasts(d // self.regressors.shape[1] + 1)
         of_member = objective.t, objective.total, objective.precision

@@ -19,7 +19,9 @@ from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import UnderFit, cells_of_sequences
+from skvbem.models.hmm.covariates import CovariateHMM
 from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.sequences import HMMData
 from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.rows import SequenceReading
@@ -52,7 +54,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
         states = self.model.smoothed(natural, here)
         are_possible = bool(states.any(axis=1).all())
         statistics = model.statistics_of(self.possible(states), data)
-        if are_possible:  # of neighbors together, where that is known
+        if are_possible and not isinstance(self.model, CovariateHMM):  # of neighbors together, where that is known
             n_chain = model.initial.n_cells + model.transitions.n_cells
             statistics[:n_chain] = self.model.expect(natural[:, None], here).statistics[:n_chain, 0]
         return statistics
@@ -125,22 +127,32 @@ class FittedHMM(FittedSequences, FittedEmissions):
 
     @cached_property
     def startprob(self) -> np.ndarray:
-        """Posterior means (VB), or the point found, (n_components,)."""
-        return self.model.initial.matrix(self.point[0])[0]
+        """Posterior means (VB), or the point found, (n_components,); expected shares where covariates drive them."""
+        return self._probabilities(0)[0]
 
     @cached_property
     def transmat(self) -> np.ndarray:
-        """Posterior means (VB), or the point found, (n_components, n_components)."""
-        return self.model.transitions.matrix(self.point[1])
+        """Posterior means (VB), or the point found, (n_components, n_components); or expected shares."""
+        return self._probabilities(1)
+
+    def _probabilities(self, k: int) -> np.ndarray:
+        """First states (0) or transitions (1): those of the point, or shares that are expected in the data."""
+        rows = (self.model.initial, self.model.transitions)[k]
+        if isinstance(rows, Transitions):
+            return rows.matrix(self.point[k])
+        counts = rows.matrix(self.model.prior.split(self.statistics)[k])
+        total = counts.sum(axis=1, keepdims=True)
+        return np.where(total > 0, counts / np.maximum(total, 1e-300), rows.allowed / rows.allowed.sum(1)[:, None])
 
     def hyperparameters(self) -> dict[str, Any]:
         """Attributes of the prior as resolved and, of a density, of the posterior."""
         initial, transitions = self.model.initial, self.model.transitions
         attributes = {"startprob_prior_": initial.concentration[0], "transmat_prior_": transitions.concentration}
-        if self.form.density:
-            of_first, of_pairs, _ = self.posterior.blocks
-            attributes["startprob_concentration_"] = initial.matrix(of_first.concentration)[0]
-            attributes["transmat_concentration_"] = transitions.matrix(of_pairs.concentration)
+        posteriors: Any = self.posterior.blocks if self.form.density else (None, None)
+        if self.form.density and isinstance(initial, Transitions):
+            attributes["startprob_concentration_"] = initial.matrix(posteriors[0].concentration)[0]
+        if self.form.density and isinstance(transitions, Transitions):
+            attributes["transmat_concentration_"] = transitions.matrix(posteriors[1].concentration)
         return attributes | super().hyperparameters()
 
     def named_parameters(self, point: tuple) -> Parameters:
@@ -169,7 +181,13 @@ class FittedHMM(FittedSequences, FittedEmissions):
         return {"chain": of_chain} | super().quantiles(probability)
 
     def _of_chain(self, first: np.ndarray, pairs: np.ndarray) -> dict[Any, np.ndarray]:
-        return {"startprob": self.model.initial.matrix(first)[0], "transmat": self.model.transitions.matrix(pairs)}
+        named: dict[Any, np.ndarray] = {}
+        for name, rows, point in (("start", self.model.initial, first), ("transition", self.model.transitions, pairs)):
+            if isinstance(rows, Transitions):
+                named["startprob" if name == "start" else "transmat"] = rows.matrix(point)
+            else:
+                named[f"{name}_intercepts"], named[f"{name}_coefficients"] = rows.parameters(point)
+        return {name: each[0] if name.startswith("start") else each for name, each in named.items()}
 
     def under_fit(self, reading: SequenceReading, **limits: Any) -> UnderFit:
         """Likelihoods and cells of sequences under the chain, for fit indices."""

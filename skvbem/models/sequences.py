@@ -110,6 +110,8 @@ class HMMData:
     has_whole_weights : bool
     row_hashes : callable or None
         Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
+    covariates : pair of StepPatterns or None, optional
+        What drives first states, and transitions into each row.
     """
 
     table: Any
@@ -119,6 +121,7 @@ class HMMData:
     total_weight: float
     has_whole_weights: bool = True
     row_hashes: Callable[[slice], np.ndarray] | None = None
+    covariates: Any = None
     memory: ReusedMemory = field(default_factory=lambda: ReusedMemory(MAX_KEPT_DOUBLES), init=False, repr=False)
     _for_draws: list[HMMData] = field(default_factory=list, init=False, repr=False)
     _cut: dict[tuple[int, int], list[list[Segment]]] = field(default_factory=dict, init=False, repr=False)

@@ -349,6 +349,11 @@ class ColumnGroups:
         """Values of the groups without what is only given."""
         return [group.modeled(of_group) for group, of_group in zip(self.groups, values)]
 
+    def observable(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Values of the groups without what is only given, and without groups of given columns."""
+        pairs = zip(self.groups, self.modeled(values))
+        return [of_group for group, of_group in pairs if not group.specification.are_given]
+
     def emission(self, values: Sequence, weight: np.ndarray | None) -> Emission:
         """The emission of the groups' values, arrays or `Blocks` of (values, weight)."""
         parts = []

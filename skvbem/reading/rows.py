@@ -293,7 +293,7 @@ class SequenceReading(Reading):
     def compiled(self, model: HMM) -> HMMData:
         """The rows as a hidden Markov model takes them."""
         table = model.emission.prepare(self.columns.as_emission_takes(self.values))
-        observed = _observed(self.columns.modeled(self.values), self.labels)
+        observed = _observed(self.columns.observable(self.values), self.labels)
         table = table if self.labels is None else PartlyLabeled(table, self.labels.codes)
         hashes = partial(row_hashes, _with_labels(self.values, self.labels))
         return model.compile(table, self.lengths, self.weight, observed, hashes)

@@ -12,7 +12,8 @@ from skvbem.data import Rows
 from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.graphs.dag import DAG
 from skvbem.models import DirichletAscent, DiscreteDAG
-from skvbem.models.hmm.model import HMM, HMMAscent, Transitions
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.testing.cases import ModelCase, ModelInstance, Relabeling

@@ -30,7 +30,8 @@ from timing import interleave, number, peak_growth, show
 
 from skvbem.emissions import Gaussian
 from skvbem.emissions.categorical import CategoricalEmission
-from skvbem.models.hmm.model import HMM, HMMAscent, Transitions
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.vbem import posteriors
 
 try:

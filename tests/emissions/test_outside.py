@@ -6,7 +6,8 @@ import pytest
 from skvbem.emissions import Exponential
 from skvbem.emissions.outside import rows_last
 from skvbem.emissions.poisson import PoissonEmission
-from skvbem.models.hmm.model import HMM, Transitions
+from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 

@@ -22,7 +22,8 @@ from skvbem.errors import TooLargeError
 from skvbem.evidence import get_score
 from skvbem.models import capabilities_of
 from skvbem.models.hmm import enumeration, information
-from skvbem.models.hmm.model import HMM, Transitions, left_to_right
+from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.transitions import Transitions, left_to_right
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 from skvbem.testing.emission_examples import seen

@@ -7,7 +7,8 @@ from laws.chains import hmm, symmetric
 from laws.labels import random_starts
 
 from skvbem.models import capabilities_of
-from skvbem.models.hmm.model import HMMAscent, Transitions, left_to_right
+from skvbem.models.hmm.model import HMMAscent
+from skvbem.models.hmm.transitions import Transitions, left_to_right
 from skvbem.testing.cases import evaluation_from
 
 approx = pytest.approx

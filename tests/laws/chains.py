@@ -17,7 +17,8 @@ from laws.labels import (
 from reference import hidden_markov
 from scipy.special import logsumexp
 
-from skvbem.models.hmm.model import HMM, HMMAscent, Transitions, banded, left_to_right
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.testing import ModelCase, ModelInstance, Relabeling
 from skvbem.testing.emission_examples import rows_of, seen
 

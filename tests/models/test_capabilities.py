@@ -12,7 +12,8 @@ from skvbem.capabilities import Capabilities
 from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.graphs.dag import DAG
 from skvbem.models import MODELS, DiscreteDAG, LatentModel, RegisteredModel, capabilities_of
-from skvbem.models.hmm.model import HMM, Transitions
+from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.mixture.model import Mixture

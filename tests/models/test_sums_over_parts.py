@@ -14,7 +14,8 @@ from skvbem.emissions import FactorGaussian, Gaussian
 from skvbem.graphs.dag import DAG
 from skvbem.models import DiscreteDAG
 from skvbem.models.base import DataInParts, ModelAscent
-from skvbem.models.hmm.model import HMM, HMMAscent, Transitions
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.linear_dynamical_system.model import LDSAscent, LinearDynamicalSystem
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork, MixedNetworkAscent

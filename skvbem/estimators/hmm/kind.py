@@ -13,14 +13,23 @@ from skvbem._arguments import is_list, is_option, is_whole
 from skvbem.emissions import Emission
 from skvbem.emissions.specification import floats, positive
 from skvbem.errors import check_memory
+from skvbem.estimators.hmm.covariates import (
+    check_covariates,
+    driven,
+    has_covariates,
+    part_with_covariates,
+    with_covariates,
+)
 from skvbem.estimators.labels import LabelKind, check_size, resolve_emission_prior, responsibilities_of
 from skvbem.estimators.sequences import read_steps
 from skvbem.fitted.hmm import FittedHMM
 from skvbem.fitting.fit import n_starts_of, names_starts
 from skvbem.fitting.kind import Kind
+from skvbem.models.hmm.covariates import CovariateHMM
 from skvbem.models.hmm.enumeration import first_impossible
-from skvbem.models.hmm.model import HMM, Transitions, banded, left_to_right
+from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.starts import seeded_starts
+from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.models.labels.distinct_rows import with_known_labels
 from skvbem.models.sequences import MAX_KEPT_DOUBLES, HMMData
 from skvbem.optima.hmm import HMMMethod
@@ -29,7 +38,7 @@ from skvbem.reading.column_groups import ColumnGroups
 from skvbem.reading.labels import labels_of_list, read_labels
 from skvbem.reading.rows import SequenceReading
 from skvbem.reading.sequences import Sequences, read_sequences, refuse_lengths_as_y
-from skvbem.reading.tables import show
+from skvbem.reading.tables import Table, show
 
 LEFT_TO_RIGHT = "left-to-right"
 #: A total of one, shared evenly [Beal's code].
@@ -42,7 +51,8 @@ class HMMKind(LabelKind):
     method = HMMMethod()
     fitted = FittedHMM
     located_by = ("sequence_id", "lengths", "labels")
-    prior_parameters = ("startprob_prior", "transmat_prior")
+    reading_parameters = LabelKind.reading_parameters | {"transitions", "start"}
+    prior_parameters = ("startprob_prior", "transmat_prior", "transitions", "start")
     label = "state"
     draw = staticmethod(seeded_starts)
 
@@ -65,8 +75,17 @@ class HMMKind(LabelKind):
         known = read_labels(labels, sequences.n_rows, reading.order, owner)
         return replace(reading, labels=known, given={**reading.given, "metadata": metadata})
 
+    def learned_columns(self, estimator, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
+        """The groups of columns, covariates of the chain the last of them, and the values of each."""
+        if not has_covariates(estimator):
+            return super().learned_columns(estimator, table)
+        options = self.column_options(estimator)
+        return self.read_groups(options._replace(emission=with_covariates(estimator, options, table)), table)
+
     def check(self, estimator, X) -> None:
         """Refuse a prior to be learned, or numbers of factors to be chosen, where there is no bound to choose by."""
+        if has_covariates(estimator):
+            check_covariates(estimator)
         Kind.check(self, estimator, X)
         self.check_numbers_of_factors(estimator, X)
 
@@ -92,14 +111,23 @@ class HMMKind(LabelKind):
             reading.labels.check(estimator.n_components, type(estimator).__name__, self.label)
         emission, n, n_rows = reading.emission(), estimator.n_components, reading.sequences.n_rows
         held = n_rows * (emission.n_columns + n + 2) + min(n_rows * n, MAX_KEPT_DOUBLES)  # a copy, and shares of states
+        if has_covariates(estimator):  # a matrix for each step, twice for a moment, and states of each start
+            held += n_rows * n * (2 * n + 2 + n_starts_of(estimator))
         check_memory(f"{n_rows:,} steps of {n} states", held, "fewer", estimator.max_memory, type(estimator).__name__)
         return self.model_of(estimator, reading, emission, n)
 
     def model_of(self, estimator, reading: SequenceReading, emission: Emission, n_components: int) -> HMM:
         """The chain of an emission."""
-        n, owner = n_components, type(estimator).__name__
-        check_size(emission, n, n_starts_of(estimator), estimator.max_memory, owner, n + 1)
-        return HMM(emission, *resolve_chain(estimator), resolve_emission_prior(reading.columns, emission, n))
+        n, owner, part = n_components, type(estimator).__name__, part_with_covariates(reading.columns)
+        first, pairs = resolve_chain(estimator)
+        prior = resolve_emission_prior(reading.columns, emission, n)
+        if part is None:
+            check_size(emission, n, n_starts_of(estimator), estimator.max_memory, owner, n + 1)
+            return HMM(emission, first, pairs, prior)
+        of_first, of_pairs = driven(estimator, reading, (first, pairs), part)
+        more = -(-(of_first.n_cells + of_pairs.n_cells) // n)
+        check_size(emission, n, n_starts_of(estimator), estimator.max_memory, owner, more)
+        return CovariateHMM(emission, of_first, of_pairs, prior, part)
 
     def starts(self, estimator, model: HMM, data: HMMData, reading: SequenceReading, seed: tuple[int, ...]) -> Any:
         """Starts by the name of `init`, or statistics (n_cells, 1) of responsibilities given."""

@@ -15,6 +15,7 @@ from skvbem._docstrings import share_texts
 from skvbem.errors import warn_of_impossible
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
+from skvbem.estimators.hmm.covariates import has_covariates
 from skvbem.estimators.hmm.kind import HMMKind
 from skvbem.estimators.labels import COLUMN_CONSTRAINTS
 from skvbem.estimators.sequences import (
@@ -77,6 +78,13 @@ class VBHMM(SequenceEstimator):
     transmat_mask : None, "left-to-right", int or array-like of bool of shape (n_components, n_components), default=None
         Which transitions there are; others have no prior and count as no parameter. "left-to-right": to the same state
         or the next, from the first on. An int: no farther than so many states away.
+    transitions : Softmax, default=None
+        Covariates that drive transitions, such as ``Softmax(["temperature"])``: from each state the logits of the next
+        state are linear in them. They are given, and in X at every step; `at` says whether those of the step that is
+        left count, or of the step that is arrived at. In place of `transmat_prior`. See
+        :doc:`/user_guide/driven_transitions`.
+    start : Softmax, default=None
+        Covariates, at the first step of each sequence, that drive its state. In place of `startprob_prior`.
     learn_prior : bool, default=False
         Whether `startprob_prior` and `transmat_prior` are each multiplied by the number, from 0.001 to 1000, that
         raises the bound most [Beal (2.79)]; the bound is then one given that prior. Needs ``method="vb"``.
@@ -114,7 +122,8 @@ class VBHMM(SequenceEstimator):
     ----------
     startprob_ : ndarray of shape (n_components,)
     transmat_ : ndarray of shape (n_components, n_components)
-        Posterior means (VB) or the point found.
+        Posterior means (VB) or the point found. Where covariates drive them, shares of the transitions in X that are
+        expected from each state.
     startprob_concentration_, transmat_concentration_ : ndarray
         Concentrations of the posterior (``method="vb"``), 0 where a mask rules a transition out.
     startprob_prior_, transmat_prior_ : ndarray
@@ -174,6 +183,8 @@ class VBHMM(SequenceEstimator):
         "transmat_prior": "no_validation",
         "sticky": [Interval(Real, 0, 1e300, closed="both")],
         "transmat_mask": "no_validation",
+        "transitions": "no_validation",
+        "start": "no_validation",
         "learn_prior": ["boolean"],
         "predictive": [StrOptions({"mean", "vb", "average"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -191,6 +202,8 @@ class VBHMM(SequenceEstimator):
         transmat_prior=1.0,
         sticky=0.0,
         transmat_mask=None,
+        transitions=None,
+        start=None,
         learn_prior=False,
         categories="auto",
         method="vb",
@@ -269,6 +282,11 @@ class VBHMM(SequenceEstimator):
                 f"{transmat.shape} instead."
             )
         model = cls(n, emission=emission, **params)
+        if has_covariates(model):
+            raise ValueError(
+                f"from_parameters of {owner} takes no 'transitions' and no 'start': coefficients are found by a fit. "
+                "Leave them out, or fit."
+            )
 
         def point_of(chain: HMM) -> tuple:
             for name, rows, probabilities in (
@@ -335,6 +353,11 @@ class VBHMM(SequenceEstimator):
         -------
         %(self)s
         """
+        if has_covariates(self):
+            raise ValueError(
+                "A batch has covariates of its own, and partial_fit of VBHMM has no 'transitions' and no 'start'. Fit "
+                "all sequences at once."
+            )
         return self._partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
 
     # Asking -----------------------------------------------------------------------------------------------------------

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from skvbem._arguments import is_list, is_option, listed
-from skvbem.emissions.registry import EMISSIONS, family_of
 from skvbem.emissions.softmax import Softmax
-from skvbem.emissions.specification import EmissionSpecification
+from skvbem.estimators.given_columns import places_of_covariates, with_given
 from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
-from skvbem.reading.names import ColumnSelection
 from skvbem.reading.tables import Table, show
 
 # Singular value of covariates of length 1, below which one of them follows from the others. By hand.
@@ -58,40 +54,12 @@ def check_not_collinear(estimator: Any, emission: Any, columns: ColumnGroups) ->
         kept += [] if is_constant else [j]
 
 
-def _by_positions(membership: Softmax, places: list[int], table: Table) -> Softmax:
-    """The membership of a group of these columns of X, its selection as truth values of the columns of the group."""
-    whose, selected = "The 'selected' parameter of Softmax", membership.selected
-    if selected is not None:
-        if not is_list(selected):
-            raise TypeError(f"{whose} must be None or a list of covariates. Got {show(selected)} instead.")
-        named = ColumnSelection(whose, "covariate", table.names, table.source)
-        chosen = named.positions(MEMBERSHIP, list(selected)) if len(selected) else []
-        if not {*chosen} <= {*places}:
-            raise ValueError(f"{whose} names a column that is none of its 'covariates'. Name it there, too.")
-        selected = [at in chosen for at in places]
-    return clone(membership).set_params(covariates=(), selected=selected)
-
-
 def with_membership(estimator: Any, options: ColumnOptions, table: Table) -> list[tuple]:
     """The `emission` parameter as a list of groups, the covariates of the membership the last of them."""
-    membership, whose = estimator.membership, "The 'covariates' parameter of Softmax"
+    membership = estimator.membership
     membership.check_parameters()
-    given = listed(membership.covariates)
-    if not given:
-        raise ValueError(f"{whose} names no column. Name one, or leave 'membership' out.")
-    places = ColumnSelection(whose, "covariate", table.names, table.source).positions(MEMBERSHIP, given)
-    if len(set(places)) < len(places):
-        raise ValueError(f"{whose} names a column twice. Name each once.")
-    covariates = MEMBERSHIP, _by_positions(membership, places, table), places
-    emission, others = options.emission, [at for at in range(table.n_columns) if at not in places]
-    if not others:
-        raise ValueError(f"{whose} names all columns of X: none is left that components could differ in.")
-    if is_option(emission, "auto"):
-        return [("remainder", "auto"), covariates]
-    if isinstance(emission, EmissionSpecification) or is_option(emission, *EMISSIONS):
-        name = emission if isinstance(emission, str) else family_of(emission)
-        return [(name, emission, others), covariates]
-    if isinstance(emission, Mapping):
-        named = [item if item[0] == "remainder" else (item[0], *item) for item in emission.items()]
-        return [*named, covariates]
-    return [*emission, covariates] if is_list(emission) else [emission, covariates]
+    places, chosen = places_of_covariates(membership, "Softmax", MEMBERSHIP, table.names, table.source)
+    selected = None if membership.selected is None else [at in chosen for at in places]
+    specification = clone(membership).set_params(covariates=(), selected=selected)
+    whose = "The 'covariates' parameter of Softmax"
+    return with_given(options, (MEMBERSHIP, specification, places), table, whose)

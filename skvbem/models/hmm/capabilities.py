@@ -11,6 +11,7 @@ from skvbem.blocks import map_reduce
 from skvbem.capabilities import Capabilities, Relabelings
 from skvbem.emissions.base import exchangeability_classes, n_symmetries
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.models.hmm.covariates import CovariateHMM
 from skvbem.models.hmm.dimension import identifiable_dimension
 from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
 from skvbem.models.hmm.information import score_covariance
@@ -118,7 +119,12 @@ def _expected(probability: np.ndarray, logs: np.ndarray) -> float:
 
 
 def capabilities_of(model: HMM) -> Capabilities:
-    """The capabilities of a hidden Markov model: all but marginals, as steps of a path are not independent."""
+    """The capabilities of a hidden Markov model: all but marginals, as steps of a path are not independent.
+
+    One whose chain covariates drive has none yet.
+    """
+    if isinstance(model, CovariateHMM):
+        return Capabilities()
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
     capabilities = Capabilities(
         points=gibbs,

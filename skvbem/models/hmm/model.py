@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -26,137 +26,14 @@ from skvbem.blocks import map_reduce, sections
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, start_natural
 from skvbem.emissions.outside import rows_last
-from skvbem.families import Dirichlet, Product
+from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.models.base import DataInParts, EStep, Expectation
 from skvbem.models.hmm.forward_backward import ForwardBackward
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.labels.distinct_rows import DistinctRows, HashedRows
 from skvbem.models.labels.model import EmissionAscent, LabelModel, divergence_sums, symmetric_divergences
 from skvbem.models.sequences import HMMData, Segment, segments
-
-
-@dataclass(frozen=True, eq=False)
-class Transitions:
-    """Rows of probabilities of the next state: one for each state, or a single one for the first state of a chain.
-
-    Parameters
-    ----------
-    concentration : ndarray of shape (n_rows, n_states)
-        0 where there is no such transition.
-
-    Examples
-    --------
-    >>> from skvbem.models.hmm.model import Transitions, left_to_right
-    >>> transitions = Transitions.symmetric(3, 1.0, left_to_right(3))
-    >>> transitions.concentration.round(3).tolist()
-    [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]
-    >>> transitions.n_cells, transitions.prior.n_free_parameters
-    (5, 2)
-    """
-
-    concentration: np.ndarray
-
-    def __post_init__(self):
-        if not (np.isfinite(self.concentration).all() and (self.concentration >= 0).all()):
-            raise ValueError("Concentrations of transitions must be finite and >= 0, where 0 rules a transition out.")
-        stuck = np.flatnonzero(~self.allowed.any(axis=1))
-        if len(stuck):
-            raise ValueError(f"No transition is left from state {stuck[0]}: a mask must allow one from every state.")
-
-    @classmethod
-    def symmetric(cls, n_rows: int, strength: float, allowed: np.ndarray | None = None) -> Self:
-        """Rows over as many states, a total strength shared among the allowed ones of each [Beal §3.5].
-
-        Parameters
-        ----------
-        n_rows : int
-        strength : float
-            Counts, the sum of each row.
-        allowed : ndarray of bool, shape (n_rows, n_states), optional
-            All of n_rows states if None.
-        """
-        allowed = np.ones((n_rows, n_rows), dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)
-        return cls(strength * allowed / np.maximum(allowed.sum(axis=1, keepdims=True), 1))
-
-    @classmethod
-    def sticky(cls, n_states: int, strength: float, stay: float, allowed: np.ndarray | None = None) -> Self:
-        """`symmetric` rows, and so many counts more for staying in a state."""
-        rows = cls.symmetric(n_states, strength, allowed)
-        return cls(rows.concentration + stay * (np.eye(n_states) * rows.allowed))
-
-    @property
-    def n_states(self) -> int:
-        """Number of states that transitions lead to."""
-        return self.concentration.shape[1]
-
-    @cached_property
-    def allowed(self) -> np.ndarray:
-        """True for transitions that are possible, (n_rows, n_states)."""
-        return self.concentration > 0
-
-    @cached_property
-    def cells(self) -> np.ndarray:
-        """Position of each cell of the block in the flat matrix, (n_cells,)."""
-        return np.flatnonzero(self.allowed)
-
-    @property
-    def n_cells(self) -> int:
-        """Number of transitions that the mask allows."""
-        return len(self.cells)
-
-    @cached_property
-    def prior(self) -> Dirichlet:
-        """One distribution for each row, over the transitions that there are."""
-        return Dirichlet.from_rows([row[row > 0] for row in self.concentration])
-
-    def matrix(self, cells: np.ndarray, absent: float = 0.0) -> np.ndarray:
-        """Cells (n_cells, ...) as a matrix (n_rows, n_states, ...), with a value for transitions that do not exist."""
-        full = np.full((self.concentration.size, *np.shape(cells)[1:]), absent)
-        full[self.cells] = cells
-        return full.reshape(*self.concentration.shape, *np.shape(cells)[1:])
-
-    def statistics(self, counts: np.ndarray) -> np.ndarray:
-        """Cells (n_cells, ...) of a matrix of counts (n_rows, n_states, ...)."""
-        return counts.reshape(-1, *counts.shape[2:])[self.cells]
-
-    def relabeled(self, order: np.ndarray) -> Self:
-        """The prior with the states in another order."""
-        rows = order if len(self.concentration) > 1 else np.arange(1)
-        return type(self)(self.concentration[np.ix_(rows, order)])
-
-    def cells_in_order(self, orders: np.ndarray) -> np.ndarray:
-        """For each cell the one that takes its place where states are put in another order, (..., n_cells).
-
-        Parameters
-        ----------
-        orders : ndarray of int, shape (..., n_states)
-
-        Raises
-        ------
-        ValueError
-            If an order puts a transition that exists in the place of one that does not.
-        """
-        n_rows, n_states = self.concentration.shape
-        rows = orders if n_rows > 1 else np.zeros((*orders.shape[:-1], 1), dtype=int)
-        number = np.full(n_rows * n_states, -1)
-        number[self.cells] = np.arange(self.n_cells)
-        places = number.reshape(n_rows, n_states)[rows[..., :, None], orders[..., None, :]]
-        places = places.reshape(*orders.shape[:-1], -1)[..., self.cells]
-        if (places < 0).any():
-            raise ValueError("States in this order would need transitions that the mask rules out.")
-        return places
-
-
-def left_to_right(n_states: int, reach: int = 1) -> np.ndarray:
-    """A mask (n_states, n_states): stay, or go on by one state, or by up to `reach`; the last state is for good."""
-    step = np.arange(n_states) - np.arange(n_states)[:, None]
-    return (step >= 0) & (step <= reach)
-
-
-def banded(n_states: int, reach: int = 1) -> np.ndarray:
-    """A mask (n_states, n_states): no state farther than `reach` from the last."""
-    return np.abs(np.arange(n_states) - np.arange(n_states)[:, None]) <= reach
-
 
 # Rows times states times restarts below which threads cost more than they bring.
 _WORTH_THREADS = 2**16
@@ -182,7 +59,7 @@ class HMM(LabelModel):
     >>> import numpy as np
     >>> from skvbem.emissions.categorical import CategoricalEmission
     >>> from skvbem.models.hmm.model import HMM, HMMAscent
-    >>> from skvbem.models.hmm.model import Transitions
+    >>> from skvbem.models.hmm.transitions import Transitions
     >>> from skvbem.vbem import posteriors
     >>> symbols = np.array([[0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1]]).T
     >>> emission = CategoricalEmission((2,))
@@ -287,16 +164,22 @@ class HMM(LabelModel):
 
     def _go_on(self, natural: np.ndarray, data: HMMData, probability: np.ndarray) -> None:
         """Fill the posteriors of steps after the last observed one, by what the step before says of the next."""
-        initial, transition = (np.exp(x[0]) for x in self.log_chain(natural[:, None]))
+        first, into = self.chain_at(natural, data)
         sequences = np.flatnonzero(data.ends < data.starts[1:])
         rows, empty = data.ends[sequences], data.ends[sequences] == data.starts[sequences]
-        states = np.where(empty[:, None], initial, probability[rows - 1] @ transition)
+        states = np.where(empty[:, None], first(sequences), into(probability[rows - 1], rows))
         while len(sequences):
             states /= np.maximum(states.sum(axis=1, keepdims=True), 1e-300)
             probability[rows] = states
             rows = rows + 1
             going = rows < data.starts[sequences + 1]
-            sequences, rows, states = sequences[going], rows[going], states[going] @ transition
+            sequences, rows = sequences[going], rows[going]
+            states = into(states[going], rows)
+
+    def chain_at(self, natural: np.ndarray, data: HMMData) -> tuple[Callable, Callable]:
+        """Functions: first states of sequences, and states at rows from those of the rows before, of one lane."""
+        first, transition = (np.exp(x[0]) for x in self.log_chain(natural[:, None]))
+        return lambda sequences: first, lambda states, rows: states @ transition
 
     def filtered(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """p(state of a step | the sequence up to it), (n_rows, n_states), at natural parameters (n_cells,).
@@ -374,19 +257,26 @@ class HMM(LabelModel):
         natural = np.repeat(start_natural(self.emission, self.prior.blocks[2])[:, None], n_lanes, axis=1)
         step = self.emission.step(natural, data.table)
         total, n_states = step.zeros(), self.n_components
-        first, pairs = np.zeros((n_lanes, n_states)), np.zeros((n_lanes, n_states, n_states))
+        nobody = np.zeros((n_lanes, n_states, 0))
+        first, pairs = self.counts_of(nobody, nobody, slice(0, 0), data)
         before = np.zeros((n_lanes, n_states, 1))
-        begins = data.row_weight * (data.pair_weight == 0)
         size = self.emission.block_rows(n_states, n_lanes)
         for at in range(0, len(data), size):
             rows = slice(at, at + size)
             smoothed = smoothed_of(rows)
             step.add(data.table[rows], (smoothed * data.row_weight[rows]).swapaxes(-1, -2), total)
-            left = np.concatenate([before, smoothed[..., :-1]], axis=-1)
-            pairs += (left * data.pair_weight[rows]) @ smoothed.swapaxes(-1, -2)
-            first += smoothed @ begins[rows]
+            left = np.concatenate([before, smoothed[..., :-1]], axis=-1) * data.pair_weight[rows]
+            for counts, of_block in zip((first, pairs), self.counts_of(left, smoothed, rows, data)):
+                counts += of_block
             before = smoothed[..., -1:]
         return self.started(self.joined_statistics(first, pairs, step.statistics(total).reshape(-1, n_lanes)))
+
+    def counts_of(
+        self, left: np.ndarray, smoothed: np.ndarray, rows: slice, data: HMMData
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """First states and transitions where rows, and rows before them times weights, are independent, by lane."""
+        begins = data.row_weight[rows] * (data.pair_weight[rows] == 0)
+        return smoothed @ begins, left @ smoothed.swapaxes(-1, -2)
 
     def hashed_rows(self, data: HMMData) -> HashedRows:
         """The rows, each as often as its sequence counts."""
@@ -408,9 +298,9 @@ class HMM(LabelModel):
     def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
         """Statistics of first states and transitions where new states get fractions of those there are."""
         first, pairs, _ = self.prior.split(statistics)
-        first_cells = self.initial.matrix(first) @ fractions.T
-        pair_cells = fractions @ self.transitions.matrix(pairs) @ fractions.T
-        return np.concatenate([self.initial.statistics(first_cells), self.transitions.statistics(pair_cells)])
+        return np.concatenate(
+            [self.initial.shared_out(first, fractions), self.transitions.shared_out(pairs, fractions)]
+        )
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the states in another order."""

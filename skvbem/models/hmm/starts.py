@@ -16,7 +16,8 @@ from collections.abc import Callable
 import numpy as np
 
 from skvbem.data import mixed
-from skvbem.models.hmm.model import HMM, Transitions
+from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.labels.distinct_rows import DistinctRows, drawn_seeds, nearest_seeds, with_known_labels
 from skvbem.models.sequences import HMMData
 
@@ -71,7 +72,7 @@ def seeded_starts(
         blurred = _in_order(model, data, smoothed_of, blurred)
     statistics = model.statistics_from(smoothed_of, data, n_starts)
     pairs = slice(model.initial.n_cells, model.initial.n_cells + model.transitions.n_cells)
-    for lane in set(range(1, n_starts)) - cut_up:
+    for lane in set(range(1, n_starts)) - cut_up if isinstance(model.transitions, Transitions) else ():
         statistics[pairs, lane] = _led_elsewhere(model.transitions, statistics[pairs, lane], rngs[lane])
     return statistics
 
@@ -127,7 +128,7 @@ def _in_order(model: HMM, data: HMMData, smoothed_of: Callable, blurred: np.ndar
     """Probabilities of states of seeds, the states of each start in an order in which the masks rule out little."""
     n_starts, n = len(blurred), model.n_components
     all_of_them = Transitions(np.ones((1, n))), Transitions(np.ones((n, n)))
-    free = type(model)(model.emission, *all_of_them, model.prior.blocks[2])
+    free = HMM(model.emission, *all_of_them, model.prior.blocks[2])
     counts = free.statistics_from(smoothed_of, data, n_starts)
     first, pairs = counts[:n], counts[n : n + n * n].reshape(n, n, n_starts)
     times, may_begin = _mean_times(model, data, smoothed_of, n_starts), model.initial.allowed[0]

@@ -18,8 +18,9 @@ from skvbem.emissions import EMISSIONS
 from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.models import capabilities_of
 from skvbem.models.hmm.capabilities import log_z
-from skvbem.models.hmm.model import HMM, HMMAscent, Transitions, banded, left_to_right
+from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.starts import seeded_starts
+from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights

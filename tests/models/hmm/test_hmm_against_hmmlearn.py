@@ -8,7 +8,8 @@ import pytest
 
 from skvbem.emissions import Gaussian
 from skvbem.emissions.categorical import CategoricalEmission
-from skvbem.models.hmm.model import HMM, HMMAscent, Transitions
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.vbem import posteriors
 
 vhmm = pytest.importorskip("hmmlearn.vhmm")

@@ -10,8 +10,9 @@ from laws.chains import hmm, random_prior
 
 from skvbem.data import row_hashes
 from skvbem.emissions.categorical import CategoricalEmission
-from skvbem.models.hmm.model import HMM, HMMAscent, Transitions, left_to_right
+from skvbem.models.hmm.model import HMM, HMMAscent
 from skvbem.models.hmm.starts import seeded_starts
+from skvbem.models.hmm.transitions import Transitions, left_to_right
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.testing.emission_examples import rows_of
 from skvbem.vbem import posteriors

@@ -14,7 +14,8 @@ from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import GammaHyperprior
 from skvbem.models import capabilities_of
 from skvbem.models.hmm import capabilities as of_chains
-from skvbem.models.hmm.model import HMM, HMMAscent, Transitions
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.mixture import capabilities as of_mixtures
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights

@@ -13,7 +13,8 @@ from skvbem.evidence import SCORES
 from skvbem.evidence.evaluation import FORMS, Evaluation
 from skvbem.evidence.starts import make_starts
 from skvbem.models.hmm import capabilities as of_chains
-from skvbem.models.hmm.model import HMM, HMMAscent, Transitions
+from skvbem.models.hmm.model import HMM, HMMAscent
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.mixture import capabilities as of_mixtures
 from skvbem.models.mixture.model import Mixture, MixtureAscent
 from skvbem.models.mixture.weights import FiniteWeights

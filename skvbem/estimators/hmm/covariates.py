@@ -1,0 +1,136 @@
+"""The `transitions` and `start` of a hidden Markov model: covariates that drive its chain, a group of given columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skvbem.emissions.given import Given
+from skvbem.emissions.softmax import Softmax
+from skvbem.estimators.given_columns import places_of_covariates, with_given
+from skvbem.families.softmax_maximum import Design
+from skvbem.models.hmm.covariates import SoftmaxTransitions, covariates_of_transitions, first_rows
+from skvbem.models.hmm.transitions import Transitions
+from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
+from skvbem.reading.rows import SequenceReading
+from skvbem.reading.tables import Table, show
+
+#: Name of the group of covariates.
+COVARIATES = "covariates"
+#: Parameters of `VBHMM` that covariates may take the place of, and their priors.
+_PRIOR_OF = {"transitions": "transmat_prior", "start": "startprob_prior"}
+
+
+def has_covariates(estimator: Any) -> bool:
+    """True if covariates drive the chain of an estimator."""
+    return any(getattr(estimator, name, None) is not None for name in _PRIOR_OF)
+
+
+def check_covariates(estimator: Any) -> None:
+    """Refuse what are no covariates of a chain, and what does not go with some."""
+    owner = type(estimator).__name__
+    for name, prior in _PRIOR_OF.items():
+        softmax, given = getattr(estimator, name), getattr(estimator, prior)
+        if softmax is None:
+            continue
+        if not isinstance(softmax, Softmax):
+            raise TypeError(
+                f"The {name!r} parameter of {owner} must be None or a Softmax, such as Softmax(['age']). Got "
+                f"{show(softmax)} instead."
+            )
+        softmax.check_parameters()
+        if isinstance(given, str) or not np.array_equal(given, 1.0):
+            raise ValueError(
+                f"{name!r} of {owner} takes the place of {prior!r}: leave that at its default, and say the prior in "
+                "Softmax. 'transmat_mask' rules transitions out."
+            )
+    if estimator.transitions is not None and estimator.sticky:
+        raise ValueError(
+            f"'sticky' of {owner} adds counts to a prior that 'transitions' has not. Leave 'sticky' at 0: intercepts "
+            "learn how long states stay."
+        )
+    if estimator.learn_prior:
+        raise ValueError(
+            f"learn_prior=True of {owner} multiplies concentrations, of which a Softmax has none. Leave it False, and "
+            "compare bounds with other values of 'slope_prior'."
+        )
+    if estimator.predictive == "vb":
+        raise ValueError(
+            f"predictive='vb' of {owner} has no value at covariates that the fit has not seen. Take 'mean' or "
+            "'average' where covariates drive the chain."
+        )
+
+
+def with_covariates(estimator: Any, options: ColumnOptions, table: Table) -> list[tuple]:
+    """The `emission` parameter as a list of groups, the covariates of the chain the last of them."""
+    places: list[int] = []
+    for name in _PRIOR_OF:
+        if getattr(estimator, name) is not None:
+            at, _ = _places(estimator, name, table.names, table.source)
+            places += [each for each in at if each not in places]
+    whose = f"'transitions' and 'start' of {type(estimator).__name__}: their Softmax"
+    return with_given(options, (COVARIATES, Given(), places), table, whose)
+
+
+def _places(estimator: Any, name: str, names: Any, source: Any = None) -> tuple[list[int], list[int]]:
+    """Positions in X of the covariates of a parameter, and of those that have slopes."""
+    return places_of_covariates(getattr(estimator, name), f"the Softmax in {name!r}", name, names, source)
+
+
+def part_with_covariates(columns: ColumnGroups) -> int | None:
+    """The place of the group of covariates; None without one."""
+    groups = enumerate(columns.groups)
+    return next((k for k, group in groups if isinstance(group.specification, Given)), None)
+
+
+def driven(
+    estimator: Any, reading: SequenceReading, rows: tuple[Transitions, Transitions], part: int
+) -> tuple[Transitions | SoftmaxTransitions, Transitions | SoftmaxTransitions]:
+    """First states and transitions, those that covariates drive in place of others that are as free."""
+    values, columns = reading.values[part], reading.columns.groups[part].columns
+    starts = np.concatenate([[0], np.cumsum(reading.lengths)])
+    firsts = first_rows(starts)
+    weight = np.ones(len(reading.lengths)) if reading.weight is None else reading.weight
+    initial: Any
+    transitions: Any
+    initial, transitions = rows
+    if estimator.start is not None:
+        selected = _places_in_group(estimator, "start", reading, columns)
+        initial = _softmax_rows(estimator.start, initial, selected, values[firsts], weight, values[firsts])
+    if estimator.transitions is not None:
+        selected = _places_in_group(estimator, "transitions", reading, columns)
+        at_arrival = estimator.transitions.at == "arrival"
+        moves = np.ones(len(values), dtype=bool)
+        moves[firsts] = False
+        driving = covariates_of_transitions(at_arrival, values)
+        driving = driving[moves] if moves.any() else driving[:1]
+        of_rows = np.repeat(weight, reading.lengths)
+        transitions = _softmax_rows(
+            estimator.transitions, transitions, selected, values, of_rows, driving, at_arrival=at_arrival
+        )
+    return initial, transitions
+
+
+def _places_in_group(estimator: Any, name: str, reading: SequenceReading, columns: tuple[int, ...]) -> tuple[int, ...]:
+    """Positions among the covariates of those that are selected."""
+    _, selected = _places(estimator, name, reading.columns.names)
+    return tuple(columns.index(each) for each in selected)
+
+
+def _softmax_rows(
+    softmax: Softmax,
+    rows: Transitions,
+    selected: tuple[int, ...],
+    measured: np.ndarray,
+    weight: np.ndarray,
+    driving: np.ndarray,
+    *,
+    at_arrival: bool = False,
+) -> SoftmaxTransitions:
+    """Rows that covariates drive, in units of those `measured` with weights, of the patterns of those `driving`."""
+    mean, unit = softmax.units(measured[:, [*selected]], weight)
+    precision = 1.0 / np.append(softmax.intercept_variance, np.full(len(selected), float(softmax.slope_prior)))
+    empty = Design.of(np.ones((1, 1 + len(selected))))
+    made = SoftmaxTransitions(rows.allowed, mean, unit, selected, precision, empty, at_arrival)
+    return made.with_design(driving)

@@ -1,0 +1,326 @@
+r"""Softmax regressions side by side whose rows are hidden: transitions out of states that nobody saw, by covariates.
+
+Row j of a matrix of probabilities has, at a step with regressors u, :math:`\pi_{jk}(u) \propto \exp(w_{jk}^\top u)`
+over the labels k that it allows, and the prior of its coefficients is that of
+`skvbem.families.softmax_regression`: its contrasts are :math:`N(0, 1/\tau_i)`. There the weights of the design are
+known. Here :math:`n_j(u)`, how often row j was used at steps with regressors u, is expected only, so that it is a
+statistic besides :math:`T_{jk} = \sum_u u\, \xi_{jk}(u)`. Natural parameters are :math:`w_{jk}`,
+:math:`-\tfrac12 \sum_c \omega_{ci}^2` of all rows, and :math:`-\ln \sum_k e^{w_{jk}^\top u}` of each pattern u of
+regressors. A is the maximum over q(W) = N(M, S) of the same tilted bound, jointly concave, and its gradient by
+:math:`n_j(u)` is minus the bound of that pattern: logs of transitions are :math:`M_{jk}^\top u - g_j(u)`, whose
+exponentials sum to 1 at the most, as those of a Dirichlet row do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from skvbem._kernels import _softmax
+from skvbem._lazy import cached_property
+from skvbem.families.base import FlatFamily, principal_submatrix
+from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.families.softmax_maximum import Design, Objective, TiltedBound, contrasts
+
+# Precision of coefficients, by row, of maximum likelihood; as in `skvbem.families.softmax_regression`.
+_PRECISION_FLOOR = 1e-12
+
+
+class _Row(NamedTuple):
+    """The maximum of a row: q, or a point, bounds of patterns (n_patterns,), and A, nats."""
+
+    bound: TiltedBound
+    of_patterns: np.ndarray
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxRows(FlatFamily):
+    """Coefficients of rows of probabilities, each a softmax regression over the labels that it allows.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (n_cells, ...)
+        Statistics T of every row and label, (n_rows, n_labels, n_regressors); precisions of the coefficients of each
+        regressor; and how often each row was used, pattern after pattern, (n_patterns, n_rows).
+    design : Design
+        Patterns of regressors. Its weights are of no account.
+    allowed : ndarray of bool, shape (n_rows, n_labels)
+
+    Examples
+    --------
+    One row over two labels, the first of them twice at -1, the other at 2:
+
+    >>> import numpy as np
+    >>> from skvbem.families.softmax_maximum import Design
+    >>> from skvbem.families.softmax_rows import SoftmaxRows
+    >>> design = Design.of(np.array([[1.0, -1.0], [1.0, 2.0]]))
+    >>> prior = SoftmaxRows.from_precisions(design, np.ones((1, 2), dtype=bool), [0.6, 1.0])
+    >>> posterior = prior + np.array([2.0, -2, 1, 2, 0, 0, 2, 1])
+    >>> posterior.mean.round(2).tolist()
+    [[[0.12, -0.62], [-0.12, 0.62]]]
+    """
+
+    design: Design
+    allowed: np.ndarray
+
+    @classmethod
+    def from_precisions(cls, design: Design, allowed: np.ndarray, precision) -> Self:
+        """The prior of rows with these labels, of coefficients with these precisions, (n_regressors,)."""
+        (n, p), allowed = design.regressors.shape, np.asarray(allowed, dtype=bool)
+        parts = np.zeros(allowed.size * p), np.asarray(precision, dtype=float), np.zeros(n * len(allowed))
+        return cls(np.concatenate(parts), design, allowed)
+
+    @property
+    def n_regressors(self) -> int:
+        """Number of regressors, the constant among them."""
+        return self.design.regressors.shape[1]
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Contrasts of each row."""
+        return [(int(row.sum()) - 1) * self.n_regressors for row in self.allowed]
+
+    @property
+    def n_free_parameters(self) -> int:
+        """Number of contrasts of coefficients, of all rows."""
+        return sum(self._sizes)
+
+    def parts(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Cells of coefficients (n_rows, n_labels, p, ...), precisions (p, ...), patterns (n_patterns, n_rows, ...)."""
+        first, p = self.allowed.size * self.n_regressors, self.n_regressors
+        of_patterns = cells[first + p :]
+        return (
+            cells[:first].reshape(*self.allowed.shape, p, *cells.shape[1:]),
+            cells[first : first + p],
+            of_patterns.reshape(-1, len(self.allowed), *cells.shape[1:]),
+        )
+
+    @property
+    def is_valid(self) -> np.ndarray:
+        """True where all precisions are positive; of the shape of the batch."""
+        return np.asarray((self.parts(self.coordinates)[1] > 0).all(axis=0))
+
+    @property
+    def signed(self) -> np.ndarray:
+        """Boolean array of the statistics that may be negative, as sums of regressors may be; no count."""
+        signed = np.zeros(self.coordinates.shape[0], dtype=bool)
+        self.parts(signed)[0][..., 1:] = True
+        return signed
+
+    # The maximum ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _maxima(self) -> list[list[_Row]]:
+        """The maxima of the rows of every member."""
+        return self._of_lanes(self.coordinates)
+
+    @cached_property
+    def _fresh(self) -> list[list[_Row]]:
+        """The maxima as reports have them: the same to the last bit, whatever was climbed to before."""
+        return self._of_lanes(self.coordinates, is_fresh=True)
+
+    def _of_lanes(self, coordinates: np.ndarray, *, is_point: bool = False, is_fresh: bool = False) -> list[list[_Row]]:
+        maxima = []
+        for lane in coordinates.reshape(len(coordinates), -1).T:
+            statistics, precision, weight = self.parts(lane)
+            maxima.append(
+                [
+                    self._row(j, statistics[j], precision, np.ascontiguousarray(weight[:, j]), is_point, is_fresh)
+                    for j in range(len(self.allowed))
+                ]
+            )
+        return maxima
+
+    def _row(
+        self, j: int, statistics: np.ndarray, precision: np.ndarray, weight: np.ndarray, is_point: bool, is_fresh: bool
+    ) -> _Row:
+        """The maximum of a row with statistics (n_labels, p), used so often at each pattern."""
+        among, total = self.allowed[j], float(weight.sum())
+        h, bounds = contrasts(int(among.sum())), np.zeros(len(weight))
+        if not h.size:
+            return _Row(TiltedBound(np.zeros(2), 0), bounds, 0.0)
+        objective = Objective((h.T @ statistics[among]).ravel(), total, np.tile(precision, h.shape[1]))
+        design = Design(self.design.regressors, weight / total if total > 0 else self.design.weight)
+        starts = self.design.starts(j, is_point)
+        near = None
+        if starts and not is_fresh:  # what the bound is there, at other weights, is to be found again
+            best = objective.best(tuple(starts))
+            near = design.bound(best.mean, None if is_point else best.covariance)
+        at = design.maximum(objective, is_point=is_point, near=near).bound
+        starts.append(at)
+        _softmax.bounds(design.regressors, h, not is_point, at.mean, at.covariance, bounds)
+        # the patterns' bounds, not the model of their mean, so that value and gradient are of one q
+        value = objective.t @ at.mean - 0.5 * objective.precision @ at.squares - weight @ bounds
+        wide = 0.0 if is_point else 0.5 * (at.d * np.log(2 * np.pi * np.e) + at.numbers[-1])
+        return _Row(at, bounds, float(value + wide))
+
+    def _batch(self, of_members: list) -> np.ndarray:
+        """Arrays of members stacked along the axes of the batch."""
+        stacked = np.stack(of_members, axis=-1)
+        return stacked.reshape((*stacked.shape[:-1], *self.coordinates.shape[1:]))
+
+    def _coefficients(self, rows: list[np.ndarray]) -> np.ndarray:
+        """Coefficients (n_rows, n_labels, p) with these contrasts of each row; 0 of labels that it does not allow."""
+        w = np.zeros((*self.allowed.shape, self.n_regressors))
+        for j, (free, among) in enumerate(zip(rows, self.allowed)):
+            h = contrasts(int(among.sum()))
+            w[j, among] = h @ free.reshape(h.shape[1], self.n_regressors)
+        return w
+
+    def _of_maxima(self, maxima: list[list[_Row]]) -> np.ndarray:
+        """Coefficients at maxima, with the axes of the batch."""
+        return self._batch([self._coefficients([row.bound.mean for row in rows]) for rows in maxima])
+
+    @property
+    def mean(self) -> np.ndarray:
+        """E w, (n_rows, n_labels, n_regressors, ...), which sums to 0 over the labels of a row."""
+        return self._of_maxima(self._fresh)
+
+    def center(self) -> np.ndarray:
+        """The mean, the mode of the Gaussian."""
+        return self.mean
+
+    def variance_of(self, regressors: np.ndarray) -> np.ndarray:
+        """Variance of w' u, (n_rows, n_labels, n), for regressors (n, p), of a single member."""
+        variance = np.zeros((*self.allowed.shape, len(regressors)))
+        for j, (row, among) in enumerate(zip(self._fresh[0], self.allowed)):
+            h = contrasts(int(among.sum()))
+            if h.size:
+                by_label = np.kron(h, np.eye(self.n_regressors)).reshape(*h.shape[:1], self.n_regressors, -1)
+                directions = np.einsum("np,kpd->knd", regressors, by_label)
+                variance[j, among] = np.einsum("knd,de,kne->kn", directions, row.bound.covariance, directions)
+        return variance
+
+    def log_normalizer(self) -> np.ndarray:
+        """A, nats, of the shape of the batch."""
+        return self._batch([np.asarray(sum(row.value for row in rows)) for rows in self._maxima])
+
+    def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
+        """A(self + statistics) - A(self), nats."""
+        return (self + statistics).log_normalizer() - self._like_batch(self.log_normalizer(), statistics)
+
+    def log_normalizer_gain(self, posterior: Self, added: np.ndarray) -> np.ndarray:
+        """A(posterior) - A(self), nats."""
+        return posterior.log_normalizer() - self._like_batch(self.log_normalizer(), added)
+
+    @staticmethod
+    def _like_batch(value: np.ndarray, statistics: np.ndarray) -> np.ndarray:
+        return value.reshape(value.shape + (1,) * (np.ndim(statistics) - 1 - value.ndim))
+
+    def expected_natural(self) -> np.ndarray:
+        """Expected natural parameters, of the shape of the coordinates."""
+        return self._batch([self._natural(rows) for rows in self._maxima])
+
+    def _natural(self, rows: list[_Row]) -> np.ndarray:
+        p = self.n_regressors
+        squares = sum((row.bound.squares.reshape(-1, p).sum(axis=0) for row in rows), np.zeros(p))
+        w = self._coefficients([row.bound.mean for row in rows])
+        of_patterns = np.stack([row.of_patterns for row in rows], axis=1)
+        return np.concatenate([w.ravel(), -0.5 * squares, -of_patterns.ravel()])
+
+    # Points -----------------------------------------------------------------------------------------------------------
+
+    def natural(self, point: np.ndarray) -> np.ndarray:
+        """Natural parameters of coefficients (n_rows, n_labels, n_regressors, ...)."""
+        logs = np.tensordot(self.design.regressors, np.moveaxis(point, 2, 0), axes=1)  # (n_patterns, n_rows, n_labels)
+        outside = ~self.allowed.reshape(*self.allowed.shape, *(1,) * (point.ndim - 3))
+        partition = np.logaddexp.reduce(np.where(outside, -np.inf, logs), axis=2)
+        squares = (point**2).sum(axis=(0, 1))
+        shape = point.shape[3:]
+        return np.concatenate([point.reshape(-1, *shape), -0.5 * squares, -partition.reshape(-1, *shape)])
+
+    def from_natural(self, natural: np.ndarray) -> np.ndarray:
+        """The coefficients with these natural parameters."""
+        return self.parts(natural)[0].copy()
+
+    def mode(self, basis: str = "natural") -> np.ndarray:
+        """Coefficients of highest density, (n_rows, n_labels, n_regressors, ...); the same in both bases."""
+        return self._modes(self.coordinates)
+
+    def most_likely(self, statistics: np.ndarray) -> np.ndarray:
+        """The coefficients at which these statistics are most likely, whatever the prior."""
+        return self._modes(self._nearly_flat(statistics))
+
+    def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
+        """Natural parameters of the most likely coefficients, climbed to from those of the last step."""
+        return self.natural(self._modes(self._nearly_flat(statistics), is_fresh=False))
+
+    def _nearly_flat(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics with the least precisions that keep a maximum."""
+        statistics = statistics.copy()
+        _, precision, weight = self.parts(statistics)
+        precision[:] = _PRECISION_FLOOR * np.maximum(weight.sum(axis=(0, 1)), 1.0)
+        return statistics
+
+    def _modes(self, coordinates: np.ndarray, *, is_fresh: bool = True) -> np.ndarray:
+        maxima = self._of_lanes(coordinates, is_point=True, is_fresh=is_fresh)
+        modes = [self._coefficients([row.bound.mean for row in rows]) for rows in maxima]
+        return np.stack(modes, axis=-1).reshape(*modes[0].shape, *coordinates.shape[1:])
+
+    def sample(self, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
+        """Coefficients drawn, (n_rows, n_labels, n_regressors, ...): of a prior exactly, else of the Gaussian q."""
+        noise = rng.standard_normal((self.n_free_parameters, *self.coordinates.shape[1:]))
+        noise, drawn = noise.reshape(self.n_free_parameters, -1), []
+        for k, rows in enumerate(self._maxima):
+            parts = np.split(noise[:, k], np.cumsum(self._sizes)[:-1])
+            free = [
+                row.bound.mean + np.linalg.cholesky(row.bound.covariance) @ part if len(part) else part
+                for row, part in zip(rows, parts)
+            ]
+            drawn.append(self._coefficients(free))
+        return self._batch(drawn)
+
+    def to_unconstrained(self, point: np.ndarray) -> np.ndarray:
+        """Contrasts of coefficients, row after row, (n_free_parameters, ...)."""
+        rows = [
+            np.tensordot(contrasts(int(among.sum())).T, w[among], axes=1).reshape(-1, *point.shape[3:])
+            for w, among in zip(point, self.allowed)
+        ]
+        return np.concatenate(rows)
+
+    def from_unconstrained(self, free: np.ndarray) -> np.ndarray:
+        """Coefficients with these contrasts."""
+        lanes = free.reshape(len(free), -1).T
+        ends = np.cumsum(self._sizes)[:-1]
+        points = [self._coefficients(np.split(lane, ends)) for lane in lanes]
+        return np.stack(points, axis=-1).reshape(*points[0].shape, *free.shape[1:])
+
+    def jacobian(self, point: np.ndarray) -> np.ndarray:
+        """Derivatives of the natural parameters by the contrasts, (n_cells, n_free_parameters)."""
+        p, (n_rows, n_labels), blocks = self.n_regressors, self.allowed.shape, []
+        squares = np.zeros((p, self.n_free_parameters))
+        of_patterns = np.zeros((len(self.design.regressors), n_rows, self.n_free_parameters))
+        first = 0
+        for j, (w, among) in enumerate(zip(point, self.allowed)):
+            h = np.zeros((n_labels, int(among.sum()) - 1))
+            h[among] = contrasts(int(among.sum()))
+            blocks.append(np.kron(h, np.eye(p)))
+            logs = np.where(among, self.design.regressors @ w.T, -np.inf)
+            share = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None]) @ h  # (n_patterns, n_contrasts)
+            here = slice(first, first := first + h.shape[1] * p)
+            of_patterns[:, j, here] = -np.einsum("nc,np->ncp", share, self.design.regressors).reshape(len(logs), -1)
+            squares[:, here] = -np.einsum("cp,pq->qcp", (h.T @ w), np.eye(p)).reshape(p, -1)
+        return np.vstack([block_diag(*blocks), squares, of_patterns.reshape(-1, self.n_free_parameters)])
+
+    def information(self, point: np.ndarray, coordinates: np.ndarray, free: np.ndarray | None = None) -> np.ndarray:
+        """Minus the second derivatives of coordinates . natural(point) by the contrasts."""
+        _, precision, weight = self.parts(coordinates)
+        blocks = []
+        for j, (w, among) in enumerate(zip(point, self.allowed)):
+            total, h = weight[:, j].sum(), contrasts(int(among.sum()))
+            design = Design(self.design.regressors, weight[:, j] / total if total > 0 else self.design.weight)
+            prior = np.diag(np.tile(precision, h.shape[1]))
+            blocks.append(prior + (total * design.at_point(w[among]).curvature if h.size else 0.0))
+        return principal_submatrix(block_diag(*blocks), free)
+
+    @property
+    def probability_shift(self) -> np.ndarray:
+        """No shift: densities of coefficients are the same in both bases."""
+        return np.zeros(self.coordinates.shape[0])
+
+    def _log_natural_measure(self, point: np.ndarray) -> np.ndarray:
+        return np.zeros(point.shape[3:])
