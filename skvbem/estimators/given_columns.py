@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from skvbem._arguments import is_list, is_option, listed
 from skvbem.emissions.registry import EMISSIONS, family_of
 from skvbem.emissions.softmax import Softmax
 from skvbem.emissions.specification import EmissionSpecification
+from skvbem.families.softmax_maximum import Design
 from skvbem.reading.column_groups import ColumnOptions
 from skvbem.reading.names import ColumnSelection
 from skvbem.reading.tables import Table, show
+
+# Singular value of covariates of length 1, below which one of them follows from the others. By hand.
+_COLLINEAR = 1e-7
 
 
 def places_of_covariates(
@@ -65,3 +71,18 @@ def with_given(options: ColumnOptions, covariates: tuple[str, Any, list[int]], t
         named = [item if item[0] == "remainder" else (item[0], *item) for item in emission.items()]
         return [*named, covariates]
     return [*emission, covariates] if is_list(emission) else [emission, covariates]
+
+
+def refuse_collinear(design: Design, names: Sequence[str], whose: str) -> None:
+    """Refuse covariates, by name, of which one follows from the others: by maximum likelihood slopes are not unique."""
+    rows = np.sqrt(design.weight)[:, None] * design.regressors
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=0), np.finfo(float).tiny)
+    kept: list[int] = []
+    for j in range(rows.shape[1]):
+        is_constant = j > 0 and not rows[:, j].any()  # about its mean: its slope is 0
+        if not is_constant and np.linalg.matrix_rank(rows[:, [*kept, j]], tol=_COLLINEAR) <= len(kept):
+            raise ValueError(
+                f"Slopes of {whose} are not unique by maximum likelihood: the covariate {names[j - 1]!r} follows from "
+                "those before it. Leave it out of Softmax, or take method='vb'."
+            )
+        kept += [] if is_constant else [j]

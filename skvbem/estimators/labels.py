@@ -167,7 +167,7 @@ class LabelKind(Kind):
         """The columns, and their parameters given the label."""
         groups = fitted.groups.groups
         state: dict[str, Any] = {
-            "parameters_": {group.name: each for group, each in zip(groups, fitted.parameters())},
+            "parameters_": {group.name: each for group, each in zip(groups, fitted.parameters()) if each},
             "groups_": {group.name: list(group.names) for group in groups},
             "categories_": {
                 name: levels for group in groups for name, levels in zip(group.names, group.levels) if len(levels)

@@ -205,7 +205,8 @@ class SoftmaxRows(FlatFamily):
 
     def log_normalizer_gain(self, posterior: Self, added: np.ndarray) -> np.ndarray:
         """A(posterior) - A(self), nats."""
-        return posterior.log_normalizer() - self._like_batch(self.log_normalizer(), added)
+        increased = posterior.log_normalizer()
+        return increased - self._like_batch(self.log_normalizer(), added)
 
     @staticmethod
     def _like_batch(value: np.ndarray, statistics: np.ndarray) -> np.ndarray:
@@ -264,15 +265,22 @@ class SoftmaxRows(FlatFamily):
     def sample(self, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:
         """Coefficients drawn, (n_rows, n_labels, n_regressors, ...): of a prior exactly, else of the Gaussian q."""
         noise = rng.standard_normal((self.n_free_parameters, *self.coordinates.shape[1:]))
-        noise, drawn = noise.reshape(self.n_free_parameters, -1), []
-        for k, rows in enumerate(self._maxima):
-            parts = np.split(noise[:, k], np.cumsum(self._sizes)[:-1])
-            free = [
-                row.bound.mean + np.linalg.cholesky(row.bound.covariance) @ part if len(part) else part
-                for row, part in zip(rows, parts)
-            ]
-            drawn.append(self._coefficients(free))
-        return self._batch(drawn)
+        lanes = noise.reshape(self.n_free_parameters, len(self._maxima)).T
+        free = [self._drawn(rows, lane[:, None]) for rows, lane in zip(self._maxima, lanes)]
+        return self.from_unconstrained(np.concatenate(free, axis=1).reshape(noise.shape))
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws of a single member, whose maximum is climbed to once, along a last axis."""
+        noise = rng.standard_normal((self.n_free_parameters, n_draws))
+        return self.from_unconstrained(self._drawn(self._fresh[0], noise))
+
+    def _drawn(self, rows: list[_Row], noise: np.ndarray) -> np.ndarray:
+        """Contrasts (n_free_parameters, n) of the Gaussians of rows, from standard normal numbers."""
+        free = noise.copy()
+        for row, part in zip(rows, np.split(free, np.cumsum(self._sizes)[:-1])):
+            if len(part):
+                part[:] = row.bound.mean[:, None] + np.linalg.cholesky(row.bound.covariance) @ part
+        return free
 
     def to_unconstrained(self, point: np.ndarray) -> np.ndarray:
         """Contrasts of coefficients, row after row, (n_free_parameters, ...)."""
@@ -284,7 +292,7 @@ class SoftmaxRows(FlatFamily):
 
     def from_unconstrained(self, free: np.ndarray) -> np.ndarray:
         """Coefficients with these contrasts."""
-        lanes = free.reshape(len(free), -1).T
+        lanes = free.reshape(len(free), int(np.prod(free.shape[1:]))).T
         ends = np.cumsum(self._sizes)[:-1]
         points = [self._coefficients(np.split(lane, ends)) for lane in lanes]
         return np.stack(points, axis=-1).reshape(*points[0].shape, *free.shape[1:])

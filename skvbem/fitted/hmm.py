@@ -15,6 +15,7 @@ from skvbem.emissions.base import parts_of
 from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
 from skvbem.fitted.base import FittedSequences, Intervals, Parameters
+from skvbem.fitted.driven_chains import named_rows, quantiles_of_rows, table_of_coefficients
 from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -137,7 +138,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
 
     def _probabilities(self, k: int) -> np.ndarray:
         """First states (0) or transitions (1): those of the point, or shares that are expected in the data."""
-        rows = (self.model.initial, self.model.transitions)[k]
+        rows = self._rows[k]
         if isinstance(rows, Transitions):
             return rows.matrix(self.point[k])
         counts = rows.matrix(self.model.prior.split(self.statistics)[k])
@@ -166,28 +167,48 @@ class FittedHMM(FittedSequences, FittedEmissions):
         """First states and transitions, then a table per group of columns."""
         values, ends = np.vstack([self.startprob, self.transmat]), None
         if intervals is not None:
-            first, pairs = intervals["chain"]["startprob"], intervals["chain"]["transmat"]
+            of_chain, unknown = intervals["chain"], [np.full(each.shape, np.nan) for each in (values[0], values[1:])]
+            first, pairs = of_chain.get("startprob", [unknown[0]] * 2), of_chain.get("transmat", [unknown[1]] * 2)
             ends = np.vstack([first[0], pairs[0]]), np.vstack([first[1], pairs[1]])
         rows = ["first", *(f"after {number}" for number in self._numbers)]
         return [
             ParameterTable("transitions", rows, self._numbers, values, ends, [{}, *self._states], self._states),
+            *self._coefficients_in_tables(None if intervals is None else intervals["chain"]),
             *super().report(intervals),
         ]
 
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta), by group and name; 0 of transitions that are ruled out."""
-        of_first, of_pairs, _ = self.posterior.blocks
-        of_chain = self._of_chain(of_first.quantiles(probability), of_pairs.quantiles(probability))
-        return {"chain": of_chain} | super().quantiles(probability)
+        ends = [
+            quantiles_of_rows(k, *pair, probability) for k, pair in enumerate(zip(self._rows, self.posterior.blocks))
+        ]
+        return {"chain": ends[0] | ends[1]} | super().quantiles(probability)
 
     def _of_chain(self, first: np.ndarray, pairs: np.ndarray) -> dict[Any, np.ndarray]:
-        named: dict[Any, np.ndarray] = {}
-        for name, rows, point in (("start", self.model.initial, first), ("transition", self.model.transitions, pairs)):
-            if isinstance(rows, Transitions):
-                named["startprob" if name == "start" else "transmat"] = rows.matrix(point)
-            else:
-                named[f"{name}_intercepts"], named[f"{name}_coefficients"] = rows.parameters(point)
-        return {name: each[0] if name.startswith("start") else each for name, each in named.items()}
+        of_first, of_pairs = (named_rows(k, *pair) for k, pair in enumerate(zip(self._rows, (first, pairs))))
+        return of_first | of_pairs
+
+    @property
+    def _rows(self) -> tuple:
+        return self.model.initial, self.model.transitions
+
+    @property
+    def coefficients(self) -> Parameters:
+        """Intercepts and coefficients of what covariates drive, by name, in a group of the chain; none without any."""
+        named = self._of_chain(*self.point[:2]) if isinstance(self.model, CovariateHMM) else {}
+        named = {name: each for name, each in named.items() if name not in ("startprob", "transmat")}
+        return {"chain": named} if named else {}
+
+    def _coefficients_in_tables(self, intervals: Any) -> list[ParameterTable]:
+        if not isinstance(self.model, CovariateHMM):
+            return []
+        named, names = self._of_chain(*self.point[:2]), self.groups.groups[self.model.part].names
+        shared = named, intervals, names, self._numbers, self._states
+        return [
+            table_of_coefficients(k, rows, *shared)
+            for k, rows in enumerate(self._rows)
+            if not isinstance(rows, Transitions)
+        ]
 
     def under_fit(self, reading: SequenceReading, **limits: Any) -> UnderFit:
         """Likelihoods and cells of sequences under the chain, for fit indices."""

@@ -157,6 +157,7 @@ class FittedEmissions(Fitted):
         return [
             self._group_report(group, parameters, None if intervals is None else intervals[group.name])
             for group, parameters in zip(self.groups.groups, self.parameters())
+            if parameters  # columns that are only given have none
         ]
 
     def _group_report(self, group: Group, parameters: Mapping, intervals: Mapping | None) -> ParameterTable:
@@ -174,7 +175,7 @@ class FittedEmissions(Fitted):
         return list(map(str, self.component_names))
 
     def _by_group(self, of_emission: Any) -> Parameters:
-        return {group.name: of for group, of in zip(self.groups.groups, self.groups.as_list(of_emission))}
+        return {group.name: of for group, of in zip(self.groups.groups, self.groups.as_list(of_emission)) if of}
 
     def finite_columns(self, values: list[np.ndarray]) -> tuple[list[str], list[np.ndarray], list[np.ndarray], bool]:
         """Columns that take finitely many values: names, codes, probabilities in each component; whether all do.

@@ -30,10 +30,12 @@ FITS = {
 MODEL_OF_STEP = {"VBClassifier": "network_", "VBImputer": "estimator_"}
 _IN_MODULES = {
     "skvbem.emissions.bernoulli": ("Bernoulli", "BernoulliEmission"),
+    "skvbem.emissions.given": ("Given", "GivenColumns"),
     "skvbem.emissions.softmax": ("Softmax", "SoftmaxMembership"),
     "skvbem.families.inert": ("Inert",),
     "skvbem.families.softmax_maximum": ("Design",),
     "skvbem.families.softmax_regression": ("SoftmaxRegression",),
+    "skvbem.families.softmax_rows": ("SoftmaxRows",),
     "skvbem.emissions.categorical": ("Categorical", "CategoricalEmission"),
     "skvbem.emissions.exponential": ("Exponential", "ExponentialEmission"),
     "skvbem.emissions.factor.analyzer": ("FactorAnalyzer", "FactorGaussian"),
@@ -72,6 +74,7 @@ _IN_MODULES = {
     "skvbem.families.regression_rows": ("RegressionPoint",),
     "skvbem.graphs.dag": ("DAG",),
     "skvbem.graphs.undirected": ("UndirectedGraph",),
+    "skvbem.models.hmm.covariates": ("CovariateHMM", "SoftmaxTransitions"),
     "skvbem.models.hmm.model": ("HMM",),
     "skvbem.models.hmm.transitions": ("Transitions",),
     "skvbem.models.linear_dynamical_system.first_states": ("FirstStates",),
@@ -104,7 +107,7 @@ ARGUMENTS = ("arguments",)
 
 
 #: Parameters of estimators that older files lack: they have their default there.
-LATER = frozenset({"membership", "search_effort"})
+LATER = frozenset({"at", "membership", "search_effort", "start", "transitions"})
 
 
 @dataclass(frozen=True)

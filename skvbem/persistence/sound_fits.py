@@ -74,6 +74,7 @@ def _column_groups(columns: Any) -> None:
     "Multinomial",
     "Poisson",
     "RegressionSpecification",
+    "Given",
     "Softmax",
 )
 def _specification(specification: Any) -> None:

@@ -397,13 +397,43 @@ def _membership(emission: Any) -> None:
     check(sum(max(levels - 1, levels == 0) for levels in emission.n_categories) == n, "contrasts of other categories")
 
 
+@checks("GivenColumns")
+def _given(emission: Any) -> None:
+    counts([emission.n_given], "covariates")
+
+
+@checks("SoftmaxRows")
+def _softmax_rows(family: Any) -> None:
+    _mask(family.allowed)
+    (n, p), rows = family.design.regressors.shape, family.allowed
+    floats(family.coordinates, None, what="coordinates")
+    check(len(family.coordinates) == rows.size * p + p + n * len(rows), "coefficients of other rows")
+
+
+def _mask(allowed: Any) -> None:
+    check(allowed.ndim == 2 and allowed.dtype == bool, "a mask that is none")
+    check(allowed.any(axis=1), "states that lead nowhere")
+
+
+@checks("SoftmaxTransitions")
+def _softmax_transitions(rows: Any) -> None:
+    n = rows.design.regressors.shape[1] - 1
+    _mask(rows.allowed)
+    floats(rows.mean, n, what="means")
+    floats(rows.unit, n, what="units")
+    floats(rows.precision, n + 1, what="precisions")
+    check(_measures(rows.unit), "units that measure nothing")
+    check(rows.precision > 0, "precisions that are not positive")
+    check(len(rows.selected) == n and all(at >= 0 for at in rows.selected), "other covariates")
+
+
 @checks("StickBreaking")
 def _sticks(weights: Any) -> None:
     counts([weights.n_components], "components")
     check(0 < weights.concentration < np.inf, "a concentration that is not positive")
 
 
-@checks("HMM", "Mixture")
+@checks("CovariateHMM", "HMM", "Mixture")
 def _label_model(model: Any) -> None:
     parts = [getattr(model, name) for name in ("weights", "initial", "transitions") if hasattr(model, name)]
     n, blocks = model.n_components, model.prior.blocks
@@ -418,6 +448,11 @@ def _label_model(model: Any) -> None:
         )
     rows = [len(part.concentration) for part in parts[-2:]] if hasattr(model, "initial") else [1, n]
     check(rows == [1, n], "transitions from other states")
+    if hasattr(model, "part"):
+        check(0 <= model.part < len(parts_of(model.emission)), "covariates of no group of columns")
+        given = parts_of(model.emission)[model.part]
+        most = max((at for part in parts for at in getattr(part, "selected", ())), default=0)
+        check(most < given.n_columns, "other covariates")
     _belongs_to(blocks[-1], model.emission, n)
 
 

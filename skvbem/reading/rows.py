@@ -283,7 +283,11 @@ class SequenceReading(Reading):
 
     def emission(self) -> Emission:
         """The emission of the values, whose prior rests on the rows that say something."""
-        return self.as_independent.informative().emission()
+        rows = self.as_independent
+        observed = _observed(self.columns.observable(self.values), self.labels)
+        if observed is None or observed.all():
+            return rows.emission()
+        return rows.taken(*rows_that_count(observed, rows.unit_weight)).emission()
 
     @property
     def extent(self) -> Extent:

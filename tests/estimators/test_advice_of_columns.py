@@ -96,7 +96,38 @@ COVARIATE = VBMixture(2, membership=Softmax("z"), **FEW)
 LEARNED = Softmax("z", slope_prior="hierarchical")
 TWICE = VBMixture(2, membership=Softmax(["z", "twice"]), **FEW | {"method": "ml"})
 
+DRIVEN = VBHMM(2, emission={"gaussian": ["x"], "remainder": "drop"}, transitions=Softmax("z"), **FEW)
+
 CASES = {
+    "covariates of a chain beside its prior": Case(
+        lambda: clone(DRIVEN).set_params(transmat_prior=2.0).fit(TABLE),
+        "leave that at its default, and say the prior in Softmax",
+        lambda text: [
+            lambda: clone(DRIVEN).set_params(transmat_prior=1.0, transitions=Softmax("z", slope_prior=2.0)).fit(TABLE)
+        ],
+    ),
+    "covariates of a sticky chain": Case(
+        lambda: clone(DRIVEN).set_params(sticky=2.0).fit(TABLE),
+        "Leave 'sticky' at 0: ",
+        lambda text: [lambda: clone(DRIVEN).set_params(sticky=0).fit(TABLE)],
+    ),
+    "covariates of a chain whose prior is learned": Case(
+        lambda: clone(DRIVEN).set_params(learn_prior=True).fit(TABLE),
+        "Leave it False, and compare ",
+        lambda text: [
+            lambda: clone(DRIVEN).set_params(learn_prior=False, transitions=Softmax("z", slope_prior=3.0)).fit(TABLE)
+        ],
+    ),
+    "covariates of a chain that predicts at the point of its bound": Case(
+        lambda: clone(DRIVEN).set_params(predictive="vb").fit(TABLE),
+        "Take 'mean' or 'average' where covariates drive",
+        each_name(lambda predictive: clone(DRIVEN).set_params(predictive=predictive).fit(TABLE), among="mean|average"),
+    ),
+    "scores of a chain that covariates drive": Case(
+        lambda: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind="ais"),
+        "no paths to draws of them are known. Take 'lower_bound' or 'bic'",
+        each_name(lambda kind: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind=kind), among="lower_bound|bic"),
+    ),
     "a membership beside weights": Case(
         lambda: clone(COVARIATE).set_params(weight_concentration_prior=2.0).fit(TABLE),
         "leave 'weight_concentration_prior' and its type at ",

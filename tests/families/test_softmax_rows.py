@@ -81,5 +81,5 @@ def test_members_side_by_side_are_members_alone_wherever_they_begin(rng):
         np.testing.assert_allclose(together.mean[..., k], fresh.mean, atol=1e-7)
         np.testing.assert_allclose(together.expected_natural()[:, k], fresh.expected_natural(), atol=1e-5)
     one = prior + lanes[:, 1]
-    drawn, spread = np.stack([one.sample(rng) for _ in range(2000)], axis=-1), np.sqrt(one.variance_of(np.eye(3)))
+    drawn, spread = one.draws(4000, rng), np.sqrt(one.variance_of(np.eye(3)))
     np.testing.assert_allclose(drawn.std(axis=-1)[0], spread[0], rtol=0.1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from skvbem.emissions.given import Given
 from skvbem.emissions.softmax import Softmax
-from skvbem.estimators.given_columns import places_of_covariates, with_given
+from skvbem.estimators.given_columns import places_of_covariates, refuse_collinear, with_given
 from skvbem.families.softmax_maximum import Design
 from skvbem.models.hmm.covariates import SoftmaxTransitions, covariates_of_transitions, first_rows
 from skvbem.models.hmm.transitions import Transitions
@@ -109,6 +109,10 @@ def driven(
         transitions = _softmax_rows(
             estimator.transitions, transitions, selected, values, of_rows, driving, at_arrival=at_arrival
         )
+    for name, made in (("start", initial), ("transitions", transitions)):
+        if estimator.method == "ml" and isinstance(made, SoftmaxTransitions):
+            names = [reading.columns.groups[part].names[at] for at in made.selected]
+            refuse_collinear(made.design, names, f"{name!r} of {type(estimator).__name__}")
     return initial, transitions
 
 

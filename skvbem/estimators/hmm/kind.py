@@ -146,8 +146,10 @@ class HMMKind(LabelKind):
 
     def attributes(self, fitted: Any) -> dict[str, Any]:
         """States, transitions and expected steps."""
+        state = super().attributes(fitted)
         return {
-            **super().attributes(fitted),
+            **state,
+            "parameters_": fitted.coefficients | state["parameters_"],
             "startprob_": fitted.startprob,
             "transmat_": fitted.transmat,
             "counts_": fitted.counts,

@@ -8,12 +8,10 @@ import numpy as np
 from sklearn.base import clone
 
 from skvbem.emissions.softmax import Softmax
-from skvbem.estimators.given_columns import places_of_covariates, with_given
+from skvbem.estimators.given_columns import places_of_covariates, refuse_collinear, with_given
 from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.tables import Table, show
 
-# Singular value of covariates of length 1, below which one of them follows from the others. By hand.
-_COLLINEAR = 1e-7
 #: Name of the group of covariates.
 MEMBERSHIP = "membership"
 
@@ -39,19 +37,9 @@ def check_not_collinear(estimator: Any, emission: Any, columns: ColumnGroups) ->
     """Refuse covariates of which one follows from the others: by maximum likelihood their slopes are not unique."""
     at = next(k for k, group in enumerate(columns.groups) if group.specification.are_given)
     part, names = emission.parts[at], columns.groups[at].names
-    rows = np.sqrt(part.design.weight)[:, None] * part.design.regressors
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=0), np.finfo(float).tiny)
-    kept: list[int] = []
-    for j in range(rows.shape[1]):
-        is_constant = j > 0 and not rows[:, j].any()  # about its mean: its slope is 0
-        if not is_constant and np.linalg.matrix_rank(rows[:, [*kept, j]], tol=_COLLINEAR) <= len(kept):
-            of_regressors = np.repeat(part.selected, [max(n - 1, n == 0) for n in part.n_categories])
-            name = names[of_regressors[j - 1]]
-            raise ValueError(
-                f"Slopes of the membership of {type(estimator).__name__} are not unique by maximum likelihood: the "
-                f"covariate {name!r} follows from those before it. Leave it out of Softmax, or take method='vb'."
-            )
-        kept += [] if is_constant else [j]
+    of_regressors = np.repeat(part.selected, [max(n - 1, n == 0) for n in part.n_categories])
+    whose = f"the membership of {type(estimator).__name__}"
+    refuse_collinear(part.design, [names[at] for at in of_regressors], whose)
 
 
 def with_membership(estimator: Any, options: ColumnOptions, table: Table) -> list[tuple]:

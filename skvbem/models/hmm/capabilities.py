@@ -21,6 +21,9 @@ from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders
 from skvbem.models.relabelings import ListedRelabelings, SequentialRelabelings
 from skvbem.models.sequences import HMMData
 
+# Cells, of all orders of states that are listed, of a chain with a cell for each pattern of covariates. By hand.
+_MAX_PLACES = 2**22
+
 
 def log_z(model: HMM, natural: np.ndarray, data: HMMData) -> np.ndarray:
     """ln Z of q(x) at natural parameters (n_cells, n_lanes), nats, (n_lanes,)."""
@@ -121,10 +124,11 @@ def _expected(probability: np.ndarray, logs: np.ndarray) -> float:
 def capabilities_of(model: HMM) -> Capabilities:
     """The capabilities of a hidden Markov model: all but marginals, as steps of a path are not independent.
 
-    One whose chain covariates drive has none yet.
+    One whose chain covariates drive has orders of its states alone.
     """
     if isinstance(model, CovariateHMM):
-        return Capabilities()
+        few = max(_MAX_PLACES // model.n_cells, 1)  # orders that are listed, each with a place of every cell
+        return Capabilities(relabelings=LabelRelabelings(model, partial(relabelings, limit=few)))
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
     capabilities = Capabilities(
         points=gibbs,

@@ -21,6 +21,7 @@ from skvbem.families.softmax_maximum import Design
 from skvbem.families.softmax_rows import SoftmaxRows
 from skvbem.models.hmm.covariate_passes import CovariatePasses
 from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.sequences import HMMData
 
 _LACK = (
@@ -31,7 +32,7 @@ _LACK = (
 _WITH_COVARIATES = dict.fromkeys(
     (
         *("points", "annealing", "batches", "metropolis", "enumeration", "dimension", "complete_evidence"),
-        *("entropy", "information", "relabelings"),
+        *("entropy", "information"),
     ),
     _LACK,
 )
@@ -121,7 +122,7 @@ class SoftmaxTransitions:
         place[which.ravel()[: len(known)]] = np.arange(len(known))
         return StepPatterns(patterns, which.ravel()[len(known) :], place)
 
-    def logs(self, natural: np.ndarray, steps: StepPatterns, which: slice) -> np.ndarray:
+    def logs(self, natural: np.ndarray, steps: StepPatterns, which: slice | np.ndarray) -> np.ndarray:
         """(Expected) log probabilities at steps, (n_steps, n_rows, n_states), nats, at natural parameters."""
         w, _, bounds = self.prior.parts(natural)
         index = steps.index[which]
@@ -137,7 +138,7 @@ class SoftmaxTransitions:
         mean = StepPatterns(self.design.regressors.mean(axis=0)[None], np.zeros(1, dtype=int), np.array([-1]))
         return self.logs(natural, mean, slice(None))[0]
 
-    def sums(self, posterior: np.ndarray, steps: StepPatterns, which: slice) -> np.ndarray:
+    def sums(self, posterior: np.ndarray, steps: StepPatterns, which: slice | np.ndarray) -> np.ndarray:
         """Statistics (n_cells,) of probabilities of transitions (n_steps, n_rows, n_states) at steps."""
         index, out = steps.index[which], np.zeros(self.n_cells)
         counts, _, of_patterns = self.prior.parts(out)
@@ -186,9 +187,12 @@ class SoftmaxTransitions:
         return np.stack(places).reshape(*orders.shape[:-1], -1)
 
     def parameters(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Intercepts (n_rows, n_states), and coefficients (n_rows, n_states, n_selected), in the units of the data."""
-        slopes = point[..., 1:] / self.unit
-        return point[..., 0] - slopes @ self.mean, slopes
+        """Intercepts (n_rows, n_states, ...) and coefficients (n_rows, n_states, n_selected, ...) in units of the data.
+
+        Further axes of points (n_rows, n_states, n_regressors, ...) are draws.
+        """
+        in_units = np.moveaxis(np.tensordot(point, self.to_units, axes=(2, 0)), -1, 2)
+        return in_units[:, :, 0], in_units[:, :, 1:]
 
     @property
     def to_units(self) -> np.ndarray:
@@ -210,6 +214,10 @@ class CovariateHMM(HMM):
     part : int
         Of the emission, with the covariates.
     """
+
+    initial: Transitions | SoftmaxTransitions  # type: ignore[assignment]
+    transitions: Transitions | SoftmaxTransitions  # type: ignore[assignment]
+    part: int
 
     def __init__(self, emission: Any, initial: Any, transitions: Any, emission_prior: Any, part: int):
         super().__init__(emission, initial, transitions, emission_prior)

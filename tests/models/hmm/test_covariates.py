@@ -75,8 +75,8 @@ def literal_logs(rows, cells, z, natural_of_pattern):
 @pytest.mark.parametrize("at_arrival", [False, True])
 @pytest.mark.parametrize(("start", "pairs"), [(True, True), (False, True), (True, False)])
 def test_the_e_step_is_the_sum_over_all_paths(at_arrival, start, pairs, rng):
-    for k in range(6):
-        n, n_states = int(rng.integers(1, 9)), int(rng.integers(1, 4))
+    for k in range(4):
+        n, n_states = int(rng.integers(1, 8)), int(rng.integers(1, 4))
         chain = {"masked": k % 2 == 1, "start": start, "pairs": pairs, "at_arrival": at_arrival}
         model, data, z = random_chain(rng, n, n_states, **chain)
         natural = posteriors.VB.of(model.prior, model.statistics_of(rng.dirichlet(np.ones(n_states), n), data)[:, None])
@@ -161,7 +161,16 @@ def test_the_bound_is_what_its_definition_says_and_the_coefficients_are_its_best
     n = 60
     z = np.full(n, 2.0) if constant else rng.normal(size=n)
     X = np.column_stack([rng.integers(0, 2, n), z])
-    model = VBHMM(2, emission={"bernoulli": [0]}, transitions=Softmax([1]), random_state=0, tol=1e-11, max_iter=5000)
+    model = VBHMM(
+        2,
+        emission={"bernoulli": [0]},
+        transitions=Softmax([1]),
+        random_state=0,
+        tol=1e-11,
+        max_iter=5000,
+        n_init=1,
+        search_effort="fast",
+    )
     fitted = model.fit(X, lengths=[25, 35])._fitted_
     values = X[:, :1].astype(np.int32), X[:, 1:]
     assert model.lower_bound_ == approx(literal_bound(fitted, values, None, None, [0, 25, 60]), abs=1e-7)
@@ -203,12 +212,17 @@ def evidence_of(y, z, n_nodes=40):
 
 
 def test_the_bound_is_below_the_evidence_by_quadrature_and_that_of_a_known_chain(rng):
-    one = {"emission": {"bernoulli": [0]}, "transitions": Softmax([1], standardize=False), "random_state": 0}
+    one = {
+        "emission": {"bernoulli": [0]},
+        "transitions": Softmax([1], standardize=False),
+        "random_state": 0,
+        "search_effort": "fast",
+    }
     y, z = np.array([0, 0, 1, 1, 0, 1, 1]), np.array([-1, -0.5, 1, 0.5, -1, 0, 1])
     assert evidence_of(y, z) == approx(-5.42721196, abs=1e-7)
     model = VBHMM(2, tol=1e-11, **one).fit(np.column_stack([y, z]))
     assert model.lower_bound_ == approx(-7.87319553, abs=1e-7)
-    for _ in range(5):
+    for _ in range(3):
         y, z = rng.integers(0, 2, 6), rng.normal(size=6).round(1)
         fitted = VBHMM(2, n_init=3, **one).fit(np.column_stack([y, z]))
         assert fitted.lower_bound_ < evidence_of(y, z) < fitted.lower_bound_ + 6
@@ -218,7 +232,7 @@ def test_the_bound_is_below_the_evidence_by_quadrature_and_that_of_a_known_chain
 @pytest.mark.parametrize("method", ["vb", "map", "ml"])
 @pytest.mark.parametrize("kind", ["plain", "collinear", "separated", "constant"])
 def test_bounds_never_fall(method, kind, rng):
-    for k in range(3):
+    for k in range(2):
         n, n_states, p = int(rng.integers(20, 60)), 2 + k, 2
         z = rng.normal(size=(n, p))
         z[:, 0] = {"constant": np.full(n, 2.0), "separated": 40.0 * np.sign(z[:, 0])}.get(kind, z[:, 0])
@@ -226,7 +240,14 @@ def test_bounds_never_fall(method, kind, rng):
         X = np.column_stack([rng.normal(size=n), rng.integers(0, 2, n), z])
         X[rng.random(n) < 0.2, 0] = np.nan
         columns = [2, 3] if method != "ml" or kind == "plain" else [3]
-        options = {"acceleration": bool(k % 2), "max_iter": 60, "n_init": 1, "random_state": k, "method": method}
+        options = {
+            "acceleration": bool(k % 2),
+            "max_iter": 40,
+            "n_init": 1,
+            "search_effort": "fast",
+            "random_state": k,
+            "method": method,
+        }
         model = VBHMM(
             n_states, emission={"gaussian": [0], "bernoulli": [1], "remainder": "drop"},
             transitions=Softmax(columns, at="arrival" if k else "departure"), start=Softmax([2]), **options,
@@ -242,7 +263,12 @@ def test_reaction_times_have_the_published_maxima_and_known_bounds():
     table = pd.read_csv(SPEED)[["rt", "Pacc"]].astype(float)
     known = {("departure", 1): -44.1995, ("arrival", 1): -44.2889, ("departure", 3): -38.1219, ("arrival", 3): -36.9781}
     lengths = {1: [439], 3: [168, 134, 137]}
-    options = {"emission": {"gaussian": ["rt"], "remainder": "drop"}, "n_init": 3, "random_state": 0}
+    options = {
+        "emission": {"gaussian": ["rt"], "remainder": "drop"},
+        "n_init": 1,
+        "random_state": 0,
+        "search_effort": "fast",
+    }
     for (at, n), value in known.items():
         model = VBHMM(2, method="ml", tol=1e-8, transitions=Softmax(["Pacc"], at=at), **options)
         model.fit(table, lengths=lengths[n])

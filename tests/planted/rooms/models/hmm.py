@@ -26,7 +26,7 @@ ERRORS = {
         ("ends = np.where(before[1:] > before[:-1], last + 1, starts[:-1]).astype(np.int64)", "ends = starts[1:]")
     ],
     "states of the steps after the last observed one stay as they are": [
-        ("states[going] @ transition", "states[going]")
+        ("states = into(states[going], rows)", "states = states[going]")
     ],
     "what a mask rules out is only improbable": [
         ("self.transitions.matrix(pairs, -np.inf)", "self.transitions.matrix(pairs, -9.0)")
