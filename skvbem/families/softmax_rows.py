@@ -61,7 +61,7 @@ class SoftmaxRows(FlatFamily):
     >>> prior = SoftmaxRows.from_precisions(design, np.ones((1, 2), dtype=bool), [0.6, 1.0])
     >>> posterior = prior + np.array([2.0, -2, 1, 2, 0, 0, 2, 1])
     >>> posterior.mean.round(2).tolist()
-    [[[0.12, -0.62], [-0.12, 0.62]]]
+    [[[0.28, -0.78], [-0.28, 0.78]]]
     """
 
     design: Design
