@@ -23,6 +23,7 @@
 typedef struct {
     intptr_t n, p, c; /* patterns, regressors, labels less 1 */
     const double *regressors, *weight;
+    double *of_rows; /* (n,): where bounds of rows are written, less the mean of the last label; or NULL */
 } skvbem_design;
 
 /* Numbers that a pass needs room for. */
@@ -213,6 +214,7 @@ static double skvbem_tilt_pass(const skvbem_design *design, const double *restri
             skvbem_tilt_softmax(c, w, bound, rest);
         }
         for (intptr_t r = 0; r < n; r++) value += weight[r] * bound[r];
+        if (design->of_rows != NULL) memcpy(design->of_rows + first, bound, (size_t) n * sizeof(double));
         for (intptr_t i = 0, pair = 0; i < c; i++)
             for (intptr_t j = 0; j <= i; j++, pair++)
                 EACH_ROW root[pair * SKVBEM_TILT_ROWS + r] = weight[r] * w[i * SKVBEM_TILT_ROWS + r]

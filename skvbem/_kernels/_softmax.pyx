@@ -18,6 +18,7 @@ cdef extern from "_softmax.h" nogil:
         intptr_t n, p, c
         const double* regressors
         const double* weight
+        double* of_rows
 
     intptr_t skvbem_tilt_room(intptr_t c, intptr_t p)
     double skvbem_tilt_pass(
@@ -31,6 +32,7 @@ cdef struct Design:
     const double* regressors
     const double* weight
     const double* contrasts
+    double* of_rows
 
 
 cdef struct Objective:
@@ -81,6 +83,7 @@ cdef void look(const Design* design, Bound* at, int is_wide, double* room) noexc
     cdef double* rest = mean + d
     cdef skvbem_design rows
     rows.n, rows.p, rows.c, rows.regressors, rows.weight = design.n, p, c, design.regressors, design.weight
+    rows.of_rows = design.of_rows
     memset(mean, 0, d * sizeof(double))
     for i in range(c):  # log odds against the last label
         for q in range(c):
@@ -371,6 +374,7 @@ cdef Design design_of(
     design.k, design.c = contrasts.shape[0], contrasts.shape[0] - 1
     design.d = design.c * design.p
     design.regressors, design.weight, design.contrasts = &regressors[0, 0], &weight[0], &contrasts[0, 0]
+    design.of_rows = NULL
     return design
 
 
@@ -380,6 +384,7 @@ def mean_bound(
     const double[:, ::1] contrasts,
     bint is_wide,
     double[::1] bound,
+    double[::1] of_rows=None,
 ):
     """Write the mean of tilted bounds over a design, with its slope and curvature by the contrasts of coefficients.
 
@@ -394,60 +399,18 @@ def mean_bound(
     bound : memoryview of shape (3 d d + 2 d + 2,), d = (k - 1) p
         Mean, covariance and precision of the contrasts, contrast after contrast, are read; slope, curvature and value
         are written. The last number is ln of the determinant of the covariance.
+    of_rows : memoryview of shape (n_patterns,), optional
+        The bound of each row is written, less the mean of its last label.
     """
     cdef Design design = design_of(regressors, weight, contrasts)
     cdef Bound at = bound_in(bound, design.d)
+    design.of_rows = NULL if of_rows is None else &of_rows[0]
     cdef double* room = <double*> malloc(room_of_pass(&design) * sizeof(double))
     if room == NULL:
         raise MemoryError("No memory for a pass over a design.")
     with nogil:
         look(&design, &at, is_wide, room)
     keep(&at, bound, design.d)
-    free(room)
-
-
-def bounds(
-    const double[:, ::1] regressors,
-    const double[:, ::1] contrasts,
-    bint is_wide,
-    const double[::1] mean,
-    const double[:, ::1] covariance,
-    double[::1] out,
-):
-    """Write the tilted bound of each row of a design, nats; of points the log partition.
-
-    Parameters
-    ----------
-    regressors, contrasts, is_wide
-        As in `mean_bound`.
-    mean : memoryview of shape (d,)
-    covariance : memoryview of shape (d, d)
-    out : memoryview of shape (n_patterns,)
-    """
-    cdef Design design = design_of(regressors, out, contrasts)
-    cdef int k = design.k, p = design.p, c = design.c, row, i, q, s
-    cdef double* room = <double*> malloc(room_of_pass(&design) * sizeof(double))
-    cdef double* m = room + k * (k + 5)
-    cdef double* w = m + k
-    cdef double* v = w + k
-    cdef double* of_row = v + k * k
-    cdef double value
-    if room == NULL:
-        raise MemoryError("No memory for a pass over a design.")
-    with nogil:
-        for row in range(design.n):
-            for i in range(k):
-                m[i] = 0.0
-                for s in range(p):
-                    value = 0.0
-                    for q in range(c):
-                        value += contrasts[i, q] * mean[q * p + s]
-                    m[i] += value * regressors[row, s]
-            if is_wide:
-                covariance_of_row(&design, &covariance[0, 0], &regressors[row, 0], v, of_row)
-                out[row] = tilted_bound(m, v, k, w, room)
-            else:
-                out[row] = softmax_of(m, k, w)
     free(room)
 
 

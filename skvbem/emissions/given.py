@@ -19,7 +19,13 @@ class Given(EmissionSpecification):
 
     are_given: ClassVar[bool] = True
 
-    def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> GivenColumns:
+    def for_data(
+        self,
+        values: np.ndarray | Blocks,
+        weight: np.ndarray | None = None,
+        *,
+        n_categories: Sequence[int] | None = None,
+    ) -> GivenColumns:
         """The emission of rows with so many columns."""
         assert isinstance(values, np.ndarray)
         return GivenColumns(values.shape[1])

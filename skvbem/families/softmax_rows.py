@@ -13,7 +13,7 @@ exponentials sum to 1 at the most, as those of a Dirichlet row do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -118,26 +118,23 @@ class SoftmaxRows(FlatFamily):
         """The maxima of the rows of every member."""
         return self._of_lanes(self.coordinates)
 
-    @cached_property
-    def _fresh(self) -> list[list[_Row]]:
-        """The maxima as reports have them: the same to the last bit, whatever was climbed to before."""
-        return self._of_lanes(self.coordinates, is_fresh=True)
+    def for_run(self) -> Self:
+        """The same rows in a run, whose maxima begin with those that the run has reached."""
+        return replace(self, design=self.design.for_run())
 
-    def _of_lanes(self, coordinates: np.ndarray, *, is_point: bool = False, is_fresh: bool = False) -> list[list[_Row]]:
+    def _of_lanes(self, coordinates: np.ndarray, *, is_point: bool = False) -> list[list[_Row]]:
         maxima = []
         for lane in coordinates.reshape(len(coordinates), -1).T:
             statistics, precision, weight = self.parts(lane)
             maxima.append(
                 [
-                    self._row(j, statistics[j], precision, np.ascontiguousarray(weight[:, j]), is_point, is_fresh)
+                    self._row(j, statistics[j], precision, np.ascontiguousarray(weight[:, j]), is_point)
                     for j in range(len(self.allowed))
                 ]
             )
         return maxima
 
-    def _row(
-        self, j: int, statistics: np.ndarray, precision: np.ndarray, weight: np.ndarray, is_point: bool, is_fresh: bool
-    ) -> _Row:
+    def _row(self, j: int, statistics: np.ndarray, precision: np.ndarray, weight: np.ndarray, is_point: bool) -> _Row:
         """The maximum of a row with statistics (n_labels, p), used so often at each pattern."""
         among, total = self.allowed[j], float(weight.sum())
         h, bounds = contrasts(int(among.sum())), np.zeros(len(weight))
@@ -145,14 +142,14 @@ class SoftmaxRows(FlatFamily):
             return _Row(TiltedBound(np.zeros(2), 0), bounds, 0.0)
         objective = Objective((h.T @ statistics[among]).ravel(), total, np.tile(precision, h.shape[1]))
         design = Design(self.design.regressors, weight / total if total > 0 else self.design.weight)
-        starts = self.design.starts(j, is_point)
-        near = None
-        if starts and not is_fresh:  # what the bound is there, at other weights, is to be found again
+        starts, near = self.design.starts(j, is_point), None
+        if starts:  # what the bound is there, at other weights, is to be found again
             best = objective.best(tuple(starts))
             near = design.bound(best.mean, None if is_point else best.covariance)
         at = design.maximum(objective, is_point=is_point, near=near).bound
         starts.append(at)
-        _softmax.bounds(design.regressors, h, not is_point, at.mean, at.covariance, bounds)
+        _softmax.mean_bound(design.regressors, design.weight, h, not is_point, at.numbers, bounds)
+        bounds += design.regressors @ (h[-1] @ at.mean.reshape(h.shape[1], -1))
         # the patterns' bounds, not the model of their mean, so that value and gradient are of one q
         value = objective.t @ at.mean - 0.5 * objective.precision @ at.squares - weight @ bounds
         wide = 0.0 if is_point else 0.5 * (at.d * np.log(2 * np.pi * np.e) + at.numbers[-1])
@@ -178,7 +175,7 @@ class SoftmaxRows(FlatFamily):
     @property
     def mean(self) -> np.ndarray:
         """E w, (n_rows, n_labels, n_regressors, ...), which sums to 0 over the labels of a row."""
-        return self._of_maxima(self._fresh)
+        return self._of_maxima(self._maxima)
 
     def center(self) -> np.ndarray:
         """The mean, the mode of the Gaussian."""
@@ -187,7 +184,7 @@ class SoftmaxRows(FlatFamily):
     def variance_of(self, regressors: np.ndarray) -> np.ndarray:
         """Variance of w' u, (n_rows, n_labels, n), for regressors (n, p), of a single member."""
         variance = np.zeros((*self.allowed.shape, len(regressors)))
-        for j, (row, among) in enumerate(zip(self._fresh[0], self.allowed)):
+        for j, (row, among) in enumerate(zip(self._maxima[0], self.allowed)):
             h = contrasts(int(among.sum()))
             if h.size:
                 by_label = np.kron(h, np.eye(self.n_regressors)).reshape(*h.shape[:1], self.n_regressors, -1)
@@ -246,10 +243,6 @@ class SoftmaxRows(FlatFamily):
         """The coefficients at which these statistics are most likely, whatever the prior."""
         return self._modes(self._nearly_flat(statistics))
 
-    def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
-        """Natural parameters of the most likely coefficients, climbed to from those of the last step."""
-        return self.natural(self._modes(self._nearly_flat(statistics), is_fresh=False))
-
     def _nearly_flat(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with the least precisions that keep a maximum."""
         statistics = statistics.copy()
@@ -257,8 +250,8 @@ class SoftmaxRows(FlatFamily):
         precision[:] = _PRECISION_FLOOR * np.maximum(weight.sum(axis=(0, 1)), 1.0)
         return statistics
 
-    def _modes(self, coordinates: np.ndarray, *, is_fresh: bool = True) -> np.ndarray:
-        maxima = self._of_lanes(coordinates, is_point=True, is_fresh=is_fresh)
+    def _modes(self, coordinates: np.ndarray) -> np.ndarray:
+        maxima = self._of_lanes(coordinates, is_point=True)
         modes = [self._coefficients([row.bound.mean for row in rows]) for rows in maxima]
         return np.stack(modes, axis=-1).reshape(*modes[0].shape, *coordinates.shape[1:])
 
@@ -272,7 +265,7 @@ class SoftmaxRows(FlatFamily):
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Draws of a single member, whose maximum is climbed to once, along a last axis."""
         noise = rng.standard_normal((self.n_free_parameters, n_draws))
-        return self.from_unconstrained(self._drawn(self._fresh[0], noise))
+        return self.from_unconstrained(self._drawn(self._maxima[0], noise))
 
     def _drawn(self, rows: list[_Row], noise: np.ndarray) -> np.ndarray:
         """Contrasts (n_free_parameters, n) of the Gaussians of rows, from standard normal numbers."""

@@ -118,7 +118,7 @@ STEPS = {
     "imputer": (VBImputer(VBMixture(2, **OPTIONS)), NUMBERS, {}),
 }
 
-#: Mixtures whose covariates drive membership. Scores that fit anew climb from earlier maxima: equal but for rounding.
+#: Mixtures and chains that covariates drive. Scores that fit anew climb from earlier maxima: equal but for rounding.
 MEMBERSHIPS = {
     "covariates": (
         VBMixture(2, emission="bernoulli", membership=Softmax([2, 3], selected=[3]), **OPTIONS),
@@ -130,13 +130,18 @@ MEMBERSHIPS = {
         np.c_[np.nan_to_num(CODES[:, :2]) > 0, NUMBERS[:, 0]].astype(float),
         {},
     ),
+    "a driven chain": (
+        VBHMM(2, emission="bernoulli", transitions=Softmax(2), start=Softmax([2, 3], selected=[3]), **OPTIONS),
+        np.c_[np.nan_to_num(CODES[:, :2]) > 0, np.nan_to_num(NUMBERS[:, :2])].astype(float),
+        {"lengths": [N // 2, N - N // 2]},
+    ),
 }
 
 
 def drawn(fit, X, where):
     """Five rows that a fit draws, given the inputs or covariates of the first ones if it has any."""
     given = {key: values[:5] for key, values in where.items() if "inputs" in key}
-    if getattr(fit, "membership", None) is not None:
+    if any(getattr(fit, name, None) is not None for name in ("membership", "transitions")):
         given["given"] = X[:5]
     return fit.sample(5, random_state=7, **given)
 

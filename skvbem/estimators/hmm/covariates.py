@@ -89,6 +89,12 @@ def driven(
 ) -> tuple[Transitions | SoftmaxTransitions, Transitions | SoftmaxTransitions]:
     """First states and transitions, those that covariates drive in place of others that are as free."""
     values, columns = reading.values[part], reading.columns.groups[part].columns
+    if reading.columns.groups[part].given_encoder is not None:
+        raise ValueError(
+            f"Covariates of the chain of {type(estimator).__name__} are numbers, and some of "
+            f"{list(reading.columns.groups[part].names)!r} are categories. Write a column of 0 and 1 for each level "
+            "but one."
+        )
     starts = np.concatenate([[0], np.cumsum(reading.lengths)])
     firsts = first_rows(starts)
     weight = np.ones(len(reading.lengths)) if reading.weight is None else reading.weight

@@ -176,7 +176,7 @@ def test_the_bound_is_what_its_definition_says_and_the_coefficients_are_its_best
     assert model.lower_bound_ == approx(literal_bound(fitted, values, None, None, [0, 25, 60]), abs=1e-7)
     block = fitted.posterior.blocks[1]
     h, w = contrasts(2), block.mean
-    for row, j in zip(block._fresh[0], range(2)):
+    for row, j in zip(block._maxima[0], range(2)):
         _, precision, used = block.parts(block.coordinates)
         sums = block.parts(block.coordinates)[0][j]
 
