@@ -47,8 +47,8 @@ class Softmax(EmissionSpecification):
         Covariates that have slopes; by default all. The others are given as well, and drive nothing: evidences of
         models that select unlike covariates are those of the same columns. `CovariateSpace` has all selections.
     at : {"departure", "arrival"}, default="departure"
-        Of `transitions`, the step whose covariates drive one: the step that is left (as in depmixS4), or the step that
-        is arrived at (as in moveHMM).
+        Step whose covariates drive a transition, for `transitions` alone: the step that is left, as in depmixS4, or the
+        step that is arrived at, as in moveHMM.
     slope_prior : float or "hierarchical", default=1.0
         Prior variance of the slopes, by standard deviation of each covariate. "hierarchical" gives all slopes of a
         covariate a hidden precision, Gamma(1, 1), which is learned with them.
