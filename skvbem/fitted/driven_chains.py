@@ -36,7 +36,7 @@ def quantiles_of_rows(k: int, rows: Any, posterior: Any, probability: float) -> 
     return named if k else {each: values[0] for each, values in named.items()}
 
 
-def table_of_coefficients(
+def _table(
     k: int,
     rows: Any,
     named: Mapping,
@@ -81,3 +81,9 @@ def table_of_coefficients(
         [state for state in of_rows for _ in per],
         states,
     )
+
+
+def tables_of_coefficients(rows: Sequence, *of_chain: Any) -> list[ParameterTable]:
+    """The tables of first states and of transitions, as far as covariates drive them; see `_table`."""
+    driven = [k for k, each in enumerate(rows) if not isinstance(each, Transitions)]
+    return [_table(k, rows[k], *of_chain) for k in driven]

@@ -15,7 +15,7 @@ from skvbem.emissions.base import parts_of
 from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
 from skvbem.fitted.base import FittedSequences, Intervals, Parameters
-from skvbem.fitted.driven_chains import named_rows, quantiles_of_rows, table_of_coefficients
+from skvbem.fitted.driven_chains import named_rows, quantiles_of_rows, tables_of_coefficients
 from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -173,7 +173,14 @@ class FittedHMM(FittedSequences, FittedEmissions):
         rows = ["first", *(f"after {number}" for number in self._numbers)]
         return [
             ParameterTable("transitions", rows, self._numbers, values, ends, [{}, *self._states], self._states),
-            *self._coefficients_in_tables(None if intervals is None else intervals["chain"]),
+            *tables_of_coefficients(
+                self._rows,
+                self._of_chain(*self.point[:2]),
+                None if intervals is None else intervals["chain"],
+                self.groups.groups[getattr(self.model, "part", 0)].names,
+                self._numbers,
+                self._states,
+            ),
             *super().report(intervals),
         ]
 
@@ -198,17 +205,6 @@ class FittedHMM(FittedSequences, FittedEmissions):
         named = self._of_chain(*self.point[:2]) if isinstance(self.model, CovariateHMM) else {}
         named = {name: each for name, each in named.items() if name not in ("startprob", "transmat")}
         return {"chain": named} if named else {}
-
-    def _coefficients_in_tables(self, intervals: Any) -> list[ParameterTable]:
-        if not isinstance(self.model, CovariateHMM):
-            return []
-        named, names = self._of_chain(*self.point[:2]), self.groups.groups[self.model.part].names
-        shared = named, intervals, names, self._numbers, self._states
-        return [
-            table_of_coefficients(k, rows, *shared)
-            for k, rows in enumerate(self._rows)
-            if not isinstance(rows, Transitions)
-        ]
 
     def under_fit(self, reading: SequenceReading, **limits: Any) -> UnderFit:
         """Likelihoods and cells of sequences under the chain, for fit indices."""
