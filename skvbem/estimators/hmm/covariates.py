@@ -40,6 +40,11 @@ def check_covariates(estimator: Any) -> None:
                 f"{show(softmax)} instead."
             )
         softmax.check_parameters()
+        if isinstance(softmax.slope_prior, str):
+            raise ValueError(
+                f"slope_prior={softmax.slope_prior!r} in {name!r} of {owner} learns precisions, and chains have slopes "
+                "of known ones alone. Give a number."
+            )
         if isinstance(given, str) or not np.array_equal(given, 1.0):
             raise ValueError(
                 f"{name!r} of {owner} takes the place of {prior!r}: leave that at its default, and say the prior in "

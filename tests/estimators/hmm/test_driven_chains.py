@@ -177,6 +177,7 @@ def test_intervals_by_linear_response_are_wider_than_those_of_q(fitted):
         ({"transmat_prior": 2.0}, "takes the place of 'transmat_prior'"),
         ({"start": Softmax(["z"]), "startprob_prior": "unit"}, "takes the place of 'startprob_prior'"),
         ({"sticky": 3.0}, "Leave 'sticky' at 0"),
+        ({"start": Softmax(["z"], slope_prior="hierarchical")}, "Give a number"),
         ({"learn_prior": True}, "Leave it False"),
         ({"predictive": "vb"}, "Take 'mean' or 'average'"),
     ],
