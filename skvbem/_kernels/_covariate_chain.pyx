@@ -1,7 +1,7 @@
 """Passes over state paths of sequences whose every step has first states or transitions of its own, in logarithms.
 
 Of a lane at a time. Sequence s has the rows `starts[s]` to `ends[s]`; rows between sequences belong to none. `into` are
-logs of transitions into each row, whose first rows mean nothing; they need not be normalized, and -inf is no transition.
+logs of transitions into each row, whose first rows mean nothing. They need not be normalized; -inf is no transition.
 """
 
 from libc.math cimport INFINITY, exp, log
@@ -28,7 +28,7 @@ cdef double pass_forward(
     intptr_t end, double[:, ::1] alpha, double[::1] scale, double* room
 ) noexcept nogil:
     """Ln Z of a sequence; `alpha` are logs of states given the rows so far, `scale` of each row given those before."""
-    cdef intptr_t n = logs.shape[0], t, j, k
+    cdef intptr_t n = logs.shape[0], t, later, j, k
     cdef double log_z = 0.0
     for t in range(start, end):
         for k in range(n):
@@ -41,9 +41,9 @@ cdef double pass_forward(
         scale[t] = log_sum(&alpha[t, 0], n, 1)
         log_z += scale[t]
         if scale[t] == -INFINITY:
-            for t in range(t, end):
+            for later in range(t, end):
                 for k in range(n):
-                    alpha[t, k] = -INFINITY
+                    alpha[later, k] = -INFINITY
             return -INFINITY
         for k in range(n):
             alpha[t, k] -= scale[t]
@@ -93,7 +93,7 @@ def smooth(
     """
     cdef intptr_t n = logs.shape[0], n_rows = logs.shape[1], s, t, j, k, done = 0
     cdef double* beta
-    cdef double here, total, most
+    cdef double here
     if not n_rows:
         return
     beta = &scale[n_rows]
@@ -137,7 +137,7 @@ cdef void step_back(
 ) noexcept nogil:
     """Posteriors of the transitions into a row, and what is to come after the row before in place of after this one."""
     cdef intptr_t j, k
-    cdef double total, share
+    cdef double share
     for j in range(n):
         for k in range(n):
             into[t, j, k] += beta[k]
