@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -115,7 +115,7 @@ class SoftmaxRegression(FlatFamily):
         """The maximum of every member."""
         return self._of_lanes(self.coordinates)
 
-    def _of_lanes(self, coordinates: np.ndarray, **options: bool) -> list[Maximum]:
+    def _of_lanes(self, coordinates: np.ndarray, **options: Any) -> list[Maximum]:
         """Maxima of every member."""
         h, p, maxima = contrasts(self.n_labels), self.n_regressors, []
         for lane in coordinates.reshape(len(coordinates), -1).T:
