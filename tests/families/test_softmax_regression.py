@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import check_grad, minimize
-from scipy.special import logsumexp, polygamma, softmax
+from scipy.special import gammaln, logsumexp, polygamma, softmax
+from scipy.stats import norm
 
 from skvbem.families.softmax_maximum import Design, contrasts
-from skvbem.families.softmax_regression import SoftmaxRegression
+from skvbem.families.softmax_regression import SoftmaxRegression, with_hidden_precisions
 
 WOMEN = Path(__file__).parents[1] / "data" / "third_party" / "gpl" / "womenlf.csv"
 V0 = float(polygamma(1, 1.0))
@@ -191,3 +192,16 @@ def test_weights_are_repeats_and_equal_rows_are_one():
 def test_one_label_has_no_coefficients():
     prior = SoftmaxRegression.from_precisions(1, Design.of(np.array([[1.0, 2], [1, 3]])), [1.0, 1.0])
     assert prior.log_evidence(np.array([2.0, 5, 0, 0])) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_hidden_precisions_are_integrated_out_of_the_density_of_coefficients(rng):
+    design = Design.of(np.column_stack([np.ones(9), rng.normal(size=(9, 3))]))
+    prior = with_hidden_precisions(3, design, 0.6, np.array([0, 1, 1]))
+    free = rng.normal(size=(2, 4))
+    point = contrasts(3) @ free
+    density = prior.log_density(point) + prior.hyperprior.expect(prior.natural(point))[1]
+    expected = norm.logpdf(free[:, 0], scale=0.6**-0.5).sum()
+    for slopes in (free[:, 1], free[:, 2:]):  # of Gamma(1, 1) precisions, each of a covariate
+        half = slopes.size / 2
+        expected += gammaln(1 + half) - half * np.log(2 * np.pi) - (1 + half) * np.log1p((slopes**2).sum() / 2)
+    assert density == pytest.approx(expected, abs=1e-10)

@@ -111,4 +111,18 @@ ERRORS = {
     "rows after the last block count as the first of it": [
         ("weight[r] = r < n ? design->weight[first + r] : 0.0;", "weight[r] = design->weight[first + (r < n ? r : 0)];")
     ],
+    "contrasts of categories are standardized one by one": [
+        (
+            "unit = np.where((deviation > 0) & ~_are_contrasts(sizes), deviation, 1.0)",
+            "unit = np.where(deviation > 0, deviation, 1.0)",
+        )
+    ],
+    "contrasts of a category have hidden precisions of less weight": [
+        ("0.5 * c * sizes, loadings", "0.5 * c * sizes**0, loadings")
+    ],
+    "rows of earlier batches weigh as one": [
+        ("np.concatenate([n_rows * design.weight, weight])", "np.concatenate([design.weight, weight])")
+    ],
+    "bounds of batches leave out that designs grow": [("fit.objective + further", "fit.objective")],
+    "drawn tables keep the design of the fit": [("model = fitted.model.with_design_of(data)", "model = fitted.model")],
 }
