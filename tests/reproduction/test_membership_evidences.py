@@ -1,0 +1,22 @@
+"""Sampled evidences of mixtures with covariates of the component, in the record of a run, and one of them again."""
+
+import numpy as np
+from reproduction import membership_evidences as study
+from reproduction.records import read_record
+
+LINES = read_record(study.RECORD)
+
+
+def test_runs_lie_about_long_runs_as_far_as_they_say():
+    assert len(LINES) == len(study.PROBLEMS)
+    z = study.differences(LINES)
+    assert len(z) >= 60  # without warnings
+    assert abs(z.mean()) < 0.5
+    assert np.sqrt((z**2).mean()) < 1.5
+    assert np.abs(z).max() < 4.5
+
+
+def test_a_run_again():
+    line = LINES[0]
+    again = study.run(line["problem"], 0, kind="bridge")
+    assert abs(again["value"] - line["runs"][0]["value"]) < 3 * again["error"]
