@@ -271,6 +271,8 @@ def classes_of_mixture(estimator, intervals: DrawnIntervals | None) -> Classes:
     """The components of a fitted VBMixture, or the states of a VBHMM, which weigh as much as is in them."""
     by_name, columns = {}, estimator.fitted.groups
     for group in columns.groups:
+        if group.name not in estimator.parameters_:
+            continue  # its columns are only given
         group_profiles = _profiles_of_group(
             group, estimator.parameters_[group.name], None if intervals is None else intervals.ends[group.name]
         )

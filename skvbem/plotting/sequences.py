@@ -368,8 +368,8 @@ class TransitionsDisplay(Display):
         rows = [0, *(state + 1 for state in states)]
         means = np.where(prior > 0, means, np.nan)[np.ix_(rows, states)]
         intervals, drawn = None, intervals_to_draw(estimator, X, draws, level)
-        if drawn is not None:
-            chain_ends = drawn.ends["chain"]
+        chain_ends = {} if drawn is None else drawn.ends["chain"]
+        if {"startprob", "transmat"} <= {*chain_ends}:  # what covariates drive has coefficients in their place
             ends = (
                 np.vstack(pair)[np.ix_(rows, states)] for pair in zip(chain_ends["startprob"], chain_ends["transmat"])
             )

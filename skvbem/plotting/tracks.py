@@ -64,6 +64,9 @@ def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, 
                 labels = [named(level) for level in group.encoder.categories_[k].tolist()]
                 tracks[at] = Track(names[at], column, None, labels)
                 continue
+            if names[at] not in expected:  # it is only given
+                tracks[at] = Track(names[at], column, None)
+                continue
             levels = expected[names[at]][path] * group.specification.exposure(cells)
             tracks[at] = Track(names[at], column, levels)
         for k, at in enumerate(group.given, start=len(group.columns)):

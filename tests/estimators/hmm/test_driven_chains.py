@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV
 import skvbem
 from skvbem import VBHMM
 from skvbem.emissions import Softmax
+from skvbem.plotting import ClassProfileDisplay, StatePathDisplay, TransitionsDisplay
 
 COLUMNS = {"gaussian": ["y"], "poisson": ["n"]}
 ONE = {"emission": COLUMNS, "random_state": 0, "n_init": 1, "search_effort": "fast"}
@@ -154,6 +155,13 @@ def test_files_copies_grids_reports_and_draws(method, fitted, tmp_path):
         assert (low < model.parameters_["chain"]["transition_coefficients"]).all()
         assert (high > model.parameters_["chain"]["transition_coefficients"]).all()
         assert model.set_params(predictive="average", n_draws=20).fit(X).score(X) < 0
+
+
+def test_displays_take_chains_that_covariates_drive(fitted):
+    pytest.importorskip("matplotlib")
+    model, X, _ = fitted
+    for display in (ClassProfileDisplay, StatePathDisplay, TransitionsDisplay):
+        display.from_estimator(model, X)
 
 
 def test_intervals_by_linear_response_are_wider_than_those_of_q(fitted):
