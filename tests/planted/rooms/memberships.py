@@ -113,8 +113,8 @@ ERRORS = {
     ],
     "contrasts of categories are standardized one by one": [
         (
-            "unit = np.where((deviation > 0) & ~_are_contrasts(sizes), deviation, 1.0)",
-            "unit = np.where(deviation > 0, deviation, 1.0)",
+            "unit = np.where(_are_contrasts(sizes), 1.0, unit)",
+            "unit = np.where(_are_contrasts(sizes), unit, unit)",
         )
     ],
     "contrasts of a category have hidden precisions of less weight": [
