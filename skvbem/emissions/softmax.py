@@ -30,6 +30,8 @@ from skvbem.families.softmax_regression import SoftmaxRegression, with_hidden_pr
 
 # Points of a Sobol sequence over which coefficients are integrated for a prediction.
 _N_POINTS = 512
+# Log probabilities of labels at these points that are in memory at once.
+_AT_ONCE = 2**16
 
 
 class Softmax(EmissionSpecification):
@@ -306,9 +308,11 @@ class SoftmaxMembership(Emission):
         drawn = root @ normal_points(len(root))
         h = contrasts(k)
         logs = np.full((len(block), k), -np.inf)
-        for noise in drawn.T:
-            w = posterior.mean + h @ noise.reshape(k - 1, p)
-            np.logaddexp(logs, log_softmax(block @ w.T, axis=1), out=logs)
+        w = posterior.mean + h @ drawn.T.reshape(-1, k - 1, p)
+        size = max(_AT_ONCE // max(logs.size, 1), 1)
+        for at in range(0, len(w), size):
+            of_points = log_softmax(block @ np.swapaxes(w[at : at + size], 1, 2), axis=2)
+            np.logaddexp(logs, logsumexp(of_points, axis=0), out=logs)
         return logs - logsumexp(logs, axis=1, keepdims=True)
 
     def sample(self, point: Any, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:

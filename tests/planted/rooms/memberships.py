@@ -72,7 +72,10 @@ ERRORS = {
         ),
     ],
     "predictions go over three times as wide a Gaussian": [
-        ("w = posterior.mean + h @ noise.reshape(k - 1, p)", "w = posterior.mean + 3 * h @ noise.reshape(k - 1, p)"),
+        (
+            "w = posterior.mean + h @ drawn.T.reshape(-1, k - 1, p)",
+            "w = posterior.mean + 3 * h @ drawn.T.reshape(-1, k - 1, p)",
+        ),
     ],
     "rows are drawn as if covariates were turned around": [
         ("return np.exp(log_softmax(block @ point.T, axis=1))", "return np.exp(log_softmax(-block @ point.T, axis=1))"),
