@@ -24,7 +24,7 @@ from skvbem._kernels import _softmax
 _N_STARTS = 32
 # Part of the gain of its first step that a maximum may leave to later steps of a run, and patterns from which it does:
 # passes are what steps cost there. By hand: half of the passes, and as many steps; nothing is left of gains below 1e-9.
-_KEPT, _MANY_PATTERNS = 0.01, 2048
+_KEPT, _PATTERNS_OF_DEAR_PASSES = 0.01, 2048
 
 
 @lru_cache(maxsize=256)
@@ -104,7 +104,7 @@ class Design:
         last = TiltedBound(np.empty_like(near.numbers), d)
         rows = self.regressors, self.weight, contrasts(d // self.regressors.shape[1] + 1)
         of_member = objective.t, objective.total, objective.precision
-        kept = _KEPT if starts and not is_exact and len(self.weight) >= _MANY_PATTERNS else 0.0
+        kept = _KEPT if starts and not is_exact and len(self.weight) >= _PATTERNS_OF_DEAR_PASSES else 0.0
         if _softmax.maximum(*rows, *of_member, not is_point, kept, near.numbers, last.numbers) < 0:
             raise FloatingPointError("Coefficients of a softmax have no finite precision.")
         starts.append(near)

@@ -119,7 +119,7 @@ class SoftmaxRows(FlatFamily):
         return self._of_lanes(self.coordinates)
 
     def for_run(self) -> Self:
-        """The same rows in a run, whose maxima begin with those that the run has reached."""
+        """These regressions in a run: its maxima begin with those that it has reached before."""
         return replace(self, design=self.design.for_run())
 
     def _of_lanes(self, coordinates: np.ndarray, *, is_point: bool = False) -> list[list[_Row]]:

@@ -115,16 +115,20 @@ class LabelMethod(FitMethod):
     def divisions(self, ascent: EmissionAscent, statistics: np.ndarray, seed: int, gained: bool) -> Proposals:
         """Proposals that fill empty components, or make room for halves where none is empty.
 
-        The latter are worth their time on a sample, and on all rows once a division `gained` there.
+        The latter are worth their time on a sample, where components overlap, and once a division `gained`. A sample
+        tells optima apart by few nats where components overlap, though they are many nats apart on all rows.
         """
         model, rows = ascent.model, ascent.rows
-        counts = model.weights.counts(model.prior.split(statistics)[0])
-        if model.n_components == 1 or not (ascent.is_sample or gained or (counts < TUNING.empty).any()):
+        if model.n_components == 1:
             return Proposals([], np.empty((len(statistics), 0)))
         if not ascent.is_sample:
             rows = DistinctRows.of(model.emission, ascent.data, TUNING.largest_sample).counting(TUNING.most_weight)
         natural, _ = ascent.form.of(model.prior, statistics[:, None])
         expected_rows = model.expected_rows(natural[:, 0], ascent.data, rows)
+        counts = model.weights.counts(model.prior.split(statistics)[0])
+        is_due = ascent.is_sample or gained or (counts < TUNING.empty).any()
+        if not is_due and overlap(rows, expected_rows) < TUNING.overlap:
+            return Proposals([], np.empty((len(statistics), 0)))
         smoothing = smoothing_of(ascent.form)
         around = Recombinations(model, rows, statistics, natural[:, 0], expected_rows, seed, smoothing)
         if (around.counts < TUNING.empty).any():
@@ -312,8 +316,14 @@ class MixtureMethod(LabelMethod):
         return [*stages, ascent]
 
     def is_wide(self, ascent: MixtureAscent) -> bool:
-        """Rows are few, and columns so many that steps are dear; they hide nothing that takes many steps to show."""
-        return len(ascent.data) <= TUNING.many_rows and _is_dear(ascent) and ascent.model.emission.hidden is None
+        """Rows are few, and columns so many that steps are dear; two steps tell starts apart.
+
+        They do not where components are many, or where rows hide something besides.
+        """
+        model = ascent.model
+        if model.n_components >= TUNING.max_from_nothing or model.emission.hidden is not None:
+            return False
+        return len(ascent.data) <= TUNING.many_rows and _is_dear(ascent)
 
     def are_alike(self, ascent: MixtureAscent, one: np.ndarray, other: np.ndarray) -> bool:
         """Statistics (n_cells,) are two points on the way to one optimum: sorted, counts are nearly the same."""

@@ -39,6 +39,7 @@ NOT_COPIED = {
     "give it to {} in the": "the parameter is followed by other messages",
     "errors='coerce'": "copied by the tests of reading",
     " of X holds {}; {}, or give the column to ": "the parameter is followed by other messages",
+    "make numbers of it, as by astype(float)": "a column of numbers is a category only where its type says so",
     "Exact draws take longer than a second": "depends on the speed of the machine's sweeps",
 }
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,9 +30,10 @@ from skvbem import VBFactorAnalysis, VBMixture
 RESULTS = Path(__file__).with_name("fit_times_grid_results.json")
 #: Rows, columns, components. Of fewer than 2 K d rows no component has as many as it has parameters of a column.
 MIXTURES = [
-    *((n, d, k) for n in (300, 3_000) for d in (2, 10, 50) for k in (3, 10, 30) if n >= 2 * k * d),
-    *((30_000, 2, 3), (30_000, 10, 3), (30_000, 10, 10), (30_000, 50, 3)),
+    (n, d, k) for n in (300, 3_000, 30_000, 300_000) for d in (2, 10, 50) for k in (3, 10, 30) if n >= 2 * k * d
 ]
+#: CPU seconds at which a fit of either side is stopped.
+LIMIT = 120
 #: Rows, columns, factors of the table.
 FACTORS = [(300, 9, 3), (3_000, 20, 4), (3_000, 100, 10)]
 #: Rows, columns, clumps, and how far apart their means are: standard deviations in each column.
@@ -42,10 +44,28 @@ NUMBERS = [
 SECONDS = ("vb", "ml", "peer", "tight")
 
 
+def timed_to_limit(fit: Callable) -> tuple[float | None, object | None]:
+    """CPU seconds of a fit and the model; none of both where `LIMIT` came first."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT)
+    try:
+        return timed(fit)
+    except TimeoutError:
+        return None, None
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
 def of_mixture(n: int, d: int, k: int) -> dict:
     """The record of a mixture: seconds of each fit, and the gain of our log likelihood over the tight one, nats.
 
-    Also by how many nats the bound, and the likelihood, are better from the tight solution.
+    Also by how many nats the bound, and the likelihood, are better from the tight solution. A fit that took `LIMIT` CPU
+    seconds without an end has none.
     """
     X, record = clumps(n, d, k), {}
     fits = {
@@ -56,14 +76,20 @@ def of_mixture(n: int, d: int, k: int) -> dict:
     }
     models = {}
     for name, fit in fits.items():
-        record[name], models[name] = timed(fit)
+        record[name], models[name] = timed_to_limit(fit)
     for name, fit in fits.items():  # short ones again, as other work on the machine makes them longer
-        for _ in range(2 if record[name] < 1.0 else 0):
+        for _ in range(2 if (record[name] or LIMIT) < 1.0 else 0):
             record[name] = min(record[name], timed(fit)[0])
     by_vb, by_ml, peer = (models[name] for name in ("vb", "ml", "tight"))
+    peer = peer or models["peer"]  # the solution at the peer's own tolerance where the other took too long
+    if peer is None:
+        return record
     init = peer.predict_proba(X)  # type: ignore[attr-defined]
-    _, from_peer = timed(lambda: VBMixture(k, init=init).fit(X))
-    record["better_vb"] = from_peer.lower_bound_ - by_vb.lower_bound_  # type: ignore[attr-defined]
+    if by_vb is not None:
+        _, from_peer = timed(lambda: VBMixture(k, init=init).fit(X))
+        record["better_vb"] = from_peer.lower_bound_ - by_vb.lower_bound_  # type: ignore[attr-defined]
+    if by_ml is None:
+        return record
     _, from_peer = timed(lambda: VBMixture(k, method="ml", init=init).fit(X))
     if not from_peer.restarts_.refused.any():  # type: ignore[attr-defined]
         record["better_ml"] = from_peer.log_likelihood_ - by_ml.log_likelihood_  # type: ignore[attr-defined]
@@ -95,6 +121,13 @@ def read() -> dict[str, dict]:
     return json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
 
 
+def ratio(ours: float | None, theirs: float | None) -> str:
+    """Ours as multiple of theirs; an inequality where one of them was stopped, nothing where both were."""
+    if ours is None:
+        return "" if theirs is None else f"> {LIMIT / theirs:.2f}"
+    return f"< {ours / LIMIT:.2f}" if theirs is None else f"{ours / theirs:.2f}"
+
+
 def table(records: dict[str, dict]) -> list[tuple[str, ...]]:
     """Rows of the table of mixtures: case, seconds, our times as multiples of both of the peer, gain, and
     nats by which our fits from the peer's solution are better."""
@@ -102,10 +135,12 @@ def table(records: dict[str, dict]) -> list[tuple[str, ...]]:
     for n, d, k in MIXTURES:
         if record := records.get(f"{n} x {d}, {k}"):
             vb, ml, peer, tight = (record[name] for name in SECONDS)
-            ratios = (f"{ours / theirs:.2f}" for theirs in (peer, tight) for ours in (vb, ml))
+            seconds = (f"> {LIMIT}" if ours is None else f"{ours:.3g}" for ours in (vb, ml))
+            ratios = (ratio(ours, theirs) for theirs in (peer, tight) for ours in (vb, ml))
+            gain = f"{record['gain']:+.2f}" if "gain" in record else ""
             gains = (record.get(f"better_{name}") for name in ("vb", "ml"))
-            better = ("spike" if gain is None else f"{max(gain, 0.0):.2f}" for gain in gains)
-            rows.append((f"{n} x {d}", str(k), f"{vb:.3g}", f"{ml:.3g}", *ratios, f"{record['gain']:+.2f}", *better))
+            better = ("spike" if each is None else f"{max(each, 0.0):.2f}" for each in gains)
+            rows.append((f"{n} x {d}", str(k), *seconds, *ratios, gain, *better))
     return rows
 
 
@@ -141,7 +176,7 @@ def main() -> None:
     cases += [(f"{n} x {d}, {k}", of_mixture, (n, d, k)) for n, d, k in MIXTURES]
     for name, measure, size in cases:
         if only in name:
-            record = {key: round(value, 4) for key, value in measure(*size).items()}
+            record = {key: value if value is None else round(value, 4) for key, value in measure(*size).items()}
             RESULTS.write_text(json.dumps(read() | {name: record}, indent=1) + "\n", "utf-8")
             print(name, record, flush=True)
     for rows in (table(read()), table_of_numbers(read()), table_of_factors(read())):
