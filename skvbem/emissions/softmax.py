@@ -215,7 +215,12 @@ def _uncoded(values: np.ndarray, n_categories: Sequence[int]) -> np.ndarray:
 
 def _are_contrasts(n_categories: Sequence[int]) -> np.ndarray:
     """Boolean array of the regressors but the constant that are contrasts of categories."""
-    return np.repeat([n > 0 for n in n_categories], [max(n - 1, n == 0) for n in n_categories]).astype(bool)
+    return np.repeat([n > 0 for n in n_categories], _n_slopes(n_categories)).astype(bool)
+
+
+def _n_slopes(n_categories: Sequence[int]) -> list[int]:
+    """Slopes of each covariate: one of numbers, and of each category but one."""
+    return [n - 1 if n else 1 for n in n_categories]
 
 
 def _regressors(values: np.ndarray, mean: np.ndarray, unit: np.ndarray) -> np.ndarray:
@@ -258,6 +263,11 @@ class SoftmaxMembership(Emission):
         return self.n_given
 
     @property
+    def n_slopes(self) -> list[int]:
+        """Slopes of each selected covariate, of each component; none of a category that has one level."""
+        return _n_slopes(self.n_categories)
+
+    @property
     def doubles_per_row(self) -> int:
         """Doubles that a block holds for each row."""
         return 1 + len(self.mean)
@@ -277,7 +287,7 @@ class SoftmaxMembership(Emission):
     ) -> SoftmaxRegression | Hierarchical:
         """A prior of coefficients about 0, equal for all components; slopes of no given variance have hidden ones."""
         if slope_variance is None and len(self.mean):
-            columns = np.repeat(np.arange(len(self.n_categories)), [max(n - 1, n == 0) for n in self.n_categories])
+            columns = np.repeat(np.arange(len(self.n_slopes)), self.n_slopes)
             return with_hidden_precisions(n_components, self.design, 1.0 / intercept_variance, columns)
         slope_variance = 1.0 if slope_variance is None else slope_variance
         variance = np.append(intercept_variance, np.full(len(self.mean), slope_variance))

@@ -17,7 +17,7 @@ from scipy.special import softmax
 from scipy.stats import chi2, norm
 from sklearn.base import clone
 
-from skvbem._arguments import check_argument, check_level, is_whole, listed
+from skvbem._arguments import check_argument, check_level, is_collection, is_whole, listed
 from skvbem._tabular import data_frame, html_table, number, text_table
 from skvbem.emissions.softmax import SoftmaxMembership, membership_of, normal_points
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -239,11 +239,12 @@ class _Coefficients:
 
     @property
     def slopes(self) -> list[tuple[int, str, np.ndarray]]:
-        """Position and name of each selected covariate, and where the contrasts of its coefficients stand."""
-        ends = np.cumsum([1, *(max(n - 1, 1) for n in self.part.n_categories)])
+        """Position and name of each covariate that has slopes, and where the contrasts of its coefficients stand."""
+        ends = np.cumsum([1, *self.part.n_slopes])
         places = np.arange(self.prior.n_free_parameters).reshape(-1, self.prior.n_regressors)
         each = zip(self.part.selected, ends, ends[1:])
-        return [(at, self.group.names[at], places[:, first:last].ravel()) for at, first, last in each]
+        slopes = [(at, self.group.names[at], places[:, first:last].ravel()) for at, first, last in each]
+        return [slope for slope in slopes if len(slope[2])]  # one level, or one class, has none to test
 
     def wald(self) -> list[tuple]:
         """Covariate, name of the test, chi-square, degrees of freedom and p value, of slopes that are all 0."""
@@ -289,7 +290,7 @@ def odds_ratios(
     is_ml = estimator.method == "ml"
     if likelihood_ratio:
         can_fit = is_ml and X is not None and not getattr(estimator.fitted, "names", ())
-        wanted = "False but of X by method='ml', without known labels"
+        wanted = "False, except for a fit by method='ml' without known labels, with its X"
         check_argument(can_fit, "likelihood_ratio", "odds_ratios", wanted, likelihood_ratio)
     coefficients = _coefficients(estimator, X, draws, sample_weight, "odds_ratios")
     tests = coefficients.wald() if is_ml and coefficients.covariance is not None else []
@@ -317,14 +318,14 @@ def class_probabilities(
     """Probabilities of classes at values of a covariate, the others averaged over rows of X."""
     check_level("class_probabilities", level)
     check_has_membership(estimator, "class_probabilities")
-    fitted, reading = question(estimator, X)
-    k = membership_of(fitted.model.emission)
-    group, rows = fitted.groups.groups[k], reading.values[k]
+    fitted, reading = question(estimator, X, sample_weight=sample_weight)
+    which_group = membership_of(fitted.model.emission)
+    group, rows = fitted.groups.groups[which_group], reading.values[which_group]
     at = _position(fitted, group, covariate)
     shown, codes = _values(group, at, rows[:, at], values)
     coefficients = _coefficients(estimator, X, draws, sample_weight, "class_probabilities")
     part, drawn = coefficients.part, coefficients.drawn
-    weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    weight = np.ones(len(rows)) if reading.unit_weight is None else reading.unit_weight
     others, which = np.unique(np.delete(rows, at, axis=1), axis=0, return_inverse=True)
     weight = np.bincount(which.ravel(), weight, len(others)) / weight.sum()
     drawn = drawn[:: -(-len(drawn) // _MAX_DRAWS)]
@@ -353,16 +354,31 @@ def _position(fitted: Any, group: Group, covariate: Any) -> int:
 def _values(group: Group, at: int, column: np.ndarray, values: Any) -> tuple[np.ndarray, np.ndarray]:
     """Values of a covariate that probabilities are taken at, and these as an emission takes them."""
     levels = group.levels[at].tolist() if group.levels else []
+    name, method = group.names[at], "class_probabilities"
     if not levels:
-        numbers = np.linspace(column.min(), column.max(), _N_VALUES) if values is None else values
-        return (codes := np.asarray(numbers, dtype=float)), codes
+        numbers = _finite(np.linspace(column.min(), column.max(), _N_VALUES) if values is None else values)
+        check_argument(
+            numbers is not None, "values", method, f"a sequence of finite numbers, as {name!r} holds numbers", values
+        )
+        return numbers, numbers
+    is_several = values is None or is_collection(values)
+    check_argument(is_several, "values", method, f"a sequence of levels of {name!r}", values)
     wanted = levels if values is None else list(values)
     if unknown := [value for value in wanted if value not in levels]:
         raise ValueError(
             f"The 'values' parameter of class_probabilities must be among {', '.join(map(repr, levels))}, the levels "
-            f"of {group.names[at]!r}. Got {unknown[0]!r} among them."
+            f"of {name!r}. Got {unknown[0]!r} among them."
         )
     return np.array(wanted, dtype=object), np.array([levels.index(value) for value in wanted], dtype=float)
+
+
+def _finite(values: Any) -> Any:
+    """A sequence of finite numbers as an array; None if it is none."""
+    try:
+        numbers = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return numbers if numbers.ndim == 1 and np.isfinite(numbers).all() else None
 
 
 def membership_tables(fitted: Any, draws: Any, level: float) -> list[ParameterTable]:

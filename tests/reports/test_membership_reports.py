@@ -9,6 +9,7 @@ from scipy.stats import chi2, norm
 
 from skvbem import VBMixture
 from skvbem.emissions import Softmax
+from skvbem.errors import DataWarning
 
 approx = pytest.approx
 GPA = {name: classes(Softmax("GPA"), method=name).fit(CHEATING) for name in ("vb", "ml", "map")}
@@ -127,6 +128,18 @@ def test_bands_of_points_have_the_width_of_their_information():
     assert GPA["map"].odds_ratios(CHEATING).tests == ()
 
 
+def test_covariates_without_slopes_have_no_test_and_move_that_of_no_other():
+    """A category of one level; and a single class."""
+    one_level = CHEATING.assign(form="long")
+    wanted = GPA["ml"].odds_ratios(CHEATING).tests
+    with pytest.warns(DataWarning, match="only one category"):
+        model = classes(Softmax(["form", "GPA"]), method="ml").fit(one_level)
+    (test,) = model.odds_ratios(one_level).tests
+    assert test[:2] == ("GPA", "Wald")
+    assert test[2:] == approx(wanted[0][2:], rel=1e-3)
+    assert classes(Softmax("GPA"), 1, method="ml").fit(CHEATING).odds_ratios(CHEATING).tests == ()
+
+
 def test_summaries_have_odds_ratios_against_the_largest_class():
     draws = GPA["vb"].sample_posterior(CHEATING, 100, method="linear_response")
     table, ratios = GPA["vb"].summary(draws=draws).tables[-1], GPA["vb"].odds_ratios(draws=draws)
@@ -144,6 +157,15 @@ def test_what_has_no_membership_or_names_no_covariate_is_told(three):
         fits["vb"].class_probabilities(table, "y0")
     with pytest.raises(ValueError, match="among 'a', 'b', 'c'"):
         fits["vb"].class_probabilities(table, "region", ["d"])
+    for values in ("a", 3):
+        with pytest.raises(TypeError, match="a sequence of levels of 'region'"):
+            fits["vb"].class_probabilities(table, "region", values)
+    for values in (50.0, "fifty", ["fifty"], [50.0, np.nan], [[50.0]], {50.0}):
+        with pytest.raises(TypeError, match="a sequence of finite numbers, as 'age' holds numbers"):
+            fits["vb"].class_probabilities(table, "age", values)
+    for weight in (np.ones(3), np.zeros(len(table)), -np.ones(len(table))):
+        with pytest.raises(ValueError, match=r"(?i)sample.weight"):
+            fits["vb"].class_probabilities(table, "age", sample_weight=weight)
     with pytest.raises(TypeError, match="an int from 0 to 2"):
         fits["vb"].odds_ratios(table, 3)
     with pytest.raises(TypeError, match="draws"):

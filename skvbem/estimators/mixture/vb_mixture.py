@@ -435,7 +435,9 @@ class VBMixture(VBEstimator):
         Raises
         ------
         ValueError
-            If there is no such covariate of `membership`, or X is not the data of the fit.
+            If there is no such covariate of `membership`, no such level of it, or X is not the data of the fit.
+        TypeError
+            If `values` are no sequence of levels, or of finite numbers.
         """
         return class_probabilities(self, X, covariate, values, level=level, draws=draws, sample_weight=sample_weight)
 
