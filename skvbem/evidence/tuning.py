@@ -47,9 +47,7 @@ class Tuning:
     times_too_rough: float = 3.0  # times the error wanted that four times the chains may make up for; bridge
     usual_error: float = 0.1  # nats, error of "auto"; a smaller one that is wanted is not given up as sharp; by hand
     degrees_of_freedom: float = 8.0  # of proposals of coordinates, up to turns or not; factors
-    rows_of_normal: float = (
-        20.0  # rows' worth of knowledge of each parameter that makes a posterior normal; calibration
-    )
+    rows_of_normal: float = 20.0  # rows' worth said of each parameter from which posteriors are normal; calibration
     skewness: float = 0.25  # largest of a density that is near normal, of counts from 16 on; calibration
     least_part: float = 0.01  # share of the posterior below which an optimum need not be normal; round
     forgotten: float = 4.0  # sweeps over 1 - lambda before chains from weighted draws are kept, at most; calibration

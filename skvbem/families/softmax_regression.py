@@ -28,26 +28,23 @@ A is what q expects of the natural parameters, with :math:`\bar g` in place of :
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from skvbem._lazy import cached_property
-from skvbem.families.base import FlatFamily, principal_submatrix
+from skvbem.families.base import principal_submatrix
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.hyperpriors import GammaHyperprior
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.families.softmax_family import PRECISION_FLOOR, SoftmaxFamily
 from skvbem.families.softmax_maximum import Design, Maximum, Objective, contrasts
 from skvbem.families.softmax_proposals import Students, mean_log_partition, proposals_of
 
-# Precision of coefficients, by row, of maximum likelihood: classes that covariates separate have no maximum. By hand:
-# it keeps matrices positive, and takes less than 1e-9 nats a row away.
-_PRECISION_FLOOR = 1e-12
-
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxRegression(FlatFamily):
+class SoftmaxRegression(SoftmaxFamily):
     """Coefficients of a softmax regression, whose rows are known but for their labels.
 
     Parameters
@@ -70,22 +67,11 @@ class SoftmaxRegression(FlatFamily):
     [[0.15, -0.76], [-0.15, 0.76]]
     """
 
-    design: Design
-
     @classmethod
     def from_precisions(cls, n_labels: int, design: Design, precision) -> Self:
         """The prior of so many labels, of coefficients with these precisions, (n_regressors,)."""
         p = design.regressors.shape[1]
         return cls(np.concatenate([np.zeros(n_labels * p), np.asarray(precision, dtype=float)]), design)
-
-    def for_run(self) -> Self:
-        """The prior of a run, whose maxima begin with those that the run has reached."""
-        return replace(self, design=self.design.for_run())
-
-    @property
-    def n_regressors(self) -> int:
-        """Number of regressors, the constant among them."""
-        return self.design.regressors.shape[1]
 
     @property
     def n_labels(self) -> int:
@@ -125,11 +111,6 @@ class SoftmaxRegression(FlatFamily):
             maxima.append(self.design.maximum(objective, **options))
         return maxima
 
-    def _batch(self, of_members: list) -> np.ndarray:
-        """Arrays of members stacked along the axes of the batch."""
-        stacked = np.stack(of_members, axis=-1)
-        return stacked.reshape((*stacked.shape[:-1], *self.coordinates.shape[1:]))
-
     @property
     def mean(self) -> np.ndarray:
         """E w, (n_labels, n_regressors, ...), which sums to 0 over labels."""
@@ -139,10 +120,6 @@ class SoftmaxRegression(FlatFamily):
         """Coefficients (n_labels, n_regressors) at a maximum."""
         return contrasts(self.n_labels) @ at.bound.mean.reshape(self.n_labels - 1, self.n_regressors)
 
-    def center(self) -> np.ndarray:
-        """The mean, the mode of the Gaussian."""
-        return self.mean
-
     @property
     def covariance(self) -> np.ndarray:
         """Covariance of the contrasts, contrast after contrast, (n_free_parameters, n_free_parameters, ...)."""
@@ -151,19 +128,6 @@ class SoftmaxRegression(FlatFamily):
     def log_normalizer(self) -> np.ndarray:
         """A, nats, of the shape of the batch."""
         return self._batch([np.asarray(each.value) for each in self._maxima])
-
-    def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
-        """A(self + statistics) - A(self), nats."""
-        return (self + statistics).log_normalizer() - self._like_batch(self.log_normalizer(), statistics)
-
-    def log_normalizer_gain(self, posterior: Self, added: np.ndarray) -> np.ndarray:
-        """A(posterior) - A(self), nats."""
-        increased = posterior.log_normalizer()
-        return increased - self._like_batch(self.log_normalizer(), added)
-
-    @staticmethod
-    def _like_batch(value: np.ndarray, statistics: np.ndarray) -> np.ndarray:
-        return value.reshape(value.shape + (1,) * (np.ndim(statistics) - 1 - value.ndim))
 
     def expected_natural(self) -> np.ndarray:
         """Expected natural parameters, of the shape of the coordinates."""
@@ -186,14 +150,6 @@ class SoftmaxRegression(FlatFamily):
         w = natural[: -self.n_regressors].reshape(self.n_labels, self.n_regressors, *natural.shape[1:])
         return w - w.mean(axis=0)
 
-    def mode(self, basis: str = "natural") -> np.ndarray:
-        """Coefficients of highest density, (n_labels, n_regressors, ...); the same in both bases."""
-        return self._modes(self.coordinates)
-
-    def most_likely(self, statistics: np.ndarray) -> np.ndarray:
-        """The coefficients at which these statistics are most likely, whatever the prior."""
-        return self._modes(self._nearly_flat(statistics))
-
     def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
         """Natural parameters of the most likely coefficients, in a run of more likely ones than at its last step."""
         return self.natural(self._modes(self._nearly_flat(statistics), is_exact=False))
@@ -201,7 +157,7 @@ class SoftmaxRegression(FlatFamily):
     def _nearly_flat(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with the least precisions that keep a maximum."""
         statistics, p = statistics.copy(), self.n_regressors
-        statistics[-p:] = _PRECISION_FLOOR * np.maximum(statistics[:-p:p].sum(axis=0), 1.0)
+        statistics[-p:] = PRECISION_FLOOR * np.maximum(statistics[:-p:p].sum(axis=0), 1.0)
         return statistics
 
     def _modes(self, coordinates: np.ndarray, *, is_exact: bool = True) -> np.ndarray:
@@ -286,11 +242,6 @@ class SoftmaxRegression(FlatFamily):
         p = self.n_regressors
         curvature = coordinates[:-p].reshape(-1, p)[:, 0].sum() * self.design.at_point(point).curvature
         return principal_submatrix(curvature + np.diag(np.tile(coordinates[-p:], self.n_labels - 1)), free)
-
-    @property
-    def probability_shift(self) -> np.ndarray:
-        """No shift: densities of coefficients are the same in both bases."""
-        return np.zeros(len(self.coordinates))
 
     def _log_natural_measure(self, point: np.ndarray) -> np.ndarray:
         return np.zeros(point.shape[2:])

@@ -13,7 +13,7 @@ exponentials sum to 1 at the most, as those of a Dirichlet row do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -21,12 +21,10 @@ from scipy.linalg import block_diag
 
 from skvbem._kernels import _softmax
 from skvbem._lazy import cached_property
-from skvbem.families.base import FlatFamily, principal_submatrix
+from skvbem.families.base import principal_submatrix
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.families.softmax_family import PRECISION_FLOOR, SoftmaxFamily
 from skvbem.families.softmax_maximum import Design, Objective, TiltedBound, contrasts
-
-# Precision of coefficients, by row, of maximum likelihood; as in `skvbem.families.softmax_regression`.
-_PRECISION_FLOOR = 1e-12
 
 
 class _Row(NamedTuple):
@@ -38,7 +36,7 @@ class _Row(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxRows(FlatFamily):
+class SoftmaxRows(SoftmaxFamily):
     """Coefficients of rows of probabilities, each a softmax regression over the labels that it allows.
 
     Parameters
@@ -64,7 +62,6 @@ class SoftmaxRows(FlatFamily):
     [[[0.28, -0.78], [-0.28, 0.78]]]
     """
 
-    design: Design
     allowed: np.ndarray
 
     @classmethod
@@ -73,11 +70,6 @@ class SoftmaxRows(FlatFamily):
         (n, p), allowed = design.regressors.shape, np.asarray(allowed, dtype=bool)
         parts = np.zeros(allowed.size * p), np.asarray(precision, dtype=float), np.zeros(n * len(allowed))
         return cls(np.concatenate(parts), design, allowed)
-
-    @property
-    def n_regressors(self) -> int:
-        """Number of regressors, the constant among them."""
-        return self.design.regressors.shape[1]
 
     @property
     def _sizes(self) -> list[int]:
@@ -118,10 +110,6 @@ class SoftmaxRows(FlatFamily):
         """The maxima of the rows of every member."""
         return self._of_lanes(self.coordinates)
 
-    def for_run(self) -> Self:
-        """These regressions in a run: its maxima begin with those that it has reached before."""
-        return replace(self, design=self.design.for_run())
-
     def _of_lanes(self, coordinates: np.ndarray, *, is_point: bool = False) -> list[list[_Row]]:
         maxima = []
         for lane in coordinates.reshape(len(coordinates), -1).T:
@@ -155,11 +143,6 @@ class SoftmaxRows(FlatFamily):
         wide = 0.0 if is_point else 0.5 * (at.d * np.log(2 * np.pi * np.e) + at.numbers[-1])
         return _Row(at, bounds, float(value + wide))
 
-    def _batch(self, of_members: list) -> np.ndarray:
-        """Arrays of members stacked along the axes of the batch."""
-        stacked = np.stack(of_members, axis=-1)
-        return stacked.reshape((*stacked.shape[:-1], *self.coordinates.shape[1:]))
-
     def _coefficients(self, rows: list[np.ndarray]) -> np.ndarray:
         """Coefficients (n_rows, n_labels, p) with these contrasts of each row; 0 of labels that it does not allow."""
         w = np.zeros((*self.allowed.shape, self.n_regressors))
@@ -177,10 +160,6 @@ class SoftmaxRows(FlatFamily):
         """E w, (n_rows, n_labels, n_regressors, ...), which sums to 0 over the labels of a row."""
         return self._of_maxima(self._maxima)
 
-    def center(self) -> np.ndarray:
-        """The mean, the mode of the Gaussian."""
-        return self.mean
-
     def variance_of(self, regressors: np.ndarray) -> np.ndarray:
         """Variance of w' u, (n_rows, n_labels, n), for regressors (n, p), of a single member."""
         variance = np.zeros((*self.allowed.shape, len(regressors)))
@@ -195,19 +174,6 @@ class SoftmaxRows(FlatFamily):
     def log_normalizer(self) -> np.ndarray:
         """A, nats, of the shape of the batch."""
         return self._batch([np.asarray(sum(row.value for row in rows)) for rows in self._maxima])
-
-    def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
-        """A(self + statistics) - A(self), nats."""
-        return (self + statistics).log_normalizer() - self._like_batch(self.log_normalizer(), statistics)
-
-    def log_normalizer_gain(self, posterior: Self, added: np.ndarray) -> np.ndarray:
-        """A(posterior) - A(self), nats."""
-        increased = posterior.log_normalizer()
-        return increased - self._like_batch(self.log_normalizer(), added)
-
-    @staticmethod
-    def _like_batch(value: np.ndarray, statistics: np.ndarray) -> np.ndarray:
-        return value.reshape(value.shape + (1,) * (np.ndim(statistics) - 1 - value.ndim))
 
     def expected_natural(self) -> np.ndarray:
         """Expected natural parameters, of the shape of the coordinates."""
@@ -235,19 +201,11 @@ class SoftmaxRows(FlatFamily):
         """The coefficients with these natural parameters."""
         return self.parts(natural)[0].copy()
 
-    def mode(self, basis: str = "natural") -> np.ndarray:
-        """Coefficients of highest density, (n_rows, n_labels, n_regressors, ...); the same in both bases."""
-        return self._modes(self.coordinates)
-
-    def most_likely(self, statistics: np.ndarray) -> np.ndarray:
-        """The coefficients at which these statistics are most likely, whatever the prior."""
-        return self._modes(self._nearly_flat(statistics))
-
     def _nearly_flat(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with the least precisions that keep a maximum."""
         statistics = statistics.copy()
         _, precision, weight = self.parts(statistics)
-        precision[:] = _PRECISION_FLOOR * np.maximum(weight.sum(axis=(0, 1)), 1.0)
+        precision[:] = PRECISION_FLOOR * np.maximum(weight.sum(axis=(0, 1)), 1.0)
         return statistics
 
     def _modes(self, coordinates: np.ndarray) -> np.ndarray:
@@ -317,11 +275,6 @@ class SoftmaxRows(FlatFamily):
             prior = np.diag(np.tile(precision, h.shape[1]))
             blocks.append(prior + (total * design.at_point(w[among]).curvature if h.size else 0.0))
         return principal_submatrix(block_diag(*blocks), free)
-
-    @property
-    def probability_shift(self) -> np.ndarray:
-        """No shift: densities of coefficients are the same in both bases."""
-        return np.zeros(self.coordinates.shape[0])
 
     def _log_natural_measure(self, point: np.ndarray) -> np.ndarray:
         return np.zeros(point.shape[3:])

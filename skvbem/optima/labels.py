@@ -86,9 +86,9 @@ class LabelMethod(FitMethod):
         stays empty; rows of some components of it, or all rows, are shared out anew; components of the best and of
         another are taken together; parameters are drawn; rows with one value of a column become components; of one
         optimum after the other, rows go one by one to where they are more probable. Where that is swift, searches among
-        partitions replace rows that are all shared out
-        anew. Where starts agreed on components that hardly overlap, the most promising divisions are
-        enough. Where rows are many and not sampled, divisions alone are tried: each proposal costs as much as a start.
+        partitions replace rows that are all shared out anew. Where starts agreed on components that hardly overlap, the
+        most promising divisions are enough. Where rows are many and not sampled, divisions alone are tried: each
+        proposal costs as much as a start.
         By maximum likelihood nothing is tried where rows are so few that better optima are nearer to spikes.
         """
         model, rows = ascent.model, ascent.rows

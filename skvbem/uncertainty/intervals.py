@@ -148,8 +148,6 @@ class ReportedIntervals:
         are those of the fit.
     draws : PosteriorDraws, BootstrapDraws, StandardErrors or None
         What the intervals are from; None of quantiles of q(theta).
-    draws : PosteriorDraws, BootstrapDraws, StandardErrors or None
-        What the intervals are from; None of quantiles of q(theta).
     """
 
     ends: Intervals | None = None
