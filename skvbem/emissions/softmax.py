@@ -347,9 +347,7 @@ class SoftmaxMembership(Emission):
     def _effects(self) -> np.ndarray:
         """Matrix from coefficients of regressors to an intercept, slopes by unit, and effects of levels."""
         of_columns = [contrasts(n) if n else np.eye(1) for n in self.n_categories]
-        to_units = np.diag(np.append(1.0, 1.0 / self.unit))
-        to_units[0, 1:] = -self.mean / self.unit
-        return block_diag(1.0, *of_columns) @ to_units
+        return block_diag(1.0, *of_columns) @ to_units(self.mean, self.unit)
 
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Intercepts (..., n_components), and coefficients (..., n) per unit of numbers and of every category."""
@@ -376,6 +374,13 @@ class SoftmaxMembership(Emission):
     def size_of_terms(self, table: np.ndarray, weight: np.ndarray) -> float:
         """Sum of the weights: one term of a row."""
         return float(weight.sum())
+
+
+def to_units(mean: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Matrix from coefficients, of a constant and of deviations from means in units, to an intercept and slopes."""
+    matrix = np.diag(np.append(1.0, 1.0 / unit))
+    matrix[0, 1:] = -mean / unit
+    return matrix
 
 
 def normal_points(d: int) -> np.ndarray:

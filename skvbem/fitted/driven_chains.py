@@ -31,7 +31,7 @@ def quantiles_of_rows(k: int, rows: Any, posterior: Any, probability: float) -> 
     if isinstance(rows, Transitions):
         return named_rows(k, rows, posterior.quantiles(probability))
     prefix, units = NAMES[k][1], rows.to_units
-    ends = posterior.mean @ units + norm.ppf(probability) * np.sqrt(posterior.variance_of(units.T))
+    ends = posterior.mean @ units.T + norm.ppf(probability) * np.sqrt(posterior.variance_of(units))
     named = {f"{prefix}_intercepts": ends[..., 0], f"{prefix}_coefficients": ends[..., 1:]}
     return named if k else {each: values[0] for each, values in named.items()}
 

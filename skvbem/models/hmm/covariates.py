@@ -17,6 +17,7 @@ import numpy as np
 from skvbem._lazy import cached_property
 from skvbem.emissions.base import Step
 from skvbem.emissions.outside import rows_last
+from skvbem.emissions.softmax import to_units
 from skvbem.families.softmax_maximum import Design
 from skvbem.families.softmax_rows import SoftmaxRows
 from skvbem.models.hmm.covariate_passes import CovariatePasses
@@ -191,15 +192,13 @@ class SoftmaxTransitions:
 
         Further axes of points (n_rows, n_states, n_regressors, ...) are draws.
         """
-        in_units = np.moveaxis(np.tensordot(point, self.to_units, axes=(2, 0)), -1, 2)
+        in_units = np.moveaxis(np.tensordot(self.to_units, point, axes=(1, 2)), 0, 2)
         return in_units[:, :, 0], in_units[:, :, 1:]
 
     @property
     def to_units(self) -> np.ndarray:
-        """Regressors whose coefficients are the intercept and slopes in the units of the data, (n_regressors, ...)."""
-        units = np.diag(np.append(1.0, 1.0 / self.unit))
-        units[0, 1:] = -self.mean / self.unit
-        return units
+        """Matrix from coefficients of regressors to an intercept, and slopes in the units of the data."""
+        return to_units(self.mean, self.unit)
 
 
 class CovariateHMM(HMM):

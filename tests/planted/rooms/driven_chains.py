@@ -61,8 +61,12 @@ ERRORS = {
     ],
     "coefficients are in deviations of covariates": [
         (
-            "in_units = np.moveaxis(np.tensordot(point, self.to_units, axes=(2, 0)), -1, 2)",
-            "in_units = np.moveaxis(np.tensordot(point, np.eye(point.shape[2]), axes=(2, 0)), -1, 2)",
-        )
+            "in_units = np.moveaxis(np.tensordot(self.to_units, point, axes=(1, 2)), 0, 2)",
+            "in_units = np.moveaxis(np.tensordot(self.to_units.T, point, axes=(1, 2)), 0, 2)",
+        ),
+        (
+            "matrix[0, 1:] = -mean / unit",
+            "matrix[0, 1:] = 0.0",
+        ),
     ],
 }
