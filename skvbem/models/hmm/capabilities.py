@@ -83,6 +83,11 @@ def relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
     return _ManyStates(model.cells_in_order, n_chain + cells) if np.ptp(classes) == 0 else None
 
 
+def _few_relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
+    """The relabelings of a chain of many cells: fewer are listed, each with a place of every cell."""
+    return relabelings(model, min(limit, max(_MAX_PLACES // model.n_cells, 1)))
+
+
 class _ManyStates(SequentialRelabelings):
     """States pick their places in turn by what they emit; transitions follow."""
 
@@ -127,8 +132,7 @@ def capabilities_of(model: HMM) -> Capabilities:
     One whose chain covariates drive has orders of its states alone.
     """
     if isinstance(model, CovariateHMM):
-        few = max(_MAX_PLACES // model.n_cells, 1)  # orders that are listed, each with a place of every cell
-        return Capabilities(relabelings=LabelRelabelings(model, partial(relabelings, limit=few)))
+        return Capabilities(relabelings=LabelRelabelings(model, _few_relabelings))
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
     capabilities = Capabilities(
         points=gibbs,

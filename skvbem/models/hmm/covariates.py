@@ -31,12 +31,11 @@ _LACK = (
 )
 # Why a chain with covariates lacks capabilities.
 _WITH_COVARIATES = dict.fromkeys(
-    (
-        *("points", "annealing", "batches", "metropolis", "enumeration", "dimension", "complete_evidence"),
-        *("entropy", "information"),
-    ),
-    _LACK,
-)
+    ("points", "annealing", "batches", "metropolis", "enumeration", "dimension", "complete_evidence", "entropy"), _LACK
+) | {
+    "information": "Second derivatives of the likelihood of paths with covariates are not known. Take 'lower_bound' or "
+    "'bic' for evidences, and bootstrap for intervals."
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,8 @@ from sklearn.model_selection import GridSearchCV
 import skvbem
 from skvbem import VBHMM
 from skvbem.emissions import Softmax
+from skvbem.errors import TooLargeError
+from skvbem.models.hmm.capabilities import capabilities_of
 from skvbem.plotting import ClassProfileDisplay, StatePathDisplay, TransitionsDisplay
 
 COLUMNS = {"gaussian": ["y"], "poisson": ["n"]}
@@ -174,6 +176,27 @@ def test_intervals_by_linear_response_are_wider_than_those_of_q(fitted):
     assert ((wide[1] - wide[0]) < 4 * (narrow[1] - narrow[0])).all()
 
 
+@pytest.mark.parametrize("kind", ["parametric", "nonparametric"])
+def test_slopes_of_bootstraps_vary_as_linear_response_says(kind):
+    X, _ = sequences_of(np.random.default_rng(1), n=12)
+    model = VBHMM(2, transitions=Softmax("z"), method="ml", **ONE).fit(X)
+    drawn = model.bootstrap(X, n_draws=30, kind=kind, random_state=0).parameters["chain"]["transition_coefficients"]
+    ends = clone(model).set_params(method="vb").fit(X).credible_intervals(X, method="linear_response", level=0.6827)
+    low, high = ends["chain"]["transition_coefficients"]
+    deviation, wanted = drawn.std(axis=0), (high - low) / 2
+    assert drawn.mean(axis=0) == pytest.approx(model.parameters_["chain"]["transition_coefficients"], abs=0.1)
+    assert ((wanted / 2 < deviation) & (deviation < 2 * wanted)).all()
+
+
+def test_relabelings_of_states_are_listed_up_to_a_limit(fitted):
+    model, X, _ = fitted
+    assert model.log_evidence(X, kind="linear_response").value > model.lower_bound_
+    few = capabilities_of(VBHMM(4, transitions=Softmax("z"), **ONE).fit(X).fitted.model).relabelings
+    assert few.relabelings(()).n == 24
+    with pytest.raises(TooLargeError):
+        few.listed_relabelings((), 23)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -208,6 +231,10 @@ def test_what_is_not_there_is_refused_with_advice(fitted):
         VBHMM.from_parameters([1.0], [[1.0]], {"rates": [[1.0]]}, emission="poisson", columns=1, start=Softmax("z"))
     with pytest.raises(ValueError, match="Give rows that have them"):
         model.sample(3)
+    ml = clone(model).set_params(method="ml", n_init=1).fit(X)
+    with pytest.raises(TypeError, match="and bootstrap for intervals"):
+        ml.standard_errors(X)
+    assert ml.bootstrap(X, n_draws=2, random_state=0).parameters["chain"]["transition_coefficients"].shape[0] == 2
     for kind in ("laplace", "ais", "exact", "importance"):
         with pytest.raises(TypeError, match="Take 'lower_bound' or 'bic'"):
             model.log_evidence(X, kind=kind, random_state=0)
