@@ -128,6 +128,16 @@ CASES = {
         "no paths to draws of them are known. Take 'lower_bound' or 'bic'",
         each_name(lambda kind: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind=kind), among="lower_bound|bic"),
     ),
+    "errors of a chain that covariates drive": Case(
+        lambda: clone(DRIVEN).set_params(method="ml").fit(TABLE).standard_errors(TABLE),
+        "Take 'lower_bound' or 'bic' for evidences, and bootstrap for intervals",
+        both(
+            each_name(lambda kind: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind=kind), among="lower_bound|bic"),
+            lambda text: [
+                lambda: clone(DRIVEN).set_params(method="ml").fit([TABLE] * 3).bootstrap([TABLE] * 3, n_draws=3)
+            ],
+        ),
+    ),
     "a membership beside weights": Case(
         lambda: clone(COVARIATE).set_params(weight_concentration_prior=2.0).fit(TABLE),
         "leave 'weight_concentration_prior' and its type at ",
