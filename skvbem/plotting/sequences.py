@@ -166,8 +166,10 @@ class StatePathDisplay(Panels):
         edges = edges_of(positions)
         for ax, track in zip(axes, self.tracks):
             _shade(ax, edges, np.isnan(track.values))
-            draw = self._draw_categories if track.levels is None else self._draw_numbers
-            draw(ax, track, path, positions, edges)
+            if len(track.labels):
+                self._draw_categories(ax, track, path, positions)
+            else:
+                self._draw_numbers(ax, track, path, positions, edges)
             ax.set_ylabel(shortened(track.name), size=9, color=INK, parse_math=False)
             plain_axes(ax)
         states = self._states(state_probs.shape[1])
@@ -185,7 +187,7 @@ class StatePathDisplay(Panels):
         return first + [state for state in range(n_states) if state not in first]
 
     def _draw_numbers(self, ax, track, path, positions, edges) -> None:
-        """Draw values, and in the state's color what is expected of them."""
+        """Draw values, and in the state's color what is expected of them, unless they are only given."""
         seen = ~np.isnan(track.values)
         few = len(path) <= _MAX_STEPS_WITH_MARKS
         ax.plot(positions, track.values, color=FAINT, linewidth=0.8, zorder=2)
@@ -193,14 +195,13 @@ class StatePathDisplay(Panels):
         marked = seen if few else is_single
         size = 3.6 if few else 1.5
         ax.plot(positions[marked], track.values[marked], "o", color=QUIET, markersize=size, markeredgewidth=0, zorder=3)
-        level = np.repeat(track.levels, 2)
         ends = np.stack([edges[:-1], edges[1:]], axis=1).ravel()
-        for state in np.unique(path):
-            levels_of_state = np.where(np.repeat(path == state, 2), level, np.nan)
+        for state in np.unique(path) if track.levels is not None else ():
+            levels_of_state = np.repeat(np.where(path == state, track.levels, np.nan), 2)
             ax.plot(ends, levels_of_state, color=state_color(state), linewidth=2.2, solid_capstyle="butt", zorder=4)
         ax.margins(y=0.08)
 
-    def _draw_categories(self, ax, track, path, positions, edges) -> None:
+    def _draw_categories(self, ax, track, path, positions) -> None:
         """Draw a mark in the row of its category for each step, in the color of its state."""
         seen = ~np.isnan(track.values)
         colors = np.array([state_color(state) for state in range(int(path.max()) + 1)])[path[seen]]

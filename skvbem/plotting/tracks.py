@@ -26,7 +26,7 @@ class Track:
     values : ndarray of float, shape (n_steps,)
         Of categories their positions in `labels`; NaN where the cell is missing.
     levels : ndarray of float, shape (n_steps,), or None
-        What the column is expected to hold in the state of each step; None for categories.
+        What the column is expected to hold in the state of each step; None of categories, and of what is only given.
     labels : sequence of str, default=()
         Categories.
     """

@@ -37,7 +37,7 @@ def check_not_collinear(estimator: Any, emission: Any, columns: ColumnGroups) ->
     """Refuse covariates of which one follows from the others: by maximum likelihood their slopes are not unique."""
     at = next(k for k, group in enumerate(columns.groups) if group.specification.are_given)
     part, names = emission.parts[at], columns.groups[at].names
-    of_regressors = np.repeat(part.selected, [max(n - 1, n == 0) for n in part.n_categories])
+    of_regressors = np.repeat(part.selected, part.n_slopes)
     whose = f"the membership of {type(estimator).__name__}"
     refuse_collinear(part.design, [names[at] for at in of_regressors], whose)
 

@@ -152,7 +152,7 @@ class SoftmaxTransitions:
             of_patterns[:, j] = np.bincount(np.maximum(place, 0), used[:, j], len(of_patterns))
         return out
 
-    def matrix(self, statistics: np.ndarray, absent: float = 0.0) -> np.ndarray:
+    def matrix(self, statistics: np.ndarray) -> np.ndarray:
         """Counts of transitions (n_rows, n_states, ...) that statistics (n_cells, ...) hold: of the constant."""
         return self.prior.parts(statistics)[0][:, :, 0]
 

@@ -162,8 +162,12 @@ def test_files_copies_grids_reports_and_draws(method, fitted, tmp_path):
 def test_displays_take_chains_that_covariates_drive(fitted):
     pytest.importorskip("matplotlib")
     model, X, _ = fitted
-    for display in (ClassProfileDisplay, StatePathDisplay, TransitionsDisplay):
+    for display in (ClassProfileDisplay, TransitionsDisplay):
         display.from_estimator(model, X)
+    axes = {ax.get_ylabel(): ax for ax in StatePathDisplay.from_estimator(model, X).axes_}
+    bottom, top = axes["z"].get_ylim()
+    assert bottom < X[0]["z"].min() < X[0]["z"].max() < top  # a covariate is drawn as numbers, without expected ones
+    assert len(axes["z"].lines) < len(axes["y"].lines)
 
 
 def test_intervals_by_linear_response_are_wider_than_those_of_q(fitted):
