@@ -43,7 +43,7 @@ class Tuning:
     few_returned: float = 0.12  # share of proposals below which hardly any came back: there are many optima; record
     n_rounds_where_rugged: int = 2  # more rounds in a row that may find nothing better there; record
     n_moved: int = 5  # optima that moves change; record
-    n_survivors: int = 8  # optima of a sample that see more rows; large tables
+    n_survivors: int = 12  # optima of a sample that see more rows; large tables
     nats_of_mode: float = 12.0  # nats below the best at which an optimum may have a part of the posterior; definition
     n_optima: int = 16  # optima that a fit keeps; memory
     n_kept_doubles: int = 2**21  # numbers that these may take; memory
