@@ -131,8 +131,9 @@ class Kind(ABC):
         """The model in words."""
 
     def prior_in_words(self, estimator, columns: Any) -> str:
-        """The prior of a fit in words: the parameters that it is made of."""
-        words = [f"{name}={getattr(estimator, name)!r}" for name in self.prior_parameters]
+        """The prior of a fit in words: the parameters that it is made of, but for those that are None."""
+        values = {name: getattr(estimator, name) for name in self.prior_parameters}
+        words = [f"{name}={value!r}" for name, value in values.items() if value is not None]
         return ", ".join([*words, *(["strengths learned"] if self.learns_prior(estimator) else [])])
 
     # Scores -------------------------------------------------------------------------------------------------------

@@ -145,9 +145,12 @@ class LabelMethod(FitMethod):
         return lambda statistics: ~prior.are_spikes(statistics[first:]).any(axis=0)
 
     def _are_nearly_spikes(self, ascent: EmissionAscent, statistics: np.ndarray) -> bool:
-        """By maximum likelihood, a part of a component's even share of all rows is too few for its columns."""
+        """By maximum likelihood, a part of a component's even share of all rows is too few for its columns.
+
+        Where the optimum (n_cells,) is a spike already, moves may leave it.
+        """
         is_regular, model = self.regular(ascent), ascent.model
-        if is_regular is None:
+        if is_regular is None or not is_regular(statistics[:, None]).all():
             return False
         component, even = model.emission.component_of_cell(model.n_components), statistics.copy()
         cells = np.stack([np.flatnonzero(component == k) for k in range(model.n_components)])

@@ -100,6 +100,7 @@ MIXED_EDGES = [("h", "a"), ("h", "b"), ("a", "c")]
 SUBJECTS = {
     "VBMixture": _fits(VBMixture(2, **OPTIONS), NUMBERS),
     "VBMixture of a frame": _fits(VBMixture(2, emission=KINDS, **OPTIONS), MIXED),
+    "VBMixture with covariates": _fits(VBMixture(2, membership=Softmax([2]), **OPTIONS), NUMBERS),
     "VBMixture by ml": _fits(VBMixture(2, method="ml", covariance_type="diag", **OPTIONS), NUMBERS),
     "VBHMM": _fits(VBHMM(2, **OPTIONS), NUMBERS, **LENGTHS),
     "VBDiscreteDAG": _fits(VBDiscreteDAG("[h][a|h][b|h][c|h]", latents={"h": 2}, **OPTIONS), CODES),
@@ -145,6 +146,7 @@ USUAL = {
     "share": 0.1,
     "covariance": np.eye(3),
     "forms": 3,
+    "covariate": 2,
 }
 EVEN = np.array([0.5, 0.5])
 POINT = {"means": np.zeros((2, 1)), "covariances": np.ones((2, 1, 1))}
@@ -174,10 +176,12 @@ SHORT = {
 }
 #: Methods that are scikit-learn's own, or take no argument of ours.
 SKIPPED = {"get_metadata_routing", "get_params", "set_callbacks", "set_output", "results", "map"}
-# Calls that take what has attributes of its own; those that ask for a density; those of a posterior over candidates.
-_FOREIGN = {("VBClassifier", "score"), ("Network", "from_networkx")}
+# Calls that take what has attributes of its own, or rows of covariates; those that ask for a density; those of a
+# posterior over candidates; those of covariates.
+_FOREIGN = {("VBClassifier", "score"), ("Network", "from_networkx"), ("VBMixture with covariates", "sample")}
 _OF_DENSITIES = {"summary", "sample_posterior", "credible_intervals"}
 _OF_POSTERIORS = {"states_in_use"}
+_OF_COVARIATES = {"odds_ratios", "class_probabilities"}
 
 
 def applies(of, method):
@@ -187,6 +191,7 @@ def applies(of, method):
         (of, method) not in _FOREIGN
         and not (method in _OF_DENSITIES and is_point)
         and (method in _OF_POSTERIORS) <= of.endswith("by evidence")
+        and (method in _OF_COVARIATES) <= of.endswith("with covariates")
         and not (method == "standard_errors" and not is_point)
     )
 
