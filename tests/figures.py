@@ -39,8 +39,7 @@ def of_clusters():
 def of_optima():
     record = read_record(large_tables.RESULTS)
     short = np.concatenate(list(large_tables.shortfalls(record, "after").values()))
-    assert short.max() < 1
-    yield f"All {len(short)} fits of the second table come within 1 nat"
+    yield f"Of {len(short)} fits of the second table, {(short < 1).sum()} come within 1 nat"
     fits, best = optima.read_fits(), optima.read(optima.BEST)
     first, now = fits["b68e45a"], fits["default"]
     problems = [problem for name, problem in optima.PROBLEMS.items() if name in first]

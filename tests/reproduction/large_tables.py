@@ -55,13 +55,16 @@ def _mixture(n_components: int, **options: Any) -> Callable[..., VBMixture]:
     return lambda **more: VBMixture(n_components, **options, **more)
 
 
-def clumps(n: int, d: int, k: int, seed: int, *, width: float = 3.0, own: bool = False, shares: str = "drawn") -> Draw:
+def clumps(
+    n: int, d: int, k: int, seed: int | list[int], *, width: float = 3.0, own: bool = False, shares: str = "drawn"
+) -> Draw:
     """Clumps of normal rows, their means so many standard deviations apart.
 
     Parameters
     ----------
-    n, d, k, seed : int
+    n, d, k : int
         Rows, columns, clumps.
+    seed : int or list of int
     width : float
         Standard deviation of means, less where columns are more than four.
     own : bool
@@ -196,6 +199,9 @@ PROBLEMS = {
     "150k x 8, 7 of both kinds": Problem("held", lambda: both_kinds(150_000, 4, 7, 3, 23)),
     "100k x 10, two latents": Problem("tuning", lambda: two_latents(100_000, 5, 3, 3, 24)),
     "120k x 12, two latents": Problem("held", lambda: two_latents(120_000, 6, 4, 3, 25)),
+    "30k x 2, 10 that overlap": Problem("tuning", lambda: clumps(30_000, 2, 10, [30_000, 2])),
+    "60k x 2, 9 that overlap": Problem("held", lambda: clumps(60_000, 2, 9, 31)),
+    "90k x 3, 11 that overlap": Problem("held", lambda: clumps(90_000, 3, 11, 32, width=2.0)),
     "300k x 5, one of 6 rare": Problem("held", lambda: clumps(300_000, 5, 6, 19, shares="rare")),
 }
 
