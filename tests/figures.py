@@ -195,7 +195,7 @@ OTHERWISE = {
     "user_guide/emissions.rst": {"by 0.86 ± 0.07 nats a row": "reproduction/test_held_out.py"},
     "user_guide/factors.rst": {
         "nominal 50, 80, 95 %:": "definition",
-        "nominal 50, 80, 95 %. In the last line": "definition",
+        "nominal 50, 80, 95 %": "definition",
         "an interval of 90 %": "definition",
         "A million rows of 50 columns, 400 MB": "definition",
     },
