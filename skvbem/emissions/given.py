@@ -41,8 +41,22 @@ class Given(EmissionSpecification):
         return []
 
 
+class EmissionOfGiven(Emission):
+    """An emission of columns that are given beside a row, which nothing draws."""
+
+    def sample(self, point: Any, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """No row is drawn: these columns are given."""
+        raise TypeError("Covariates are given, and no row of them is drawn.")
+
+    def sample_given(
+        self, values: Any, lengths: Any, point: Any, components: np.ndarray, rng: np.random.Generator
+    ) -> Any:
+        """The columns as they are given."""
+        return values
+
+
 @dataclass(frozen=True, eq=False)
-class GivenColumns(Emission):
+class GivenColumns(EmissionOfGiven):
     """Rows of given columns, as probable in each component; each component has one cell, which stays 0.
 
     Parameters
@@ -83,16 +97,6 @@ class GivenColumns(Emission):
     def log_predictive(self, block: np.ndarray, posterior: Inert) -> np.ndarray:
         """Zeros, (n_rows, n_components)."""
         return np.zeros((len(block), len(posterior.coordinates)))
-
-    def sample(self, point: Any, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """No row is drawn: these columns are given."""
-        raise TypeError("Covariates are given, and no row of them is drawn.")
-
-    def sample_given(
-        self, values: Any, lengths: Any, point: Any, components: np.ndarray, rng: np.random.Generator
-    ) -> Any:
-        """The columns that are given."""
-        return values
 
     def impute(self, block: np.ndarray, point: Any, responsibilities: np.ndarray) -> np.ndarray:
         """The columns as they are: no cell of theirs is missing."""

@@ -21,7 +21,8 @@ from scipy.stats.qmc import Sobol
 
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks, map_reduce
-from skvbem.emissions.base import Emission, Step
+from skvbem.emissions.base import Step
+from skvbem.emissions.given import EmissionOfGiven
 from skvbem.emissions.moments import n_columns_of
 from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Ends, Parameters, is_hierarchical
 from skvbem.families.hierarchical import Hierarchical
@@ -229,7 +230,7 @@ def _regressors(values: np.ndarray, mean: np.ndarray, unit: np.ndarray) -> np.nd
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxMembership(Emission):
+class SoftmaxMembership(EmissionOfGiven):
     """The probability of the label of a row, given its covariates.
 
     Parameters
@@ -324,16 +325,6 @@ class SoftmaxMembership(Emission):
             of_points = log_softmax(block @ np.swapaxes(w[at : at + size], 1, 2), axis=2)
             np.logaddexp(logs, logsumexp(of_points, axis=0), out=logs)
         return logs - logsumexp(logs, axis=1, keepdims=True)
-
-    def sample(self, point: Any, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """No row is drawn: covariates are given."""
-        raise TypeError("Covariates are given, and no row of them is drawn.")
-
-    def sample_given(
-        self, values: Any, lengths: Any, point: Any, components: np.ndarray, rng: np.random.Generator
-    ) -> Any:
-        """The covariates that are given."""
-        return values
 
     def probabilities(self, block: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Probabilities of labels at coefficients (n_components, n_regressors), (n_rows, n_components)."""

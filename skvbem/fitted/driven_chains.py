@@ -69,15 +69,16 @@ def _table(
 
     per = ["log odds at 0", *(f"log odds per {covariates[at]}" for at in rows.selected)]
     before, of_rows = ([f"after {number}" for number in numbers], states) if k else (["first"], [{}])
-    ends = None
+    ends: tuple[np.ndarray, np.ndarray] | None = None
     if intervals is not None:
-        ends = tuple(stacked({name: pair[side] for name, pair in intervals.items()}) for side in (0, 1))
+        low, high = (stacked({name: pair[side] for name, pair in intervals.items()}) for side in (0, 1))
+        ends = low, high
     return ParameterTable(
         "transitions by covariates" if k else "first states by covariates",
         [f"{each}, {of}" for each in before for of in per],
         numbers,
         stacked(named),
-        ends,  # type: ignore[arg-type]
+        ends,
         [state for state in of_rows for _ in per],
         states,
     )

@@ -15,7 +15,7 @@ from skvbem.emissions.base import parts_of
 from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
 from skvbem.fitted.base import FittedSequences, Intervals, Parameters
-from skvbem.fitted.driven_chains import named_rows, quantiles_of_rows, tables_of_coefficients
+from skvbem.fitted.driven_chains import NAMES, named_rows, quantiles_of_rows, tables_of_coefficients
 from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -149,11 +149,10 @@ class FittedHMM(FittedSequences, FittedEmissions):
         """Attributes of the prior as resolved and, of a density, of the posterior."""
         initial, transitions = self.model.initial, self.model.transitions
         attributes = {"startprob_prior_": initial.concentration[0], "transmat_prior_": transitions.concentration}
-        posteriors: Any = self.posterior.blocks if self.form.density else (None, None)
-        if self.form.density and isinstance(initial, Transitions):
-            attributes["startprob_concentration_"] = initial.matrix(posteriors[0].concentration)[0]
-        if self.form.density and isinstance(transitions, Transitions):
-            attributes["transmat_concentration_"] = transitions.matrix(posteriors[1].concentration)
+        for k, rows in enumerate(self._rows if self.form.density else ()):
+            if isinstance(rows, Transitions):
+                concentration = rows.matrix(self.posterior.blocks[k].concentration)
+                attributes[f"{NAMES[k][0]}_concentration_"] = concentration if k else concentration[0]
         return attributes | super().hyperparameters()
 
     def named_parameters(self, point: tuple) -> Parameters:

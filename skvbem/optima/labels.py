@@ -122,7 +122,7 @@ class LabelMethod(FitMethod):
         if model.n_components == 1:
             return Proposals([], np.empty((len(statistics), 0)))
         if not ascent.is_sample:
-            rows = DistinctRows.of(model.emission, ascent.data, TUNING.largest_sample).counting(TUNING.most_weight)
+            rows = ascent.rows_up_to(TUNING.largest_sample).counting(TUNING.most_weight)
         natural, _ = ascent.form.of(model.prior, statistics[:, None])
         expected_rows = model.expected_rows(natural[:, 0], ascent.data, rows)
         counts = model.weights.counts(model.prior.split(statistics)[0])
@@ -300,8 +300,7 @@ class MixtureMethod(LabelMethod):
 
     def stages(self, ascent: MixtureAscent) -> list[Ascent]:
         """Steps on samples of the rows, each of some times as many as the one before; on distinct ones if few are."""
-        data, emission = ascent.data, ascent.model.emission
-        labels, named = ascent.rows.labels, emission.named
+        data, labels, named = ascent.data, ascent.rows.labels, ascent.model.emission.named
         if labels is not None and not np.isin(named, labels).all():
             return [ascent]  # a sample in which a label is lacking leaves its component no place
         if not len(ascent.rows) or not len(data) > TUNING.many_rows * (
@@ -311,7 +310,7 @@ class MixtureMethod(LabelMethod):
         stages: list[Ascent] = [ascent.on(ascent.rows.counting(TUNING.most_weight))]
         most = MAX_DISTINCT_ROWS * TUNING.growth_of_samples
         while ascent.rows.is_sample and most <= min(len(data) // TUNING.largest_share, TUNING.largest_sample):
-            rows = DistinctRows.of(emission, data, most).counting(TUNING.most_weight)
+            rows = ascent.rows_up_to(most).counting(TUNING.most_weight)
             stages.append(ascent.on(rows))
             if not rows.is_sample:
                 break

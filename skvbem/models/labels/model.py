@@ -289,6 +289,16 @@ class EmissionAscent(ModelAscent[_Model]):
         """Distinct rows of the data, few if there are many."""
         return DistinctRows.of(self.model.emission, self.data)
 
+    @cached_property
+    def _samples(self) -> dict[int, DistinctRows]:
+        return {}
+
+    def rows_up_to(self, most: int) -> DistinctRows:
+        """Distinct rows of the data, so many at the most; all rows are gone through once for each number."""
+        if most not in self._samples:
+            self._samples[most] = DistinctRows.of(self.model.emission, self.data, most)
+        return self._samples[most]
+
 
 # Sets of rows, or allocations, whose evidences are found at once.
 BATCH = 2**12
