@@ -6,39 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from skvbem.fitted.parameter_tables import ParameterTable
-from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.hmm.covariates import SoftmaxTransitions
 
-#: What first states and transitions are called in parameters: their probabilities, and before their coefficients.
-NAMES = (("startprob", "start"), ("transmat", "transition"))
-
-
-def named_rows(k: int, rows: Any, point: np.ndarray) -> dict[Any, np.ndarray]:
-    """Parameters of first states (k = 0) or transitions (k = 1) at a point, by name."""
-    name, prefix = NAMES[k]
-    if isinstance(rows, Transitions):
-        named = {name: rows.matrix(point)}
-    else:
-        intercepts, slopes = rows.parameters(point)
-        named = {f"{prefix}_intercepts": intercepts, f"{prefix}_coefficients": slopes}
-    return named if k else {each: values[0] for each, values in named.items()}
+#: Names of parameters of first states and of transitions, by the names that their rows give them.
+NAMES = (
+    {"probabilities": "startprob", "intercepts": "start_intercepts", "coefficients": "start_coefficients"},
+    {"probabilities": "transmat", "intercepts": "transition_intercepts", "coefficients": "transition_coefficients"},
+)
 
 
-def quantiles_of_rows(k: int, rows: Any, posterior: Any, probability: float) -> dict[Any, np.ndarray]:
-    """Quantiles under q of what `named_rows` has."""
-    if isinstance(rows, Transitions):
-        return named_rows(k, rows, posterior.quantiles(probability))
-    prefix, units = NAMES[k][1], rows.to_units
-    ends = posterior.mean @ units.T + norm.ppf(probability) * np.sqrt(posterior.variance_of(units))
-    named = {f"{prefix}_intercepts": ends[..., 0], f"{prefix}_coefficients": ends[..., 1:]}
-    return named if k else {each: values[0] for each, values in named.items()}
+def named_rows(*parameters: Mapping[str, np.ndarray]) -> dict[Any, np.ndarray]:
+    """Parameters of first states and of transitions, as their rows name them, by the names that users know."""
+    first, pairs = parameters
+    of_first = {NAMES[0][name]: values[0] for name, values in first.items()}
+    return of_first | {NAMES[1][name]: values for name, values in pairs.items()}
 
 
 def _table(
     k: int,
-    rows: Any,
+    rows: SoftmaxTransitions,
     named: Mapping,
     intervals: Mapping | None,
     covariates: Sequence[str],
@@ -59,11 +47,11 @@ def _table(
     numbers, states : sequence
         Of states: what they are called, and the states themselves.
     """
-    prefix = NAMES[k][1]
+    intercepts, slopes = NAMES[k]["intercepts"], NAMES[k]["coefficients"]
 
     def stacked(values: Mapping) -> np.ndarray:
         """Rows of departure after each other, of each the intercepts and the coefficients, (n, n_states)."""
-        both = np.concatenate([values[f"{prefix}_intercepts"][..., None], values[f"{prefix}_coefficients"]], axis=-1)
+        both = np.concatenate([values[intercepts][..., None], values[slopes]], axis=-1)
         both = np.where(rows.allowed[..., None], both.reshape(*rows.allowed.shape, -1), np.nan)
         return np.moveaxis(both, -1, 1).reshape(-1, rows.n_states)
 
@@ -84,7 +72,7 @@ def _table(
     )
 
 
-def tables_of_coefficients(rows: Sequence, *of_chain: Any) -> list[ParameterTable]:
-    """The tables of first states and of transitions, as far as covariates drive them; see `_table`."""
-    driven = [k for k, each in enumerate(rows) if not isinstance(each, Transitions)]
-    return [_table(k, rows[k], *of_chain) for k in driven]
+def tables_of_coefficients(rows: Sequence, named: Mapping, *of_chain: Any) -> list[ParameterTable]:
+    """The tables of first states and of transitions, as far as these have coefficients; see `_table`."""
+    driven = [k for k, names in enumerate(NAMES) if names["coefficients"] in named]
+    return [_table(k, rows[k], named, *of_chain) for k in driven]

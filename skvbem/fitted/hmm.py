@@ -15,14 +15,12 @@ from skvbem.emissions.base import parts_of
 from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
 from skvbem.fitted.base import FittedSequences, Intervals, Parameters
-from skvbem.fitted.driven_chains import NAMES, named_rows, quantiles_of_rows, tables_of_coefficients
+from skvbem.fitted.driven_chains import NAMES, named_rows, tables_of_coefficients
 from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import UnderFit, cells_of_sequences
-from skvbem.models.hmm.covariates import CovariateHMM
 from skvbem.models.hmm.model import HMM
-from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.sequences import HMMData
 from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.rows import SequenceReading
@@ -55,7 +53,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
         states = self.model.smoothed(natural, here)
         are_possible = bool(states.any(axis=1).all())
         statistics = model.statistics_of(self.possible(states), data)
-        if are_possible and not isinstance(self.model, CovariateHMM):  # of neighbors together, where that is known
+        if are_possible and self.model.is_homogeneous:  # of neighbors together, where that is known
             n_chain = model.initial.n_cells + model.transitions.n_cells
             statistics[:n_chain] = self.model.expect(natural[:, None], here).statistics[:n_chain, 0]
         return statistics
@@ -138,21 +136,15 @@ class FittedHMM(FittedSequences, FittedEmissions):
 
     def _probabilities(self, k: int) -> np.ndarray:
         """First states (0) or transitions (1): those of the point, or shares that are expected in the data."""
-        rows = self._rows[k]
-        if isinstance(rows, Transitions):
-            return rows.matrix(self.point[k])
-        counts = rows.matrix(self.model.prior.split(self.statistics)[k])
-        total = counts.sum(axis=1, keepdims=True)
-        return np.where(total > 0, counts / np.maximum(total, 1e-300), rows.allowed / rows.allowed.sum(1)[:, None])
+        return self._rows[k].probabilities(self.point[k], self.model.prior.split(self.statistics)[k])
 
     def hyperparameters(self) -> dict[str, Any]:
         """Attributes of the prior as resolved and, of a density, of the posterior."""
         initial, transitions = self.model.initial, self.model.transitions
         attributes = {"startprob_prior_": initial.concentration[0], "transmat_prior_": transitions.concentration}
         for k, rows in enumerate(self._rows if self.form.density else ()):
-            if isinstance(rows, Transitions):
-                concentration = rows.matrix(self.posterior.blocks[k].concentration)
-                attributes[f"{NAMES[k][0]}_concentration_"] = concentration if k else concentration[0]
+            for name, values in rows.concentrations(self.posterior.blocks[k]).items():
+                attributes[f"{NAMES[k]['probabilities']}_{name}_"] = values if k else values[0]
         return attributes | super().hyperparameters()
 
     def named_parameters(self, point: tuple) -> Parameters:
@@ -185,14 +177,11 @@ class FittedHMM(FittedSequences, FittedEmissions):
 
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta), by group and name; 0 of transitions that are ruled out."""
-        ends = [
-            quantiles_of_rows(k, *pair, probability) for k, pair in enumerate(zip(self._rows, self.posterior.blocks))
-        ]
-        return {"chain": ends[0] | ends[1]} | super().quantiles(probability)
+        ends = (rows.quantiles(block, probability) for rows, block in zip(self._rows, self.posterior.blocks))
+        return {"chain": named_rows(*ends)} | super().quantiles(probability)
 
     def _of_chain(self, first: np.ndarray, pairs: np.ndarray) -> dict[Any, np.ndarray]:
-        of_first, of_pairs = (named_rows(k, *pair) for k, pair in enumerate(zip(self._rows, (first, pairs))))
-        return of_first | of_pairs
+        return named_rows(self.model.initial.parameters(first), self.model.transitions.parameters(pairs))
 
     @property
     def _rows(self) -> tuple:
@@ -201,7 +190,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
     @property
     def coefficients(self) -> Parameters:
         """Intercepts and coefficients of what covariates drive, by name, in a group of the chain; none without any."""
-        named = self._of_chain(*self.point[:2]) if isinstance(self.model, CovariateHMM) else {}
+        named = self._of_chain(*self.point[:2])
         named = {name: each for name, each in named.items() if name not in ("startprob", "transmat")}
         return {"chain": named} if named else {}
 

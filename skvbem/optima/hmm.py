@@ -30,7 +30,7 @@ class HMMMethod(LabelMethod):
     def warmed_up(self, ascent: Any, starts: np.ndarray) -> np.ndarray:
         """Starts, every other one some steps on as a point if the prior of transitions is sharp."""
         starts, model = super().warmed_up(ascent, starts), ascent.model
-        is_sharp = isinstance(model.transitions, Transitions) and (model.transitions.prior.concentration < 1).any()
+        is_sharp = (model.transitions.concentration[model.transitions.allowed] < 1).any()
         if ascent.form.density and is_sharp and starts.shape[1] > 1:
             starts, every_other = np.array(starts, order="C"), np.ascontiguousarray(starts[:, 1::2])
             HMMAscent(model, ascent.data, MAP, ascent.n_threads).advance(every_other, TUNING.n_steps_as_point)

@@ -10,7 +10,7 @@ from skvbem.emissions.given import Given
 from skvbem.emissions.softmax import Softmax
 from skvbem.estimators.given_columns import places_of_covariates, refuse_collinear, with_given
 from skvbem.families.softmax_maximum import Design
-from skvbem.models.hmm.covariates import SoftmaxTransitions, covariates_of_transitions, first_rows
+from skvbem.models.hmm.covariates import ChainRows, SoftmaxTransitions, covariates_of_transitions, first_rows
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.rows import SequenceReading
@@ -91,7 +91,7 @@ def part_with_covariates(columns: ColumnGroups) -> int | None:
 
 def driven(
     estimator: Any, reading: SequenceReading, rows: tuple[Transitions, Transitions], part: int
-) -> tuple[Transitions | SoftmaxTransitions, Transitions | SoftmaxTransitions]:
+) -> tuple[ChainRows, ChainRows]:
     """First states and transitions, those that covariates drive in place of others that are as free."""
     values, columns = reading.values[part], reading.columns.groups[part].columns
     if reading.columns.groups[part].given_encoder is not None:
@@ -103,12 +103,10 @@ def driven(
     starts = np.concatenate([[0], np.cumsum(reading.lengths)])
     firsts = first_rows(starts)
     weight = np.ones(len(reading.lengths)) if reading.weight is None else reading.weight
-    initial: Any
-    transitions: Any
-    initial, transitions = rows
+    by_name: dict[str, SoftmaxTransitions] = {}
     if estimator.start is not None:
         selected = _places_in_group(estimator, "start", reading, columns)
-        initial = _softmax_rows(estimator.start, initial, selected, values[firsts], weight, values[firsts])
+        by_name["start"] = _softmax_rows(estimator.start, rows[0], selected, values[firsts], weight, values[firsts])
     if estimator.transitions is not None:
         selected = _places_in_group(estimator, "transitions", reading, columns)
         at_arrival = estimator.transitions.at == "arrival"
@@ -117,14 +115,13 @@ def driven(
         driving = covariates_of_transitions(at_arrival, values)
         driving = driving[moves] if moves.any() else driving[:1]
         of_rows = np.repeat(weight, reading.lengths)
-        transitions = _softmax_rows(
-            estimator.transitions, transitions, selected, values, of_rows, driving, at_arrival=at_arrival
+        by_name["transitions"] = _softmax_rows(
+            estimator.transitions, rows[1], selected, values, of_rows, driving, at_arrival=at_arrival
         )
-    for name, made in (("start", initial), ("transitions", transitions)):
-        if estimator.method == "ml" and isinstance(made, SoftmaxTransitions):
-            names = [reading.columns.groups[part].names[at] for at in made.selected]
-            refuse_collinear(made.design, names, f"{name!r} of {type(estimator).__name__}")
-    return initial, transitions
+    for name, each in by_name.items() if estimator.method == "ml" else ():
+        names = [reading.columns.groups[part].names[at] for at in each.selected]
+        refuse_collinear(each.design, names, f"{name!r} of {type(estimator).__name__}")
+    return by_name.get("start", rows[0]), by_name.get("transitions", rows[1])
 
 
 def _places_in_group(estimator: Any, name: str, reading: SequenceReading, columns: tuple[int, ...]) -> tuple[int, ...]:

@@ -390,13 +390,12 @@ class VBMixture(VBEstimator):
         >>> import numpy as np
         >>> from skvbem import VBMixture
         >>> from skvbem.emissions import Softmax
-        >>> rng = np.random.default_rng(0)
-        >>> age = rng.normal(50, 10, size=300)
-        >>> kind = rng.random(300) < 1 / (1 + np.exp(-(age - 50) / 10))
-        >>> X = np.column_stack([rng.normal(4.0 * kind), age])
+        >>> dose = np.random.default_rng(0).uniform(0, 10, size=300)
+        >>> responds = np.random.default_rng(1).random(300) < 1 / (1 + np.exp(5 - dose))
+        >>> X = np.column_stack([np.random.default_rng(2).normal(4.0 * responds), dose])
         >>> model = VBMixture(2, membership=Softmax([1]), method="ml", random_state=0).fit(X)
         >>> ratios = model.odds_ratios(X, reference=int(model.parameters_["gaussian"]["means"].argmin()))
-        >>> bool(ratios.lower[0, 1] < 0.1 < ratios.upper[0, 1])
+        >>> bool(ratios.lower[0, 1] < 1.0 < ratios.upper[0, 1])
         True
         >>> [(name, test, df, p < 1e-6) for name, test, _, df, p in ratios.tests]
         [('x1', 'Wald', 1, True)]

@@ -11,7 +11,6 @@ from skvbem.blocks import map_reduce
 from skvbem.capabilities import Capabilities, Relabelings
 from skvbem.emissions.base import exchangeability_classes, n_symmetries
 from skvbem.families.parallel_generator import ParallelGenerator
-from skvbem.models.hmm.covariates import CovariateHMM
 from skvbem.models.hmm.dimension import identifiable_dimension
 from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
 from skvbem.models.hmm.information import score_covariance
@@ -131,7 +130,7 @@ def capabilities_of(model: HMM) -> Capabilities:
 
     One whose chain covariates drive has orders of its states alone.
     """
-    if isinstance(model, CovariateHMM):
+    if not model.is_homogeneous:
         return Capabilities(relabelings=LabelRelabelings(model, _few_relabelings))
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
     capabilities = Capabilities(

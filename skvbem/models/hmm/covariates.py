@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.stats import norm
 
 from skvbem._lazy import cached_property
 from skvbem.emissions.base import Step
@@ -186,18 +187,42 @@ class SoftmaxTransitions:
             places.append(np.concatenate([counts[rows][:, order].ravel(), precision, used[:, rows].ravel()]))
         return np.stack(places).reshape(*orders.shape[:-1], -1)
 
-    def parameters(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Intercepts (n_rows, n_states, ...) and coefficients (n_rows, n_states, n_selected, ...) in units of the data.
 
         Further axes of points (n_rows, n_states, n_regressors, ...) are draws.
         """
         in_units = np.moveaxis(np.tensordot(self.to_units, point, axes=(1, 2)), 0, 2)
-        return in_units[:, :, 0], in_units[:, :, 1:]
+        return {"intercepts": in_units[:, :, 0], "coefficients": in_units[:, :, 1:]}
+
+    def quantiles(self, posterior: SoftmaxRows, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles under a posterior of what `parameters` names."""
+        deviation = np.sqrt(posterior.variance_of(self.to_units))
+        ends = posterior.mean @ self.to_units.T + norm.ppf(probability) * deviation
+        return {"intercepts": ends[..., 0], "coefficients": ends[..., 1:]}
+
+    def concentrations(self, posterior: SoftmaxRows) -> dict[str, np.ndarray]:
+        """Hyperparameters of a posterior, by name: none, as coefficients have no conjugate prior."""
+        return {}
+
+    def probabilities(self, point: np.ndarray, statistics: np.ndarray) -> np.ndarray:
+        """Shares (n_rows, n_states) of transitions that statistics (n_cells,) of the data hold; even ones without."""
+        counts = self.matrix(statistics)
+        total = counts.sum(axis=1, keepdims=True)
+        return np.where(total > 0, counts / np.maximum(total, 1e-300), self.allowed / self.allowed.sum(1)[:, None])
+
+    def redirected(self, statistics: np.ndarray, kept: float, rng: np.random.Generator) -> np.ndarray:
+        """The statistics as they are: counts that are led elsewhere say nothing of covariates."""
+        return statistics
 
     @property
     def to_units(self) -> np.ndarray:
         """Matrix from coefficients of regressors to an intercept, and slopes in the units of the data."""
         return to_units(self.mean, self.unit)
+
+
+#: First states or transitions, whatever drives them.
+ChainRows = Transitions | SoftmaxTransitions
 
 
 class CovariateHMM(HMM):
@@ -213,8 +238,10 @@ class CovariateHMM(HMM):
         Of the emission, with the covariates.
     """
 
-    initial: Transitions | SoftmaxTransitions  # type: ignore[assignment]
-    transitions: Transitions | SoftmaxTransitions  # type: ignore[assignment]
+    is_homogeneous: ClassVar[bool] = False
+    # what is inherited asks rows for methods that both kinds have
+    initial: ChainRows  # type: ignore[assignment]
+    transitions: ChainRows  # type: ignore[assignment]
     part: int
 
     def __init__(self, emission: Any, initial: Any, transitions: Any, emission_prior: Any, part: int):
@@ -226,27 +253,13 @@ class CovariateHMM(HMM):
         """Why a chain with covariates lacks capabilities."""
         return _WITH_COVARIATES
 
-    def compile(
-        self,
-        table: Any,
-        lengths: Sequence[int] | np.ndarray,
-        weight: np.ndarray | None = None,
-        observed: np.ndarray | None = None,
-        row_hashes: Callable[[slice], np.ndarray] | None = None,
-    ) -> HMMData:
-        """Sequences made ready for many E steps, with the patterns of their covariates."""
-        data = super().compile(table, lengths, weight, observed, row_hashes)
+    def covariates_of(self, table: Any, starts: np.ndarray) -> tuple[StepPatterns | None, StepPatterns | None]:
+        """Patterns of covariates of first steps, and of transitions into each row."""
         values = getattr(table, "rows", table).parts[self.part]
-        steps = tuple(
-            rows.patterns(of_steps) if isinstance(rows, SoftmaxTransitions) else None
-            for rows, of_steps in (
-                (self.initial, values[first_rows(data.starts)]),
-                (self.transitions, covariates_of_transitions(getattr(self.transitions, "at_arrival", True), values)),
-            )
-        )
-        return replace(data, covariates=steps)
+        into = covariates_of_transitions(self.transitions.at_arrival, values)
+        return self.initial.patterns(values[first_rows(starts)]), self.transitions.patterns(into)
 
-    def forward_backward(  # type: ignore[override]
+    def forward_backward(  # type: ignore[override]  # passes with the same methods
         self, natural: np.ndarray, data: HMMData, step: Step | None = None
     ) -> CovariatePasses:
         """Passes over segments at natural parameters (n_cells, n_lanes)."""
@@ -308,7 +321,7 @@ class CovariateHMM(HMM):
             return np.zeros((1, self.n_components, rows.stop - rows.start))
 
         passes = CovariatePasses((self.initial, first), (self.transitions, pairs), data.covariates, nothing_observed)
-        states = self._drawn_path(passes, data.starts, rng)  # type: ignore[arg-type]
+        states = self._drawn_path(passes, data.starts, rng)  # type: ignore[arg-type]  # it takes either passes
         return self.emission.sample_given(given, lengths, point[2], states, rng), states
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -75,6 +75,8 @@ class HMM(LabelModel):
     """
 
     labels = "states"
+    #: True if first states and transitions have the same probabilities at every step.
+    is_homogeneous: ClassVar[bool] = True
     initial: Transitions
     transitions: Transitions
 
@@ -128,8 +130,12 @@ class HMM(LabelModel):
             ends = np.where(before[1:] > before[:-1], last + 1, starts[:-1]).astype(np.int64)
         n_observed = lengths if observed is None else np.diff(before)
         whole = bool((weight == np.floor(weight)).all())
-        weight = np.ascontiguousarray(weight)
-        return HMMData(table, starts, ends, weight, float(weight @ n_observed), whole, row_hashes)
+        weight, n = np.ascontiguousarray(weight), float(weight @ n_observed)
+        return HMMData(table, starts, ends, weight, n, whole, row_hashes, self.covariates_of(table, starts))
+
+    def covariates_of(self, table: Any, starts: np.ndarray) -> Any:
+        """What drives first states, and transitions into each row; None where nothing does."""
+        return None
 
     def e_step(self, natural: np.ndarray, data: HMMData | DataInParts, n_threads: int = 1) -> HMMEStep:
         """The E step at natural parameters (n_cells, n_lanes) as a value: sums of a part, and the outcome of all."""

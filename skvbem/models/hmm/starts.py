@@ -72,8 +72,8 @@ def seeded_starts(
         blurred = _in_order(model, data, smoothed_of, blurred)
     statistics = model.statistics_from(smoothed_of, data, n_starts)
     pairs = slice(model.initial.n_cells, model.initial.n_cells + model.transitions.n_cells)
-    for lane in set(range(1, n_starts)) - cut_up if isinstance(model.transitions, Transitions) else ():
-        statistics[pairs, lane] = _led_elsewhere(model.transitions, statistics[pairs, lane], rngs[lane])
+    for lane in set(range(1, n_starts)) - cut_up:
+        statistics[pairs, lane] = model.transitions.redirected(statistics[pairs, lane], _AS_FOUND, rngs[lane])
     return statistics
 
 
@@ -113,15 +113,6 @@ def _pieces(model: HMM, data: HMMData, rngs: list[np.random.Generator]) -> dict[
         word = mixed(mixed(of_rows[first + time // length * length]) ^ mixed(number))
         states[lane] = (word % np.uint64(model.n_components)).astype(np.int64)
     return states
-
-
-def _led_elsewhere(transitions: Transitions, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Counts of transitions (n_cells,), as many from each state, most of them to states drawn."""
-    n = transitions.n_states
-    drawn = rng.dirichlet(np.ones(n), n) * transitions.allowed
-    matrix = transitions.matrix(counts)
-    drawn *= matrix.sum(axis=1, keepdims=True) / np.maximum(drawn.sum(axis=1, keepdims=True), 1e-300)
-    return transitions.statistics(_AS_FOUND * matrix + (1 - _AS_FOUND) * drawn)
 
 
 def _in_order(model: HMM, data: HMMData, smoothed_of: Callable, blurred: np.ndarray) -> np.ndarray:

@@ -1,9 +1,12 @@
-"""Priors of first states and of transitions: rows of probabilities, and masks of those that there are."""
+"""Priors of first states and of transitions: rows of probabilities, and masks of those that there are.
+
+Rows that covariates drive answer by the same methods; see `skvbem.models.hmm.covariates`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -31,6 +34,9 @@ class Transitions:
     """
 
     concentration: np.ndarray
+
+    #: Of rows that are the same at every step, of no account.
+    at_arrival: ClassVar[bool] = True
 
     def __post_init__(self):
         if not (np.isfinite(self.concentration).all() and (self.concentration >= 0).all()):
@@ -94,6 +100,33 @@ class Transitions:
     def statistics(self, counts: np.ndarray) -> np.ndarray:
         """Cells (n_cells, ...) of a matrix of counts (n_rows, n_states, ...)."""
         return counts.reshape(-1, *counts.shape[2:])[self.cells]
+
+    def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
+        """Parameters at a point (n_cells, ...), by name: probabilities (n_rows, n_states, ...)."""
+        return {"probabilities": self.matrix(point)}
+
+    def quantiles(self, posterior: Dirichlet, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles under a posterior of what `parameters` names."""
+        return self.parameters(posterior.quantiles(probability))
+
+    def concentrations(self, posterior: Dirichlet) -> dict[str, np.ndarray]:
+        """Hyperparameters of a posterior, by name: concentrations (n_rows, n_states), counts."""
+        return {"concentration": self.matrix(posterior.concentration)}
+
+    def probabilities(self, point: np.ndarray, statistics: np.ndarray) -> np.ndarray:
+        """Probabilities (n_rows, n_states) at a point, whatever statistics (n_cells,) the data have."""
+        return self.matrix(point)
+
+    def patterns(self, values: np.ndarray) -> None:
+        """None: covariates (n_steps, n_covariates) drive none of these rows."""
+
+    def redirected(self, statistics: np.ndarray, kept: float, rng: np.random.Generator) -> np.ndarray:
+        """Statistics (n_cells,) of which a share is kept; all else that leaves a state leads to states drawn."""
+        n = self.n_states
+        drawn = rng.dirichlet(np.ones(n), len(self.concentration)) * self.allowed
+        matrix = self.matrix(statistics)
+        drawn *= matrix.sum(axis=1, keepdims=True) / np.maximum(drawn.sum(axis=1, keepdims=True), 1e-300)
+        return self.statistics(kept * matrix + (1 - kept) * drawn)
 
     def logs(self, natural: np.ndarray, steps: Any, which: Any) -> np.ndarray:
         """(Expected) log probabilities, (1, n_rows, n_states), nats, at natural parameters (n_cells,) of any step."""

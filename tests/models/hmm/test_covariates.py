@@ -15,7 +15,6 @@ from skvbem.emissions.bernoulli import BernoulliEmission
 from skvbem.emissions.given import GivenColumns
 from skvbem.emissions.independent import Independent
 from skvbem.families.softmax_maximum import Design, contrasts
-from skvbem.fitted.driven_chains import quantiles_of_rows
 from skvbem.models.hmm.covariates import CovariateHMM, SoftmaxTransitions, covariates_of_transitions
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.vbem import posteriors
@@ -47,17 +46,17 @@ def test_coefficients_are_those_of_log_odds_in_the_units_of_the_data(rng):
     rows = driven_rows(rng, values, np.ones((2, 3), dtype=bool))
     rows = replace(rows, mean=values.mean(axis=0), unit=values.std(axis=0)).with_design(values)
     point = rng.normal(size=(2, 3, 3))
-    intercepts, slopes = rows.parameters(point)
+    intercepts, slopes = rows.parameters(point).values()
     by_units = intercepts[..., None] + slopes @ values.T
     np.testing.assert_allclose(by_units, point @ rows.regressors(values).T, atol=1e-12)
     posterior = rows.prior + rows.sums(5 * rng.random((6, 2, 3)), rows.patterns(values), slice(None))
     draws = posterior.draws(20_000, np.random.default_rng(0))
-    for of_draws, of_point in zip(rows.parameters(draws), rows.parameters(draws[..., 7])):
-        np.testing.assert_allclose(of_draws[..., 7], of_point, atol=1e-12)
-    named = quantiles_of_rows(1, rows, posterior, 0.8)
-    for name, of_draws in zip(("transition_intercepts", "transition_coefficients"), rows.parameters(draws)):
+    of_lane, quantiles = rows.parameters(draws[..., 7]), rows.quantiles(posterior, 0.8)
+    assert list(quantiles) == ["intercepts", "coefficients"]
+    for name, of_draws in rows.parameters(draws).items():
+        np.testing.assert_allclose(of_draws[..., 7], of_lane[name], atol=1e-12)
         quantile, deviation = np.quantile(of_draws, 0.8, axis=-1), of_draws.std(axis=-1)
-        assert (np.abs(named[name] - quantile) < 0.05 * deviation).all()
+        assert (np.abs(quantiles[name] - quantile) < 0.05 * deviation).all()
 
 
 def random_chain(rng, n, n_states, *, masked=False, start=True, pairs=True, at_arrival=False):
