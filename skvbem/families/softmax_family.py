@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from skvbem.families.base import FlatFamily
 from skvbem.families.softmax_maximum import Design
+from skvbem.families.softmax_proposals import Students, StudentsByRow
 
 # Precision of coefficients, by row, of maximum likelihood: classes that covariates separate have no maximum. By hand:
 # it keeps matrices positive, and takes less than 1e-9 nats a row away.
@@ -61,6 +63,45 @@ class SoftmaxFamily(FlatFamily):
     @abstractmethod
     def _nearly_flat(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with the least precisions that keep a maximum."""
+
+    # Draws that chains and weights take, exact ------------------------------------------------------------------------
+
+    @abstractmethod
+    def proposals(self, start: np.ndarray | None = None) -> Students | StudentsByRow:
+        """Densities to draw the contrasts of members (n_cells, n) from: of members without rows their Gaussians.
+
+        Parameters
+        ----------
+        start : ndarray of shape (n, n_free_parameters), optional
+            Where the search for modes begins.
+        """
+
+    def contrasts_of_natural(self, natural: np.ndarray) -> np.ndarray:
+        """Contrasts (n, n_free_parameters) of natural parameters (n_cells, n)."""
+        return self.to_unconstrained(self.from_natural(natural)).T
+
+    def natural_of_contrasts(self, free: np.ndarray) -> np.ndarray:
+        """Natural parameters (n_cells, n) of contrasts (n, n_free_parameters)."""
+        return self.natural(self.from_unconstrained(free.T))
+
+    def log_joints(self, coordinates: np.ndarray, natural: np.ndarray) -> np.ndarray:
+        """Coordinates times natural parameters (n_cells, n), of each row of probabilities apart, (n_rows, n), nats."""
+        return (coordinates * natural).sum(axis=0)[None]
+
+    def with_rows(self, taken: np.ndarray, natural: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Natural parameters (n_cells, n) of which rows that are taken, (n_rows, n), are those of others."""
+        return np.where(taken, other, natural)
+
+    def log_correction(self, statistics: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """ln of proposals over the prior, less what statistics and their lower bounds of evidences tell, nats."""
+        proposals, prior, evidences = (self + statistics).proposals(), self.proposals(), self.log_evidence(statistics)
+
+        def correction(natural: np.ndarray) -> np.ndarray:
+            free = self.contrasts_of_natural(natural)[:, None]
+            log_ratios = (proposals.log_density(free) - prior.log_density(free)).T
+            return log_ratios - statistics.T @ natural + evidences[:, None]
+
+        return correction
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats."""

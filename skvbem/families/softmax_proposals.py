@@ -65,6 +65,45 @@ class Students:
         values = np.where(is_t, t, gaussian) - np.log(np.diagonal(self.root, axis1=1, axis2=2)).sum(axis=1)
         return values[0] if free.ndim == 2 else values
 
+    def log_densities(self, free: np.ndarray) -> np.ndarray:
+        """ln of each density, as of a single row, nats, (1, ..., n); see `StudentsByRow.log_densities`."""
+        return self.log_density(free)[None]
+
+
+@dataclass(frozen=True, eq=False)
+class StudentsByRow:
+    """Independent densities of the contrasts of rows, which stand one after the other.
+
+    Parameters
+    ----------
+    rows : tuple of Students
+    """
+
+    rows: tuple[Students, ...]
+
+    def __getitem__(self, which) -> StudentsByRow:
+        """Some of the densities."""
+        return StudentsByRow(tuple(row[which] for row in self.rows))
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Their centers, (n, d)."""
+        return np.concatenate([row.mean for row in self.rows], axis=1)
+
+    def sample(self, rng: ParallelGenerator) -> np.ndarray:
+        """A draw of each density, (n, d)."""
+        return np.concatenate([row.sample(rng) for row in self.rows], axis=1)
+
+    def log_densities(self, free: np.ndarray) -> np.ndarray:
+        """ln of the densities of each row, nats, (n_rows, ..., n); see `Students.log_density`."""
+        ends = np.cumsum([row.mean.shape[1] for row in self.rows])[:-1]
+        parts = np.split(free, ends, axis=-1)
+        return np.stack([row.log_density(part) for row, part in zip(self.rows, parts)])
+
+    def log_density(self, free: np.ndarray) -> np.ndarray:
+        """ln of the densities, nats, (..., n); see `Students.log_density`."""
+        return self.log_densities(free).sum(axis=0)
+
 
 def mean_log_partition(design: Design, free: np.ndarray) -> np.ndarray:
     """The mean over a design of the log partition at contrasts (n, n_labels - 1, n_regressors), nats, (n,)."""
@@ -75,18 +114,51 @@ def mean_log_partition(design: Design, free: np.ndarray) -> np.ndarray:
     return np.concatenate(values) if values else np.zeros(0)
 
 
-def proposals_of(
-    design: Design, t: np.ndarray, total: np.ndarray, precision: np.ndarray, start: np.ndarray | None = None
+def students_after(
+    regressors: np.ndarray,
+    statistics: np.ndarray,
+    weight: np.ndarray,
+    precision: np.ndarray,
+    start: np.ndarray | None = None,
 ) -> Students:
-    r"""t distributions about the modes of :math:`t^\top\omega - \gamma\bar\ell(\omega) - \tfrac12\sum\tau\omega^2`.
+    """Densities to draw the contrasts of labels from: of members without rows the Gaussians of their prior.
 
     Parameters
     ----------
-    design : Design
+    regressors : ndarray of shape (n_patterns, n_regressors)
+    statistics : ndarray of shape (n_labels, n_regressors, n)
+    weight : ndarray of shape (n, n_patterns)
+    precision : ndarray of shape (n_regressors, n)
+    start : ndarray of shape (n, d), optional
+        Where the search for modes begins.
+    """
+    h, n = contrasts(len(statistics)), statistics.shape[2]
+    d = h.shape[1] * statistics.shape[1]
+    t = np.tensordot(h.T, statistics, axes=1).reshape(d, n).T
+    precisions = np.tile(precision.T, h.shape[1])
+    students = proposals_of(regressors, weight, t, precisions, start)
+    without = ~statistics.any(axis=(0, 1))
+    students.root[without] = np.eye(d) / np.sqrt(precisions[without])[:, None, :]
+    students.mean[without], students.degrees[without] = 0.0, np.inf
+    return students
+
+
+def proposals_of(
+    regressors: np.ndarray,
+    weight: np.ndarray,
+    t: np.ndarray,
+    precision: np.ndarray,
+    start: np.ndarray | None = None,
+) -> Students:
+    r"""t distributions about the modes of :math:`t^\top\omega - \sum\gamma\ell(\omega) - \tfrac12\sum\tau\omega^2`.
+
+    Parameters
+    ----------
+    regressors : ndarray of shape (n_patterns, n_regressors)
+    weight : ndarray of shape (n, n_patterns)
+        How often each pattern counts, for each member.
     t : ndarray of shape (n, d)
         Statistics of the contrasts.
-    total : ndarray of shape (n,)
-        The weight of all rows.
     precision : ndarray of shape (n, d)
     start : ndarray of shape (n, d), optional
         Where Newton's steps begin, 0 by default. It must not hang on where a chain is.
@@ -98,13 +170,12 @@ def proposals_of(
     for _ in range(_MAX_STEPS):
         if not len(goes_on):
             break
-        slope, curvature[goes_on] = _derivatives(design, mode[goes_on])
-        gradient = t[goes_on] - total[goes_on, None] * slope - precision[goes_on] * mode[goes_on]
-        curvature[goes_on] *= total[goes_on, None, None]
+        slope, curvature[goes_on] = _derivatives(regressors, weight[goes_on], mode[goes_on])
+        gradient = t[goes_on] - slope - precision[goes_on] * mode[goes_on]
         curvature[goes_on] += precision[goes_on, :, None] * np.eye(d)
         step = np.linalg.solve(curvature[goes_on], gradient[:, :, None])[:, :, 0]
         gain = (step * gradient).sum(axis=1) / 2
-        longest = np.abs(step.reshape(len(step), -1, design.regressors.shape[1]) @ design.regressors.T).max(axis=(1, 2))
+        longest = np.abs(step.reshape(len(step), -1, regressors.shape[1]) @ regressors.T).max(axis=(1, 2))
         mode[goes_on] += step * np.minimum(1.0, _LONGEST / np.maximum(longest, 1e-300))[:, None]
         goes_on = goes_on[gain > _SMALL_GAIN]
     values, axes = np.linalg.eigh(curvature)
@@ -112,9 +183,9 @@ def proposals_of(
     return Students(mode, root, np.full(n, _DEGREES))
 
 
-def _derivatives(design: Design, mode: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First (n, d) and second derivatives (n, d, d) of the mean log partition by contrasts (n, d)."""
-    u, p = design.regressors, design.regressors.shape[1]
+def _derivatives(u: np.ndarray, weight: np.ndarray, mode: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First (n, d) and second derivatives (n, d, d) of the sum of log partitions by contrasts (n, d)."""
+    p = u.shape[1]
     n, d = mode.shape
     k = d // p + 1
     h, slopes, curvatures = contrasts(k), [], []
@@ -123,10 +194,12 @@ def _derivatives(design: Design, mode: np.ndarray) -> tuple[np.ndarray, np.ndarr
     at_once = max(_CHUNK // (len(u) * k * k), 1)
     for first in range(0, n, at_once):
         w = (h @ mode[first : first + at_once].reshape(-1, k - 1, p)) @ u.T
-        w = np.exp(w - logsumexp(w, axis=1, keepdims=True))
+        w = np.exp(w - w.max(axis=1, keepdims=True))
+        w /= w.sum(axis=1, keepdims=True)
         first_moments = h.T @ w
         second = pairs @ w - (first_moments[:, :, None] * first_moments[:, None]).reshape(len(w), -1, len(u))
-        slopes.append(((first_moments * design.weight) @ u).reshape(-1, d))
-        by_pair = ((second * design.weight) @ squares).reshape(-1, k - 1, k - 1, p, p)
+        weights = weight[first : first + at_once, None]
+        slopes.append(((first_moments * weights) @ u).reshape(-1, d))
+        by_pair = ((second * weights) @ squares).reshape(-1, k - 1, k - 1, p, p)
         curvatures.append(by_pair.transpose(0, 1, 3, 2, 4).reshape(-1, d, d))
     return np.concatenate(slopes), np.concatenate(curvatures)

@@ -27,7 +27,6 @@ A is what q expects of the natural parameters, with :math:`\bar g` in place of :
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -40,7 +39,7 @@ from skvbem.families.hyperpriors import GammaHyperprior
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.families.softmax_family import PRECISION_FLOOR, SoftmaxFamily
 from skvbem.families.softmax_maximum import Design, Maximum, Objective, contrasts
-from skvbem.families.softmax_proposals import Students, mean_log_partition, proposals_of
+from skvbem.families.softmax_proposals import Students, mean_log_partition, students_after
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,26 +176,11 @@ class SoftmaxRegression(SoftmaxFamily):
         return self._batch(drawn)
 
     def proposals(self, start: np.ndarray | None = None) -> Students:
-        """Densities to draw the contrasts of members (n_cells, n) from: of members without rows their Gaussians.
-
-        Parameters
-        ----------
-        start : ndarray of shape (n, n_free_parameters), optional
-            Where the search for modes begins.
-        """
-        lanes, p, h = self.coordinates.reshape(len(self.coordinates), -1), self.n_regressors, contrasts(self.n_labels)
+        """Densities to draw the contrasts of members (n_cells, n) from; see `SoftmaxFamily.proposals`."""
+        lanes, p = self.coordinates.reshape(len(self.coordinates), -1), self.n_regressors
         statistics = lanes[:-p].reshape(self.n_labels, p, -1)
-        t = np.tensordot(h.T, statistics, axes=1).reshape(self.n_free_parameters, lanes.shape[1]).T
-        precision = np.tile(lanes[-p:].T, self.n_labels - 1)
-        proposals = proposals_of(self.design, t, statistics[:, 0].sum(axis=0), precision, start)
-        without = ~statistics.any(axis=(0, 1))
-        proposals.root[without] = np.eye(self.n_free_parameters) / np.sqrt(precision[without])[:, None, :]
-        proposals.mean[without], proposals.degrees[without] = 0.0, np.inf
-        return proposals
-
-    def contrasts_of_natural(self, natural: np.ndarray) -> np.ndarray:
-        """Contrasts (n, n_free_parameters) of natural parameters (n_cells, n)."""
-        return self.to_unconstrained(self.from_natural(natural)).T
+        weight = statistics[:, 0].sum(axis=0)[:, None] * self.design.weight
+        return students_after(self.design.regressors, statistics, weight, lanes[-p:], start)
 
     def natural_of_contrasts(self, free: np.ndarray) -> np.ndarray:
         """Natural parameters (n_cells, n) of contrasts (n, n_free_parameters)."""
@@ -204,17 +188,6 @@ class SoftmaxRegression(SoftmaxFamily):
         rows = contrasts(self.n_labels) @ by_contrast
         rows[:, :, 0] -= mean_log_partition(self.design, by_contrast)[:, None]
         return np.hstack([rows.reshape(len(free), -1), -0.5 * (by_contrast**2).sum(axis=1)]).T
-
-    def log_correction(self, statistics: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """ln of proposals over the prior, less what statistics and their lower bounds of evidences tell, nats."""
-        proposals, prior, evidences = (self + statistics).proposals(), self.proposals(), self.log_evidence(statistics)
-
-        def correction(natural: np.ndarray) -> np.ndarray:
-            free = self.contrasts_of_natural(natural)[:, None]
-            log_ratios = (proposals.log_density(free) - prior.log_density(free)).T
-            return log_ratios - statistics.T @ natural + evidences[:, None]
-
-        return correction
 
     def to_unconstrained(self, point: np.ndarray) -> np.ndarray:
         """Contrasts of coefficients, (n_free_parameters, ...)."""

@@ -13,6 +13,7 @@ exponentials sum to 1 at the most, as those of a Dirichlet row do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -25,6 +26,7 @@ from skvbem.families.base import principal_submatrix
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.families.softmax_family import PRECISION_FLOOR, SoftmaxFamily
 from skvbem.families.softmax_maximum import Design, Objective, TiltedBound, contrasts
+from skvbem.families.softmax_proposals import StudentsByRow, students_after
 
 
 class _Row(NamedTuple):
@@ -145,11 +147,7 @@ class SoftmaxRows(SoftmaxFamily):
 
     def _coefficients(self, rows: list[np.ndarray]) -> np.ndarray:
         """Coefficients (n_rows, n_labels, p) with these contrasts of each row; 0 of labels that it does not allow."""
-        w = np.zeros((*self.allowed.shape, self.n_regressors))
-        for j, (free, among) in enumerate(zip(rows, self.allowed)):
-            h = contrasts(int(among.sum()))
-            w[j, among] = h @ free.reshape(h.shape[1], self.n_regressors)
-        return w
+        return self.from_unconstrained(np.concatenate(rows))
 
     def _of_maxima(self, maxima: list[list[_Row]]) -> np.ndarray:
         """Coefficients at maxima, with the axes of the batch."""
@@ -243,10 +241,38 @@ class SoftmaxRows(SoftmaxFamily):
 
     def from_unconstrained(self, free: np.ndarray) -> np.ndarray:
         """Coefficients with these contrasts."""
-        lanes = free.reshape(len(free), int(np.prod(free.shape[1:]))).T
-        ends = np.cumsum(self._sizes)[:-1]
-        points = [self._coefficients(np.split(lane, ends)) for lane in lanes]
-        return np.stack(points, axis=-1).reshape(*points[0].shape, *free.shape[1:])
+        w = np.zeros((*self.allowed.shape, self.n_regressors, *free.shape[1:]))
+        for j, (of_row, among) in enumerate(zip(np.split(free, np.cumsum(self._sizes)[:-1]), self.allowed)):
+            h = contrasts(int(among.sum()))
+            by_contrast = of_row.reshape(h.shape[1], self.n_regressors, *free.shape[1:])
+            w[j, among] = np.tensordot(h, by_contrast, axes=1)
+        return w
+
+    def proposals(self, start: np.ndarray | None = None) -> StudentsByRow:
+        """Densities to draw the contrasts of members (n_cells, n) from; see `SoftmaxFamily.proposals`."""
+        statistics, precision, weight = self.parts(self.coordinates.reshape(len(self.coordinates), -1))
+        starts: Sequence[np.ndarray | None] = [None] * len(self.allowed)
+        if start is not None:
+            starts = np.split(start, np.cumsum(self._sizes)[:-1], axis=1)
+        return StudentsByRow(
+            tuple(
+                students_after(self.design.regressors, statistics[j, among], weight[:, j].T, precision, starts[j])
+                for j, among in enumerate(self.allowed)
+            )
+        )
+
+    def log_joints(self, coordinates: np.ndarray, natural: np.ndarray) -> np.ndarray:
+        """Coordinates times natural parameters (n_cells, n), of each row of probabilities apart, (n_rows, n), nats."""
+        statistics, precision, weight = self.parts(coordinates)
+        w, _, partition = self.parts(natural)
+        return ((statistics - 0.5 * precision * w) * w).sum(axis=(1, 2)) + (weight * partition).sum(axis=0)
+
+    def with_rows(self, taken: np.ndarray, natural: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Natural parameters (n_cells, n) of which rows that are taken, (n_rows, n), are those of others."""
+        (w, _, partition), (w_there, _, partition_there) = self.parts(natural), self.parts(other)
+        w, partition = np.where(taken[:, None, None], w_there, w), np.where(taken, partition_there, partition)
+        n = natural.shape[1]
+        return np.concatenate([w.reshape(-1, n), -0.5 * (w**2).sum(axis=(0, 1)), partition.reshape(-1, n)])
 
     def jacobian(self, point: np.ndarray) -> np.ndarray:
         """Derivatives of the natural parameters by the contrasts, (n_cells, n_free_parameters)."""

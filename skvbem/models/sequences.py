@@ -203,8 +203,20 @@ class HMMData:
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.arange(len(self)) + np.repeat(self.starts[order] - starts[:-1], lengths)
         return replace(
-            self, table=self.table[rows], starts=starts, ends=starts[1:], weight=self.weight[order], row_hashes=None
+            self,
+            table=self.table[rows],
+            starts=starts,
+            ends=starts[1:],
+            weight=self.weight[order],
+            row_hashes=None,
+            covariates=self._covariates_at(order, rows),
         )
+
+    def _covariates_at(self, sequences: np.ndarray, rows: np.ndarray) -> Any:
+        """What drives first states of sequences, and transitions into rows."""
+        if self.covariates is None:
+            return None
+        return tuple(None if of is None else of[at] for of, at in zip(self.covariates, (sequences, rows)))
 
     @cached_property
     def one_by_one(self) -> Self:
@@ -215,5 +227,12 @@ class HMMData:
             return self
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.arange(starts[-1]) + np.repeat(np.repeat(self.starts[:-1], repeats) - starts[:-1], lengths)
-        table = self.table[rows]
-        return replace(self, table=table, starts=starts, ends=starts[1:], weight=np.ones(len(lengths)))
+        covariates = self._covariates_at(np.repeat(np.arange(self.n_sequences), repeats), rows)
+        return replace(
+            self,
+            table=self.table[rows],
+            starts=starts,
+            ends=starts[1:],
+            weight=np.ones(len(lengths)),
+            covariates=covariates,
+        )

@@ -124,15 +124,21 @@ CASES = {
         each_name(lambda predictive: clone(DRIVEN).set_params(predictive=predictive).fit(TABLE), among="mean|average"),
     ),
     "scores of a chain that covariates drive": Case(
-        lambda: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind="ais"),
-        "no paths to draws of them are known. Take 'lower_bound' or 'bic'",
-        each_name(lambda kind: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind=kind), among="lower_bound|bic"),
+        lambda: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind="exact"),
+        "what is known of them has no closed form. Take 'auto', 'lower_bound', 'bic' or 'linear_response'",
+        each_name(
+            lambda kind: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind=kind),
+            among="auto|lower_bound|bic|linear_response",
+        ),
     ),
     "errors of a chain that covariates drive": Case(
         lambda: clone(DRIVEN).set_params(method="ml").fit(TABLE).standard_errors(TABLE),
-        "Take 'lower_bound' or 'bic' for evidences, and bootstrap for intervals",
+        "Take 'auto', 'lower_bound', 'bic' or 'linear_response' for evidences, and bootstrap for intervals",
         both(
-            each_name(lambda kind: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind=kind), among="lower_bound|bic"),
+            each_name(
+                lambda kind: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind=kind),
+                among="auto|lower_bound|bic|linear_response",
+            ),
             lambda text: [
                 lambda: clone(DRIVEN).set_params(method="ml").fit([TABLE] * 3).bootstrap([TABLE] * 3, n_draws=3)
             ],

@@ -103,7 +103,7 @@ def test_proposals_reach_modes_of_separated_labels_and_rare_ones(rng):
     u = np.column_stack([np.ones(60), 30.0 * np.sign(rng.normal(size=60))])
     for labels in ((u[:, 1] > 0).astype(int), np.zeros(60, dtype=int)):
         t = contrasts(2).T @ (np.eye(2)[labels].T @ u)
-        proposals = proposals_of(Design.of(u), t.reshape(1, 2), np.array([60.0]), np.array([[0.01, 0.01]]))
+        proposals = proposals_of(u, np.ones((1, 60)), t.reshape(1, 2), np.array([[0.01, 0.01]]))
         prior = SoftmaxRegression.from_precisions(2, Design.of(u), [0.01, 0.01])
         mode = prior + np.append((np.eye(2)[labels].T @ u).ravel(), [0.0, 0.0])
         lost = [mode.coordinates @ prior.natural(w) for w in (mode.mode(), contrasts(2) @ proposals.mean)]

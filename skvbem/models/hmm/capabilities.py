@@ -15,6 +15,7 @@ from skvbem.models.hmm.dimension import identifiable_dimension
 from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
 from skvbem.models.hmm.information import score_covariance
 from skvbem.models.hmm.model import HMM
+from skvbem.models.labels.coefficients import CoefficientRelabelings, CoefficientSampler
 from skvbem.models.labels.gibbs import GibbsSampler, StepBatches
 from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
 from skvbem.models.relabelings import ListedRelabelings, SequentialRelabelings
@@ -82,9 +83,9 @@ def relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
     return _ManyStates(model.cells_in_order, n_chain + cells) if np.ptp(classes) == 0 else None
 
 
-def _few_relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
-    """The relabelings of a chain of many cells: fewer are listed, each with a place of every cell."""
-    return relabelings(model, min(limit, max(_MAX_PLACES // model.n_cells, 1)))
+def _driven_relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
+    """The relabelings of a chain with covariates: as it has many cells, fewer are listed, with places of all cells."""
+    return CoefficientRelabelings.of(relabelings(model, min(limit, max(_MAX_PLACES // model.n_cells, 1))), model.prior)
 
 
 class _ManyStates(SequentialRelabelings):
@@ -128,10 +129,16 @@ def _expected(probability: np.ndarray, logs: np.ndarray) -> float:
 def capabilities_of(model: HMM) -> Capabilities:
     """The capabilities of a hidden Markov model: all but marginals, as steps of a path are not independent.
 
-    One whose chain covariates drive has orders of its states alone.
+    One whose chain covariates drive has draws, and orders of its states.
     """
     if not model.is_homogeneous:
-        return Capabilities(relabelings=LabelRelabelings(model, _few_relabelings))
+        sampler = CoefficientSampler(model, partial(log_z, model), partial(completed, model))
+        return Capabilities(
+            points=sampler,
+            annealing=sampler,
+            metropolis=sampler,
+            relabelings=LabelRelabelings(model, _driven_relabelings),
+        )
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
     capabilities = Capabilities(
         points=gibbs,

@@ -1,6 +1,6 @@
 """The forward-backward algorithm where covariates drive first states or transitions: a matrix for each step.
 
-Of one lane after the other, in logarithms, over whole sequences: matrices take n_rows n_states^2 doubles at a time.
+Of one lane after the other, in logarithms, over whole sequences: matrices take n_rows n_states^2 doubles of a lane.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import numpy as np
 
 from skvbem._kernels import _covariate_chain
 from skvbem.models.sequences import Segment
+
+# Logs of transitions of several lanes that are in memory at once. By hand.
+_AT_ONCE = 2**17
 
 
 class CovariatePasses:
@@ -39,13 +42,22 @@ class CovariatePasses:
         self.first_counts = np.zeros((self.n_lanes, initial[0].n_cells))
         self.counts = np.zeros((self.n_lanes, transitions[0].n_cells))
 
-    def _logs(self, lane: int, whole: Segment) -> tuple[np.ndarray, np.ndarray]:
-        """Logs of first states (n_sequences, n_states), and of transitions into rows (n_rows, n_states, n_states)."""
+    def _logs(self, whole: Segment) -> Iterator[tuple[range, np.ndarray, np.ndarray]]:
+        """Some lanes, with logs of first states, (n_lanes, n_sequences, n_states), and of transitions into rows.
+
+        The last are (n_lanes, n_rows, n_states, n_states), an array of its own.
+        """
         (rows, first), (pairs, cells) = self.initial, self.transitions
-        of_first = rows.logs(first[:, lane], self.covariates[0], whole.sequences)[:, 0]
-        of_first = np.ascontiguousarray(np.broadcast_to(of_first, (len(whole.starts), of_first.shape[1])))
-        of_pairs = pairs.logs(cells[:, lane], self.covariates[1], whole.rows)
-        return of_first, np.array(np.broadcast_to(of_pairs, (whole.n_rows, *of_pairs.shape[1:])), order="C")
+        at_once = max(_AT_ONCE // max(whole.n_rows * pairs.n_states**2, 1), 1)
+        for at in range(0, self.n_lanes, at_once):
+            lanes = slice(at, at + at_once)
+            of_first = rows.logs(first[:, lanes], self.covariates[0], whole.sequences)[:, 0]
+            of_pairs = pairs.logs(cells[:, lanes], self.covariates[1], whole.rows)
+            of_first, of_pairs = (
+                np.array(np.moveaxis(np.broadcast_to(each, (n, *each.shape[1:])), -1, 0), order="C")
+                for each, n in ((of_first, len(whole.starts)), (of_pairs, whole.n_rows))
+            )
+            yield range(at, at + len(of_first)), of_first, of_pairs
 
     def forward(
         self, pieces: list[Segment], filtered: np.ndarray | None = None, again: bool = False
@@ -63,9 +75,9 @@ class CovariatePasses:
         whole = _whole(pieces)
         logs = np.ascontiguousarray(self.log_likelihood(whole.rows))
         log_z, room = np.zeros((self.n_lanes, len(whole.starts))), _room(logs)
-        for lane in range(self.n_lanes):
-            of_lane = self._logs(lane, whole)
-            _covariate_chain.forward(logs[lane], *of_lane, whole.starts, whole.ends, log_z[lane], *room)
+        for lanes, first, into in self._logs(whole):
+            for k, lane in enumerate(lanes):
+                _covariate_chain.forward(logs[lane], first[k], into[k], whole.starts, whole.ends, log_z[lane], *room)
             if filtered is not None:
                 filtered[whole.rows] = np.exp(room[0])
         return log_z, None, None
@@ -79,25 +91,33 @@ class CovariatePasses:
         """
         whole = _whole(pieces)
         logs = np.ascontiguousarray(self.log_likelihood(whole.rows))
-        room, weight = _room(logs), np.ascontiguousarray(weight)
-        for lane in range(self.n_lanes):
-            first, into = self._logs(lane, whole)
-            bounds, of_lane = (whole.starts, whole.ends), np.zeros(len(whole.starts))
-            _covariate_chain.smooth(logs[lane], first, into, *bounds, weight, of_lane, *room)
-            log_z[lane] = of_lane
-            self._count(lane, whole, logs[lane], into)
+        room, weight, bounds = _room(logs), np.ascontiguousarray(weight), (whole.starts, whole.ends)
+        for lanes, first, into in self._logs(whole):
+            for k, lane in enumerate(lanes):
+                of_lane = np.zeros(len(whole.starts))
+                _covariate_chain.smooth(logs[lane], first[k], into[k], *bounds, weight, of_lane, *room)
+                log_z[lane] = of_lane
+            self._count(lanes, whole, logs[lanes], into)
         yield whole, logs
 
     def drawn(
         self, pieces: list[Segment], uniform: Callable[[int], np.ndarray], log_z: np.ndarray
     ) -> Iterator[tuple[Segment, np.ndarray]]:
-        """Paths drawn from the posterior: 1 for the state of a row, else 0, (n_lanes, n_states, n_rows)."""
+        """Paths drawn from the posterior: 1 for the state of a row, else 0, (n_lanes, n_states, n_rows).
+
+        Statistics of first states and transitions are added to `first_counts` and `counts`; `log_z` is filled.
+        """
         whole = _whole(pieces)
         logs = np.ascontiguousarray(self.log_likelihood(whole.rows))
         room, numbers = _room(logs), np.ascontiguousarray(uniform(whole.n_rows))
-        for lane in range(self.n_lanes):
-            of_lane, bounds = self._logs(lane, whole), (whole.starts, whole.ends)
-            _covariate_chain.draw(logs[lane], *of_lane, *bounds, numbers[lane], log_z[lane], *room)
+        bounds = whole.starts, whole.ends
+        for lanes, first, into in self._logs(whole):
+            for k, lane in enumerate(lanes):
+                _covariate_chain.draw(logs[lane], first[k], into[k], *bounds, numbers[lane], log_z[lane], *room)
+            drawn = logs[lanes].swapaxes(1, 2)
+            into[:, 1:] = drawn[:, :-1, :, None] * drawn[:, 1:, None]
+            into[:, whole.starts[whole.ends > whole.starts]] = 0.0
+            self._count(lanes, whole, logs[lanes], into)
         yield whole, logs
 
     def best(self, pieces: list[Segment]) -> tuple[np.ndarray, np.ndarray]:
@@ -107,16 +127,17 @@ class CovariatePasses:
         states, reached = np.zeros(whole.n_rows, dtype=np.int64), np.zeros(len(whole.starts))
         shape = (whole.n_rows, len(logs))
         room = np.empty(shape), np.empty(shape, dtype=np.int64)
-        _covariate_chain.best(logs, *self._logs(0, whole), whole.starts, whole.ends, states, reached, *room)
+        _, first, into = next(self._logs(whole))
+        _covariate_chain.best(logs, first[0], into[0], whole.starts, whole.ends, states, reached, *room)
         return states, reached
 
-    def _count(self, lane: int, whole: Segment, smoothed: np.ndarray, pairs: np.ndarray) -> None:
-        """Add the statistics of first states and transitions of a lane."""
-        first = np.zeros((len(whole.starts), 1, len(smoothed)))
+    def _count(self, lanes: range, whole: Segment, smoothed: np.ndarray, pairs: np.ndarray) -> None:
+        """Add the statistics of first states and transitions of some lanes."""
+        first = np.zeros((len(lanes), len(whole.starts), 1, smoothed.shape[1]))
         any_row = whole.ends > whole.starts
-        first[any_row, 0] = smoothed[:, whole.starts[any_row]].T
-        self.first_counts[lane] += self.initial[0].sums(first, self.covariates[0], whole.sequences)
-        self.counts[lane] += self.transitions[0].sums(pairs, self.covariates[1], whole.rows)
+        first[:, any_row, 0] = smoothed[:, :, whole.starts[any_row]].swapaxes(1, 2)
+        self.first_counts[lanes] += self.initial[0].sums(first, self.covariates[0], whole.sequences)
+        self.counts[lanes] += self.transitions[0].sums(pairs, self.covariates[1], whole.rows)
 
 
 def _whole(pieces: list[Segment]) -> Segment:

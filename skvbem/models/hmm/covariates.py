@@ -27,15 +27,13 @@ from skvbem.models.hmm.transitions import Transitions
 from skvbem.models.sequences import HMMData
 
 _LACK = (
-    "Coefficients of a softmax have no conjugate prior, and no paths to draws of them are known. Take 'lower_bound' or "
-    "'bic'."
+    "Coefficients of a softmax have no conjugate prior, and what is known of them has no closed form. Take 'auto', "
+    "'lower_bound', 'bic' or 'linear_response'."
 )
 # Why a chain with covariates lacks capabilities.
-_WITH_COVARIATES = dict.fromkeys(
-    ("points", "annealing", "batches", "metropolis", "enumeration", "dimension", "complete_evidence", "entropy"), _LACK
-) | {
-    "information": "Second derivatives of the likelihood of paths with covariates are not known. Take 'lower_bound' or "
-    "'bic' for evidences, and bootstrap for intervals."
+_WITH_COVARIATES = dict.fromkeys(("batches", "enumeration", "dimension", "complete_evidence", "entropy"), _LACK) | {
+    "information": "Second derivatives of the likelihood of paths with covariates are not known. Take 'auto', "
+    "'lower_bound', 'bic' or 'linear_response' for evidences, and bootstrap for intervals."
 }
 
 
@@ -55,6 +53,10 @@ class StepPatterns:
     regressors: np.ndarray
     index: np.ndarray
     place: np.ndarray
+
+    def __getitem__(self, steps: np.ndarray) -> Self:
+        """The patterns of some steps."""
+        return replace(self, index=self.index[steps])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,14 +126,16 @@ class SoftmaxTransitions:
         return StepPatterns(patterns, which.ravel()[len(known) :], place)
 
     def logs(self, natural: np.ndarray, steps: StepPatterns, which: slice | np.ndarray) -> np.ndarray:
-        """(Expected) log probabilities at steps, (n_steps, n_rows, n_states), nats, at natural parameters."""
+        """(Expected) log probabilities at steps, (n_steps, n_rows, n_states, ...), nats, at natural parameters."""
         w, _, bounds = self.prior.parts(natural)
         index = steps.index[which]
         are_few = len(steps.regressors) <= len(index)  # then a matrix of each pattern is made once
         regressors, place = (each if are_few else each[index] for each in (steps.regressors, steps.place))
-        logs = np.where(self.allowed, np.tensordot(regressors, w, axes=(1, 2)), -np.inf)
-        partition = np.where(place[:, None] >= 0, -bounds[place], np.logaddexp.reduce(logs, axis=2))
-        logs -= partition[..., None]
+        allowed = self.allowed.reshape(*self.allowed.shape, *(1,) * (natural.ndim - 1))
+        logs = np.where(allowed, np.tensordot(regressors, w, axes=(1, 2)), -np.inf)
+        partition, is_new = -bounds[place], place < 0
+        partition[is_new] = np.logaddexp.reduce(logs[is_new], axis=2)
+        logs -= partition[:, :, None]
         return logs[index] if are_few else logs
 
     def log_matrix(self, natural: np.ndarray) -> np.ndarray:
@@ -140,18 +144,20 @@ class SoftmaxTransitions:
         return self.logs(natural, mean, slice(None))[0]
 
     def sums(self, posterior: np.ndarray, steps: StepPatterns, which: slice | np.ndarray) -> np.ndarray:
-        """Statistics (n_cells,) of probabilities of transitions (n_steps, n_rows, n_states) at steps."""
-        index, out = steps.index[which], np.zeros(self.n_cells)
+        """Statistics (..., n_cells) of probabilities of transitions (..., n_steps, n_rows, n_states) at steps."""
+        index = steps.index[which]
+        lanes = posterior.reshape(int(np.prod(posterior.shape[:-3])), *posterior.shape[-3:])
+        out = np.zeros((self.n_cells, len(lanes)))
         counts, _, of_patterns = self.prior.parts(out)
-        used, place = posterior.sum(axis=2), steps.place[index]
-        if (used[place < 0] > 0).any():
+        used, place = lanes.sum(axis=3), steps.place[index]
+        if (used[:, place < 0] > 0).any():
             raise ValueError("Statistics are of the design, which does not hold the covariates of some steps.")
-        counts[...] = (posterior.reshape(len(index), self.allowed.size).T @ steps.regressors[index]).reshape(
-            counts.shape
-        )
+        counts[...] = np.moveaxis(np.tensordot(lanes, steps.regressors[index], axes=(1, 0)), 0, -1)
+        shape = len(lanes), len(of_patterns)
+        cells = np.arange(len(lanes))[:, None] * len(of_patterns) + np.maximum(place, 0)
         for j in range(len(self.allowed)):
-            of_patterns[:, j] = np.bincount(np.maximum(place, 0), used[:, j], len(of_patterns))
-        return out
+            of_patterns[:, j] = np.bincount(cells.ravel(), used[:, :, j].ravel(), np.prod(shape)).reshape(shape).T
+        return out.T.reshape(*posterior.shape[:-3], self.n_cells)
 
     def matrix(self, statistics: np.ndarray) -> np.ndarray:
         """Counts of transitions (n_rows, n_states, ...) that statistics (n_cells, ...) hold: of the constant."""

@@ -129,7 +129,7 @@ class Transitions:
         return self.statistics(kept * matrix + (1 - kept) * drawn)
 
     def logs(self, natural: np.ndarray, steps: Any, which: Any) -> np.ndarray:
-        """(Expected) log probabilities, (1, n_rows, n_states), nats, at natural parameters (n_cells,) of any step."""
+        """(Expected) log probabilities, (1, n_rows, n_states, ...), nats, at natural parameters of any step."""
         return self.matrix(natural, -np.inf)[None]
 
     def log_matrix(self, natural: np.ndarray) -> np.ndarray:
@@ -137,8 +137,9 @@ class Transitions:
         return self.matrix(natural, -np.inf)
 
     def sums(self, posterior: np.ndarray, steps: Any, which: Any) -> np.ndarray:
-        """Statistics (n_cells,) of probabilities of transitions (n_steps, n_rows, n_states)."""
-        return self.statistics(posterior.sum(axis=0))
+        """Statistics (..., n_cells) of probabilities of transitions (..., n_steps, n_rows, n_states)."""
+        counts = posterior.sum(axis=-3)
+        return counts.reshape(*counts.shape[:-2], -1)[..., self.cells]
 
     def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
         """Statistics (n_cells,) where new states get fractions (n_states, n_states) of those there are."""

@@ -16,13 +16,13 @@ from skvbem.emissions.outside import rows_last
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs import dimension
 from skvbem.graphs.dag import DAG
+from skvbem.models.labels.coefficients import CoefficientRelabelings, CoefficientSampler
 from skvbem.models.labels.gibbs import GibbsSampler, RowBatches, rows_of_block
 from skvbem.models.labels.model import has_hidden_precisions
 from skvbem.models.labels.quotient import quotient_of
 from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
 from skvbem.models.mixture.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixture.marginals import MixtureMarginals, latent_entropy, score_covariance
-from skvbem.models.mixture.membership import MembershipRelabelings, MembershipSampler
 from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
@@ -77,7 +77,7 @@ def relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
 
 def membership_relabelings(model: Mixture, limit: int = 50_000) -> Relabelings | None:
     """The relabelings of a mixture whose components covariates drive."""
-    return MembershipRelabelings.of(relabelings(model, limit), model.prior)
+    return CoefficientRelabelings.of(relabelings(model, limit), model.prior)
 
 
 def _cells_of_components(model: Mixture) -> np.ndarray:
@@ -125,7 +125,7 @@ def capabilities_of(model: Mixture) -> Capabilities:
     if model.weights.by_row:
         sampler = None  # of hidden precisions of slopes none is known
         if not has_hidden_precisions(model):
-            sampler = MembershipSampler(model, partial(log_z, model), partial(completed, model))
+            sampler = CoefficientSampler(model, partial(log_z, model), partial(completed, model))
         return Capabilities(
             points=sampler,
             annealing=sampler,

@@ -239,8 +239,8 @@ def test_what_is_not_there_is_refused_with_advice(fitted):
     with pytest.raises(TypeError, match="and bootstrap for intervals"):
         ml.standard_errors(X)
     assert ml.bootstrap(X, n_draws=2, random_state=0).parameters["chain"]["transition_coefficients"].shape[0] == 2
-    for kind in ("laplace", "ais", "exact", "importance"):
-        with pytest.raises(TypeError, match="Take 'lower_bound' or 'bic'"):
+    for kind in ("laplace", "smc_data", "exact", "cheeseman_stutz"):
+        with pytest.raises(TypeError, match="Take 'auto', 'lower_bound', 'bic' or 'linear_response'"):
             model.log_evidence(X, kind=kind, random_state=0)
     twice = [table.assign(twice=2 * table["z"]) for table in X]
     with pytest.raises(ValueError, match="the covariate 'twice' follows from those before it"):

@@ -4,6 +4,7 @@ TESTS = (
     "families/test_softmax_rows.py",
     "models/hmm/test_covariates.py",
     "estimators/hmm/test_driven_chains.py",
+    "evidence/test_driven_evidences.py",
 )
 
 ERRORS = {
@@ -21,14 +22,14 @@ ERRORS = {
     ],
     "transitions of a step are normalized to one": [
         (
-            "partition = np.where(place[:, None] >= 0, -bounds[place], np.logaddexp.reduce(logs, axis=2))",
-            "partition = np.logaddexp.reduce(logs, axis=2)",
+            "partition, is_new = -bounds[place], place < 0",
+            "partition, is_new = -bounds[place], place < len(place)",
         )
     ],
     "a row of transitions counts as used whatever states are": [
         (
-            "of_patterns[:, j] = np.bincount(np.maximum(place, 0), used[:, j], len(of_patterns))",
-            "of_patterns[:, j] = np.bincount(np.maximum(place, 0), used.mean(axis=1), len(of_patterns))",
+            "np.bincount(cells.ravel(), used[:, :, j].ravel(), np.prod(shape))",
+            "np.bincount(cells.ravel(), used.mean(axis=2).ravel(), np.prod(shape))",
         )
     ],
     "what is to come leaves out the row that is left": [
@@ -49,7 +50,7 @@ ERRORS = {
     ],
     "masked transitions are a part of the softmax": [
         (
-            "logs = np.where(self.allowed, np.tensordot(regressors, w, axes=(1, 2)), -np.inf)",
+            "logs = np.where(allowed, np.tensordot(regressors, w, axes=(1, 2)), -np.inf)",
             "logs = np.tensordot(regressors, w, axes=(1, 2))",
         )
     ],
@@ -57,6 +58,27 @@ ERRORS = {
         (
             "return [of_group for group, of_group in pairs if not group.specification.are_given]",
             "return [of_group for group, of_group in pairs]",
+        )
+    ],
+    "drawn paths count a transition into the first step of a sequence": [
+        ("into[:, whole.starts[whole.ends > whole.starts]] = 0.0", "into[:, :1] = 0.0"),
+    ],
+    "sequences that are put in order leave their covariates behind": [
+        (
+            "tuple(None if of is None else of[at] for of, at in zip(self.covariates, (sequences, rows)))",
+            "tuple(None if of is None else of[at * 0] for of, at in zip(self.covariates, (sequences, rows)))",
+        )
+    ],
+    "rows that are not taken keep the partition of what was proposed": [
+        (
+            "np.where(taken, partition_there, partition)",
+            "np.where(taken, partition_there, partition_there)",
+        )
+    ],
+    "the joint of a row leaves out how often it was used": [
+        (
+            "((statistics - 0.5 * precision * w) * w).sum(axis=(1, 2)) + (weight * partition).sum(axis=0)",
+            "((statistics - 0.5 * precision * w) * w).sum(axis=(1, 2))",
         )
     ],
     "coefficients are in deviations of covariates": [

@@ -95,8 +95,8 @@ ERRORS = {
     ],
     "paths forget the density that coefficients begin at": [
         (
-            "return super().slope_at(log_point) + of_coefficients - self.log_start(log_point)",
-            "return super().slope_at(log_point) + of_coefficients",
+            "slope = slope - of.log_start(start, log_point[of.cells]).sum(axis=0)",
+            "slope = slope + 0.0",
         )
     ],
     "coefficients are drawn with lighter tails than their density has": [
