@@ -14,6 +14,7 @@ from skvbem.emissions.multinomial import Multinomial
 from skvbem.emissions.poisson import Poisson
 from skvbem.emissions.regression import Regression
 from skvbem.emissions.specification import EmissionSpecification
+from skvbem.emissions.zero_inflated import ZeroInflated
 
 #: Specifications by the name of their family.
 EMISSIONS: dict[str, type[EmissionSpecification]] = {
@@ -25,6 +26,7 @@ EMISSIONS: dict[str, type[EmissionSpecification]] = {
     "multinomial": Multinomial,
     "poisson": Poisson,
     "regression": Regression,
+    "zero_inflated": ZeroInflated,
 }
 _LIBRARY = frozenset(EMISSIONS)
 #: Families of columns of numbers, and of all others, where nothing is said.

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 import numpy as np
 
 from skvbem.emissions.base import parts_of
+from skvbem.emissions.zero_inflated import ZeroInflated
 from skvbem.families.hierarchical import regression_of
 
 _NUMBERS: dict[Any, tuple[type, ...]] = {
@@ -256,6 +257,11 @@ def _units(emission: Any) -> None:
 def _measures(units: np.ndarray) -> bool:
     """Whether units are positive, and neither squares of them nor of what they divide leave the range of floats."""
     return bool(np.all((units > 1 / _LARGEST) & (units < _LARGEST)))
+
+
+@checks("ZeroInflatedEmission")
+def _zero_inflated(emission: Any) -> None:
+    ZeroInflated(emission.family).check_parameters()
 
 
 @checks("DiagonalGaussian")

@@ -5,7 +5,16 @@ from functools import partial
 import numpy as np
 from scipy import stats
 
-from skvbem.emissions import COVARIANCE_TYPES, EMISSIONS, FactorGaussian, Gaussian, Regression
+from skvbem.emissions import (
+    COVARIANCE_TYPES,
+    EMISSIONS,
+    Exponential,
+    FactorGaussian,
+    Gaussian,
+    Poisson,
+    Regression,
+    ZeroInflated,
+)
 from skvbem.emissions.independent import Independent
 from skvbem.testing import EmissionExample
 
@@ -173,6 +182,29 @@ def regression(rng, n_rows=12, gaps=0.0, n_covariates=None):
     )
 
 
+def zero_inflated(rng, n_rows=12, gaps=0.0):
+    """Counts, of whose zeros it is hidden which are inflated, or waiting times, of which none is."""
+    family = [Poisson(), Exponential()][int(rng.integers(2))]
+    usual = rng.exponential([2.0, 50.0])
+    drawn = rng.poisson(usual, size=(n_rows, 2)) if family.holds_counts else rng.exponential(usual, size=(n_rows, 2))
+    values = with_gaps(np.where(rng.random((n_rows, 2)) < 0.4, 0.0, drawn), gaps, rng, np.nan)
+
+    def log_density(row, parameters, k):
+        seen = ~np.isnan(row)
+        y, p, rates = row[seen], parameters["inflation"][k][seen], parameters["rates"][k][seen]
+        if family.holds_counts:
+            return np.log(p * (y == 0) + (1 - p) * stats.poisson(rates).pmf(y)).sum()
+        return np.where(y == 0, np.log(p), np.log1p(-p) + stats.expon(scale=1 / rates).logpdf(y)).sum()
+
+    made = ZeroInflated(family)
+    emission = made.for_data(values)
+    conjugate = emission.is_conjugate(emission.prepare(values))
+    cells = (lambda row, column: range(1000)) if family.holds_counts else None
+    return EmissionExample(
+        emission, values, int(rng.integers(1, 4)), log_density, cells, conjugate, made.for_data, specification=made
+    )
+
+
 def independent(rng, n_rows=12, gaps=0.0):
     problems = [PROBLEMS[name](rng, n_rows, gaps) for name in ("diag", "categorical", "poisson", "diag")]
 
@@ -193,12 +225,13 @@ PROBLEMS = {
     "exponential": exponential,
     "multinomial": multinomial,
     "regression": regression,
+    "zero_inflated": zero_inflated,
     "independent": independent,
 }
 
 
 #: Families whose rows with missing cells have statistics of their own: their evidence has a closed form.
-CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied"}]
+CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied", "zero_inflated"}]
 
 
 def with_nothing_hidden(name, rng, **options):

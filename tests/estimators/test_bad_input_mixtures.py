@@ -55,6 +55,7 @@ GOOD = {
     },
 }
 GOOD["factor"] = GOOD["regression"] = GOOD["gaussian"]
+GOOD["zero_inflated"] = GOOD["poisson"]
 OBJECTIVE = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 NUMERIC = [family for family in EMISSIONS if family != "categorical"]
 any_family_name = pytest.mark.parametrize("family", EMISSIONS)
@@ -658,7 +659,7 @@ def test_parameters_of_emissions(name, value):
 
 
 def emission_cases():
-    families = "'bernoulli', 'categorical', 'exponential', 'factor', 'gaussian', 'multinomial', 'poisson', 'regression'"
+    families = ", ".join(map(repr, sorted(EMISSIONS)))
     whose = "The 'emission' parameter of VBMixture "
     for value in (None, 3, [], "Gaussian", "normal"):
         yield (

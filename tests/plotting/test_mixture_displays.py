@@ -225,11 +225,13 @@ def whiskers(ax):
 
 
 def test_every_family_is_drawn(mixed):
-    """Factor analyzers beside the columns of others, of which they are measurements."""
-    assert {*mixed.groups_, "factor", "regression"} == set(EMISSIONS)
-    factors = VBMixture(2, emission="factor", n_init=1, random_state=0).fit(table()[["height", "weight"]])
-    display = ClassProfileDisplay.from_estimator(factors)
-    assert rows_of(display.axes_.ravel()[0]) == ["height", "weight"]
+    """Those that take columns of others, measurements or counts, apart from them."""
+    alone = {"factor": ["height", "weight"], "zero_inflated": ["visits"]}
+    assert {*mixed.groups_, *alone, "regression"} == set(EMISSIONS)
+    for family, columns in alone.items():
+        fitted = VBMixture(2, emission=family, n_init=1, random_state=0).fit(table()[columns])
+        display = ClassProfileDisplay.from_estimator(fitted)
+        assert rows_of(display.axes_.ravel()[0]) == columns
 
 
 def test_bars_are_probabilities_with_their_intervals(mixed):
