@@ -125,23 +125,10 @@ CASES = {
     ),
     "scores of a chain that covariates drive": Case(
         lambda: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind="exact"),
-        "what is known of them has no closed form. Take 'auto', 'lower_bound', 'bic' or 'linear_response'",
+        "what is known of them has no closed form. Take 'auto', 'lower_bound', 'bic', 'laplace' or 'linear_response'",
         each_name(
             lambda kind: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind=kind),
-            among="auto|lower_bound|bic|linear_response",
-        ),
-    ),
-    "errors of a chain that covariates drive": Case(
-        lambda: clone(DRIVEN).set_params(method="ml").fit(TABLE).standard_errors(TABLE),
-        "Take 'auto', 'lower_bound', 'bic' or 'linear_response' for evidences, and bootstrap for intervals",
-        both(
-            each_name(
-                lambda kind: clone(DRIVEN).fit(TABLE).log_evidence(TABLE, kind=kind),
-                among="auto|lower_bound|bic|linear_response",
-            ),
-            lambda text: [
-                lambda: clone(DRIVEN).set_params(method="ml").fit([TABLE] * 3).bootstrap([TABLE] * 3, n_draws=3)
-            ],
+            among="auto|lower_bound|bic|laplace|linear_response",
         ),
     ),
     "a membership beside weights": Case(

@@ -13,7 +13,7 @@ from skvbem.emissions.base import exchangeability_classes, n_symmetries
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.hmm.dimension import identifiable_dimension
 from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
-from skvbem.models.hmm.information import score_covariance
+from skvbem.models.hmm.information import score_covariance, score_covariance_by_differences
 from skvbem.models.hmm.model import HMM
 from skvbem.models.labels.coefficients import CoefficientRelabelings, CoefficientSampler
 from skvbem.models.labels.gibbs import GibbsSampler, StepBatches
@@ -138,6 +138,7 @@ def capabilities_of(model: HMM) -> Capabilities:
             annealing=sampler,
             metropolis=sampler,
             relabelings=LabelRelabelings(model, _driven_relabelings),
+            information=partial(score_covariance_by_differences, model),
         )
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
     capabilities = Capabilities(

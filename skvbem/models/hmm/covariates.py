@@ -28,13 +28,10 @@ from skvbem.models.sequences import HMMData
 
 _LACK = (
     "Coefficients of a softmax have no conjugate prior, and what is known of them has no closed form. Take 'auto', "
-    "'lower_bound', 'bic' or 'linear_response'."
+    "'lower_bound', 'bic', 'laplace' or 'linear_response'."
 )
 # Why a chain with covariates lacks capabilities.
-_WITH_COVARIATES = dict.fromkeys(("batches", "enumeration", "dimension", "complete_evidence", "entropy"), _LACK) | {
-    "information": "Second derivatives of the likelihood of paths with covariates are not known. Take 'auto', "
-    "'lower_bound', 'bic' or 'linear_response' for evidences, and bootstrap for intervals."
-}
+_WITH_COVARIATES = dict.fromkeys(("batches", "enumeration", "dimension", "complete_evidence", "entropy"), _LACK)
 
 
 @dataclass(frozen=True, eq=False)

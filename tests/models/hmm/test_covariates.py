@@ -15,7 +15,9 @@ from skvbem.emissions.bernoulli import BernoulliEmission
 from skvbem.emissions.given import GivenColumns
 from skvbem.emissions.independent import Independent
 from skvbem.families.softmax_maximum import Design, contrasts
+from skvbem.models.hmm.capabilities import log_z
 from skvbem.models.hmm.covariates import CovariateHMM, SoftmaxTransitions, covariates_of_transitions
+from skvbem.models.hmm.information import score_covariance, score_covariance_by_differences
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.vbem import posteriors
 
@@ -306,3 +308,31 @@ def test_reaction_times_have_the_published_maxima_and_known_bounds():
         softmax = Softmax(covariates, at="arrival", standardize=False)
         model = VBHMM(2, transitions=softmax, tol=1e-8, **options).fit(table, lengths=lengths[3])
         assert model.lower_bound_ - 439 * np.log(unit) == approx(value, abs=6e-5)  # that of times in their deviation
+
+
+@pytest.mark.parametrize("kind", [{}, {"start": False}, {"at_arrival": True, "pairs": True, "masked": True}])
+def test_scores_vary_as_second_derivatives_of_the_likelihood_say(kind, rng):
+    """What is hidden takes from the information of complete data; second differences of ln p(y | theta)."""
+    model, data, _ = random_chain(rng, 14, 3, **kind)
+    point = model.prior.sample(rng)
+    natural, free = model.prior.natural(point), model.prior.to_unconstrained(point)
+    (block,) = score_covariance_by_differences(model, point, data)
+    complete = model.prior.information(point, model.expect(natural[:, None], data).statistics[:, 0])
+
+    def log_likelihood(moved):
+        return log_z(model, model.prior.natural(model.prior.from_unconstrained(moved))[:, None], data)[0]
+
+    for _ in range(4):
+        along = rng.normal(size=len(free))
+        values = [log_likelihood(free + times * 2e-3 * along) for times in (-2, -1, 0, 1, 2)]
+        second = np.dot([-1, 16, -30, 16, -1], values) / 12 / 4e-6
+        assert along @ (complete - block.covariance) @ along == approx(-second, rel=1e-5, abs=1e-5)
+    by_block = score_covariance_by_differences(model, point, data, joint=False)
+    assert sorted(np.concatenate([each.free for each in by_block])) == list(range(len(free)))
+
+
+def test_scores_of_a_chain_that_nothing_drives_vary_as_those_of_others(rng):
+    model, data, _ = random_chain(rng, 20, 2, start=False, pairs=False)
+    point = model.prior.sample(rng)
+    (found,), (wanted,) = (of(model, point, data) for of in (score_covariance_by_differences, score_covariance))
+    assert found.covariance == approx(wanted.covariance, abs=1e-7)
