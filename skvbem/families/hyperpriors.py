@@ -17,6 +17,7 @@ from skvbem._kernels import _hyperpriors, _wishart
 from skvbem._lazy import cached_property
 from skvbem._numerics import (
     first_axes_last,
+    inverse_of_lower,
     last_axes_first,
     log_rising,
     pack_symmetric,
@@ -217,7 +218,7 @@ class WishartHyperprior(Hyperprior):
     def expect(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The expected inverse scale under its Wishart posterior, as statistics, and ln Z of q(B), nats."""
         factor, dof = self._factor(natural), self._posterior_dof
-        inverse = np.linalg.inv(factor)
+        inverse = inverse_of_lower(factor)
         log_det = 2 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
         return self._cells(dof * (inverse.swapaxes(-1, -2) @ inverse)), self._log_gain - dof / 2 * log_det
 

@@ -37,6 +37,7 @@ from skvbem._numerics import (
     LOG_2PI,
     digamma,
     first_axes_last,
+    inverse_of_lower,
     last_axes_first,
     log_det_one_plus,
     log_gamma,
@@ -412,7 +413,7 @@ class NormalWishart(FlatFamily):
 
     @cached_property
     def _inverse_factor(self) -> np.ndarray:
-        return np.linalg.inv(self._factor)
+        return inverse_of_lower(self._factor)
 
     @cached_property
     def _log_det_scale(self) -> np.ndarray:

@@ -318,14 +318,15 @@ class MixtureMethod(LabelMethod):
         return [*stages, ascent]
 
     def is_wide(self, ascent: MixtureAscent) -> bool:
-        """Rows are few, and columns so many that steps are dear; two steps tell starts apart.
+        """Rows are few, and columns so many that steps are dear, or that a component has more sums than there are rows.
 
-        They do not where components are many, or where rows hide something besides.
+        Two steps tell starts apart there, unless components are many, or rows hide something besides.
         """
         model = ascent.model
         if model.n_components >= TUNING.max_from_nothing or model.emission.hidden is not None:
             return False
-        return len(ascent.data) <= TUNING.many_rows and _is_dear(ascent)
+        n_rows, n_own = len(ascent.data), model.emission.component_of_cell(1).size
+        return n_rows <= TUNING.many_rows and (_is_dear(ascent) or n_own > n_rows)
 
     def are_alike(self, ascent: MixtureAscent, one: np.ndarray, other: np.ndarray) -> bool:
         """Statistics (n_cells,) are two points on the way to one optimum: sorted, counts are nearly the same."""

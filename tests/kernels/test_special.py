@@ -6,7 +6,16 @@ import pytest
 from scipy.special import digamma as scipy_digamma
 from scipy.special import gammaln
 
-from skvbem._numerics import digamma, log_det_one_plus, log_gamma, log_rising, safe_cholesky, safe_log, times_log
+from skvbem._numerics import (
+    digamma,
+    inverse_of_lower,
+    log_det_one_plus,
+    log_gamma,
+    log_rising,
+    safe_cholesky,
+    safe_log,
+    times_log,
+)
 
 approx = pytest.approx
 
@@ -142,3 +151,15 @@ def test_log_det_of_what_is_not_positive_is_not_a_number():
     a = np.array([[[0.0, 2.0], [2.0, 0.0]], [[-3.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
     assert np.isnan(log_det_one_plus(a)).tolist() == [True, True, False]
     assert a[0, 1, 1] == 0.0  # what is given is left as it is
+
+
+@pytest.mark.parametrize("d", [0, 3, 23, 24, 50])
+def test_inverses_of_lower_triangles(d, rng):
+    factors = np.tril(rng.standard_normal((2, 3, d, d))) / max(d, 1) + np.eye(d)
+    factors[0, 1] = np.nan  # of a matrix that is not positive
+    inverse = inverse_of_lower(factors)
+    assert inverse.shape == factors.shape
+    kept = [0, 2, 3, 4, 5]
+    product = (factors @ inverse).reshape(6, d, d)[kept]
+    np.testing.assert_allclose(product, np.broadcast_to(np.eye(d), product.shape), atol=1e-12)
+    assert not np.isfinite(inverse[0, 1]).any()

@@ -137,6 +137,16 @@ def test_where_a_step_over_many_columns_is_dear_divisions_alone_are_tried(rng, m
     assert not method.is_wide(ascent)
 
 
+@pytest.mark.parametrize(("n_rows", "is_wide"), [(10, True), (11, False)])
+def test_a_component_of_three_columns_has_eleven_sums_and_fewer_rows_are_wide(n_rows, is_wide, rng):
+    values = rng.normal(size=(n_rows, 3))
+    emission = DenseGaussian.for_data(values)
+    model = Mixture(emission, FiniteWeights(np.ones(2)), emission.default_prior(2))
+    data = model.compile(emission.prepare(values), row_hashes=partial(row_hashes, [values]))
+    method = MixtureMethod()
+    assert method.is_wide(method.ascent(model, data, VB, 1)) == is_wide
+
+
 @pytest.mark.parametrize(("form", "n_rows", "is_moved"), [(ML, 14, False), (ML, 18, True), (VB, 14, True)])
 def test_few_rows_of_many_columns_are_not_moved_by_maximum_likelihood(form, n_rows, is_moved, rng):
     """Better optima of them are nearer to spikes: 2.3 rows of a component for each column, or 3."""
