@@ -1,7 +1,7 @@
 """Observation models p(y | component, theta), the same for mixtures and hidden Markov models.
 
 What users hold are specifications: `Gaussian`, `Regression`, `Categorical`, `Bernoulli`, `Multinomial`, `Poisson`,
-`Exponential` and `ZeroInflated`, small estimators with the parameters of a prior. Extenders derive from
+`Exponential`, `StudentT` and `ZeroInflated`, small estimators with the parameters of a prior. Extenders derive from
 `EmissionSpecification`, or from `NumericSpecification` for numbers, and from `Emission` for the model's side;
 `register_emission` gives it a name.
 """
@@ -21,6 +21,7 @@ from skvbem.emissions.registry import EMISSIONS, register_emission
 from skvbem.emissions.regression import Regression
 from skvbem.emissions.softmax import Softmax
 from skvbem.emissions.specification import EmissionSpecification, NumericSpecification
+from skvbem.emissions.student_t import StudentT
 from skvbem.emissions.zero_inflated import ZeroInflated
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Regression",
     "Softmax",
     "Step",
+    "StudentT",
     "ZeroInflated",
     "n_columns_of",
     "register_emission",

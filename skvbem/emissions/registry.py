@@ -14,6 +14,7 @@ from skvbem.emissions.multinomial import Multinomial
 from skvbem.emissions.poisson import Poisson
 from skvbem.emissions.regression import Regression
 from skvbem.emissions.specification import EmissionSpecification
+from skvbem.emissions.student_t import StudentT
 from skvbem.emissions.zero_inflated import ZeroInflated
 
 #: Specifications by the name of their family.
@@ -26,6 +27,7 @@ EMISSIONS: dict[str, type[EmissionSpecification]] = {
     "multinomial": Multinomial,
     "poisson": Poisson,
     "regression": Regression,
+    "student_t": StudentT,
     "zero_inflated": ZeroInflated,
 }
 _LIBRARY = frozenset(EMISSIONS)

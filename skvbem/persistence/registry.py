@@ -46,6 +46,7 @@ _IN_MODULES = {
     "skvbem.emissions.multinomial": ("Multinomial", "MultinomialEmission"),
     "skvbem.emissions.poisson": ("Poisson", "PoissonEmission"),
     "skvbem.emissions.regression": ("RegressionEmission",),
+    "skvbem.emissions.student_t": ("StudentT", "StudentTEmission"),
     "skvbem.emissions.zero_inflated": ("ZeroInflated", "ZeroInflatedEmission"),
     "skvbem.fitted.factor_analysis": ("FittedFactorAnalysis",),
     "skvbem.fitted.base": ("FittedRun",),

@@ -76,6 +76,7 @@ def _column_groups(columns: Any) -> None:
     "RegressionSpecification",
     "Given",
     "Softmax",
+    "StudentT",
     "ZeroInflated",
 )
 def _specification(specification: Any) -> None:

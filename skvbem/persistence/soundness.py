@@ -282,6 +282,12 @@ def _dense(emission: Any) -> None:
     check(0 < emission.total_weight < _LARGEST, "data of no weight")
 
 
+@checks("StudentTEmission")
+def _student_t(emission: Any) -> None:
+    _dense(emission)
+    check(emission.df > 0 and not emission.tied, "no degrees of freedom")
+
+
 @checks("FactorAnalyzer")
 def _analyzer(emission: Any) -> None:
     _units(emission)

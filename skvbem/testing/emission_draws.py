@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import is_dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skvbem.blocks import Blocks
-from skvbem.emissions import Emission, EmissionSpecification, NumericSpecification
+from skvbem.emissions import EmissionSpecification, NumericSpecification
 from skvbem.estimators import VBMixture
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.testing.emission_examples import EmissionExample, n_rows, observed, parts_of, rows_of
@@ -186,12 +187,11 @@ def units_of_blocks_are_those_of_the_whole_table(case: EmissionExample, rng: np.
         agree(f"The unit {key!r}", of_other[key], unit, rel=1e-12, abs=1e-12)
 
 
-def _units_of(emission: Emission) -> dict[str, Any]:
-    """Fields of an emission by name, those of emissions that it is made of among them."""
-    units = {
-        key: each for key, each in vars(emission).items() if not isinstance(each, Emission | EmissionSpecification)
-    }
-    inner = (each for each in vars(emission).values() if isinstance(each, Emission))
+def _units_of(value: Any) -> dict[str, Any]:
+    """Fields of an emission by name, those of emissions and other values that it is made of among them."""
+    fields = {key: each for key, each in vars(value).items() if not isinstance(each, EmissionSpecification)}
+    inner = [each for each in fields.values() if is_dataclass(each)]
+    units = {key: each for key, each in fields.items() if not is_dataclass(each)}
     return units | {key: unit for each in inner for key, unit in _units_of(each).items()}
 
 

@@ -13,6 +13,7 @@ from skvbem.emissions import (
     Gaussian,
     Poisson,
     Regression,
+    StudentT,
     ZeroInflated,
 )
 from skvbem.emissions.independent import Independent
@@ -205,6 +206,26 @@ def zero_inflated(rng, n_rows=12, gaps=0.0):
     )
 
 
+def student_t(rng, n_rows=12, gaps=0.0):
+    d, df = int(rng.integers(1, 4)), float(rng.choice([3.0, 5.0, 30.0]))
+    mixing, origin = rng.normal(size=(d, d)), rng.normal(scale=10, size=d)
+    heavy = rng.normal(size=(n_rows, d)) / np.sqrt(rng.chisquare(df, size=(n_rows, 1)) / df)
+    values = with_gaps(origin + heavy @ mixing, gaps, rng, np.nan)
+
+    def log_density(row, parameters, k):
+        seen = ~np.isnan(row)
+        if not seen.any():
+            return 0.0
+        mean, scale = parameters["means"][k][seen], parameters["scales"][k][np.ix_(seen, seen)]
+        return stats.multivariate_t(mean, scale, df=df).logpdf(row[seen])
+
+    made, cells = StudentT(df), lambda row, column: None
+    emission = made.for_data(values)
+    return EmissionExample(
+        emission, values, int(rng.integers(1, 4)), log_density, cells, False, made.for_data, specification=made
+    )
+
+
 def independent(rng, n_rows=12, gaps=0.0):
     problems = [PROBLEMS[name](rng, n_rows, gaps) for name in ("diag", "categorical", "poisson", "diag")]
 
@@ -225,13 +246,14 @@ PROBLEMS = {
     "exponential": exponential,
     "multinomial": multinomial,
     "regression": regression,
+    "student_t": student_t,
     "zero_inflated": zero_inflated,
     "independent": independent,
 }
 
 
 #: Families whose rows with missing cells have statistics of their own: their evidence has a closed form.
-CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied", "zero_inflated"}]
+CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied", "student_t", "zero_inflated"}]
 
 
 def with_nothing_hidden(name, rng, **options):

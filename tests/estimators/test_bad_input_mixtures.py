@@ -55,6 +55,10 @@ GOOD = {
     },
 }
 GOOD["factor"] = GOOD["regression"] = GOOD["gaussian"]
+GOOD["student_t"] = {  # of which no component is on a line at maximum likelihood
+    "x0": [0.35, 0.82, 0.33, -1.3, 0.91, 0.45, -0.54, 0.58, 0.36, 0.29],
+    "x1": [0.03, 0.55, -0.74, -0.16, -0.48, 0.6, 0.04, -0.29, -0.78, -0.26],
+}
 GOOD["zero_inflated"] = GOOD["poisson"]
 OBJECTIVE = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 NUMERIC = [family for family in EMISSIONS if family != "categorical"]

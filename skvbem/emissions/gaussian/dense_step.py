@@ -384,8 +384,18 @@ class DenseStep(Step):
         precision_cells = np.concatenate([total[..., 0].sum(axis=1)[:, None], total[..., 1 + d :].sum(axis=1)], axis=-1)
         return by_cell(np.concatenate([mean_cells, precision_cells], axis=-1), self.single)
 
-    def add_drawn(self, block: DenseTable, components: np.ndarray, rng: ParallelGenerator, total: np.ndarray) -> None:
-        """Add statistics of rows whose components are known, missing cells drawn given the observed ones."""
+    def add_drawn(
+        self,
+        block: DenseTable,
+        components: np.ndarray,
+        rng: ParallelGenerator,
+        total: np.ndarray,
+        weight: np.ndarray | None = None,
+    ) -> None:
+        """Add statistics of rows whose components are known, missing cells drawn given the observed ones.
+
+        A `weight`, (n_rows, n_lanes), multiplies the precision of a row, and its statistics.
+        """
         n_lanes, n_components, d = self.shape
         components = components.reshape(n_lanes, -1)
         noises = [
@@ -398,6 +408,8 @@ class DenseStep(Step):
                 if noise_of_lanes is None:
                     continue
                 observed, which, noise = self._observed(*missing), chosen[rows], noise_of_lanes[..., lane]
+                if weight is not None:
+                    noise = noise / np.sqrt(weight[rows, lane])
                 for k in np.unique(which):
                     members = np.arange(len(block))[rows][which == k]
                     precision = 0 if self.tied else k
@@ -409,6 +421,7 @@ class DenseStep(Step):
             seen = np.ones(len(block)) if block.pattern is None else 1.0 - block.patterns[block.pattern].all(axis=1)
             products = pack_symmetric((drawn[:, None] * drawn).transpose(2, 0, 1)).T
             features = np.concatenate([np.ones((1, len(block))), drawn, products]) * seen
+            features *= 1.0 if weight is None else weight[:, lane]
             total[lane] += (chosen == np.arange(n_components)[:, None]).astype(float) @ features.T
 
 

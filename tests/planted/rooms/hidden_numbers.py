@@ -1,6 +1,6 @@
 """Errors in emissions that hide one number in each cell."""
 
-TESTS = ("emissions/test_zero_inflated.py", "emissions/test_laws.py")
+TESTS = ("emissions/test_zero_inflated.py", "emissions/test_student_t.py", "emissions/test_laws.py")
 
 ERRORS = {
     "zeros that are not inflated count for the base in full": [
@@ -14,5 +14,11 @@ ERRORS = {
     ],
     "the mean of zero-inflated cells is that of the base": [
         ('"means": (1 - inflation) * means', '"means": (1 - 0 * inflation) * means'),
+    ],
+    "missing cells of heavy tails vary less where a row is far": [
+        ("unweighted = (by_row - weighted)[:, rows]", "unweighted = 0 * (by_row - weighted)[:, rows]"),
+    ],
+    "a row of heavy tails has a degree of freedom more": [
+        ("result = peak, (self.df + seen) / 2, rate, seen", "result = peak, (self.df + seen + 1) / 2, rate, seen"),
     ],
 }
