@@ -17,6 +17,12 @@ _TEXTS = """
 equivalent_sample_size : float, default=1.0
     Total of "bdeu" and "per_row" priors, in rows of data.
 
+covariates : str, int, list of these, Softmax, or mapping of node to these, default=None
+    Columns that are no nodes, and that the states of latents without parents are regressed on: a softmax regression,
+    whose priors a `skvbem.emissions.Softmax` holds. They are given: no distribution of theirs is part of the evidence.
+    Strings, pandas categories and columns in `categories` are categories, all else are numbers. A mapping says of each
+    node which it has, latent or column; any other value is for all latents without parents.
+
 method : {"vb", "map", "ml"}, default="vb"
     Variational Bayes, the posterior mode, or maximum likelihood.
 

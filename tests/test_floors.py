@@ -106,6 +106,7 @@ FLOORS_WITHIN = {
         "linear_dynamical_system": 1,
         "factor_analysis": 2,
         "mixed_network": 2,
+        "discrete_dag": 3,
         "steps": 3,
     },
     "search": {"strategies": 1, "structure_search_cv": 2},

@@ -345,6 +345,10 @@ class SoftmaxMembership(EmissionOfGiven):
         effects = point @ self._effects.T
         return {"intercepts": effects[..., 0], "coefficients": effects[..., 1:]}
 
+    def parameters_of_draws(self, points: np.ndarray) -> dict[str, np.ndarray]:
+        """Parameters at points (n_components, n_regressors, n_draws), draws first."""
+        return self.parameters(np.moveaxis(points, -1, 0))
+
     def quantiles(self, posterior: SoftmaxRegression, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of each intercept and coefficient under q."""
         k, effects = posterior.n_labels, self._effects

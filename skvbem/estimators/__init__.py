@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from skvbem._lazy import names_on_demand
 
 if TYPE_CHECKING:
+    from skvbem.estimators.discrete_dag.vb_discrete_dag import VBDiscreteDAG
     from skvbem.estimators.factor_analysis.vb_factor_analysis import VBFactorAnalysis
     from skvbem.estimators.hmm.vb_hmm import VBHMM
     from skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system import VBLinearDynamicalSystem
     from skvbem.estimators.mixed_network.vb_network import VBNetwork
     from skvbem.estimators.mixture.vb_mixture import VBMixture
-    from skvbem.estimators.network.vb_discrete_dag import VBDiscreteDAG
     from skvbem.estimators.steps.vb_classifier import VBClassifier
     from skvbem.estimators.steps.vb_imputer import VBImputer
     from skvbem.fitted.bayesian_network import Network
@@ -98,7 +98,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.estimators.mixture.vb_mixture": ("VBMixture",),
         "skvbem.formats.networks": ("read_bif", "read_network", "write_bif", "write_network"),
         "skvbem.fitted.bayesian_network": ("Network",),
-        "skvbem.estimators.network.vb_discrete_dag": ("VBDiscreteDAG",),
+        "skvbem.estimators.discrete_dag.vb_discrete_dag": ("VBDiscreteDAG",),
         "skvbem.uncertainty.posterior_draws": ("PosteriorDraws",),
         "skvbem.fitted.latent_states": ("LatentStates",),
         "skvbem.fitting.restarts": ("Restarts",),

@@ -667,11 +667,12 @@ class VBEstimator(
     def _check_loaded(self, state: Mapping) -> None:
         """Refuse a state that is none of this class, or a fit whose arrays do not belong together."""
         lacking = [name for name in self._get_param_names() if name not in state]
-        fitted = state.get("_fitted_")
+        fitted, described = state.get("_fitted_"), object.__new__(type(self))
+        described.__dict__.update(state)  # a kind may depend on parameters
         try:
             if lacking:
                 why = f"it lacks the parameter {lacking[0]!r}"
-            elif fitted is not None and type(fitted) is not self._kind.fitted:
+            elif fitted is not None and type(fitted) is not described._kind.fitted:
                 why = f"its fit is a {type(fitted).__name__}"
             else:
                 why = "" if fitted is None else fitted.damage()

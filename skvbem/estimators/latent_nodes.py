@@ -12,6 +12,7 @@ from skvbem._compat import check_feature_names_in
 from skvbem._docstrings import share_texts
 from skvbem.estimators.base import VBEstimator, has_posterior
 from skvbem.reading.tables import weighted_mean
+from skvbem.reports.membership import class_probabilities, odds_ratios
 
 
 @share_texts
@@ -154,6 +155,70 @@ class LatentNodesEstimator(VBEstimator):
         check_feature_names_in(self, input_features, generate_names=False)
         names = [f"{name}_{state}" for name in self.latent_names_ for state in self._fitted_.levels[name]]
         return np.asarray(names, dtype=object)
+
+    # Covariates of latents --------------------------------------------------------------------------------------------
+
+    def odds_ratios(self, X=None, reference=None, *, node=None, level=0.95, draws=None, sample_weight=None):
+        """Odds of each state of a node against one of them, by covariate, with intervals and tests.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data of the fit; not needed if `draws` are given.
+        reference : int, default=None
+            The state that odds are against; by default the largest.
+        node : hashable, default=None
+            The node that covariates drive; needed where there are several.
+        %(interval.level)s
+        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+            What intervals are from; by default as in `summary`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        OddsRatios
+
+        Raises
+        ------
+        TypeError
+            If an argument is of another kind.
+        ValueError
+            If covariates drive no such node, or X is not the data of the fit.
+        """
+        return odds_ratios(self, X, reference, node=node, level=level, draws=draws, sample_weight=sample_weight)
+
+    def class_probabilities(self, X, covariate, values=None, *, node=None, level=0.95, draws=None, sample_weight=None):
+        """Probabilities of the states of a node at values of a covariate, the others averaged over rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data of the fit; of `draws` that are given any rows.
+        covariate : str or int
+        values : sequence, default=None
+            By default 25 from the smallest number to the largest of X, or all levels.
+        node : hashable, default=None
+            The node that covariates drive; needed where there are several.
+        %(interval.level)s
+        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+            What intervals are from; by default as in `summary`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        ClassProbabilities
+
+        Raises
+        ------
+        ValueError
+            If covariates drive no such node, there is no such covariate or level, or X is not the data of the fit.
+        TypeError
+            If `values` are no sequence of levels, or of finite numbers.
+        """
+        options = {"node": node, "level": level, "draws": draws, "sample_weight": sample_weight}
+        return class_probabilities(self, X, covariate, values, **options)
 
 
 def as_columns(columns: list[np.ndarray]) -> np.ndarray:

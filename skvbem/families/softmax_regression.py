@@ -27,7 +27,7 @@ A is what q expects of the natural parameters, with :math:`\bar g` in place of :
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -241,6 +241,13 @@ def with_hidden_precisions(
     constant = 0.5 * c * (np.log(intercept_precision) - p * np.log(2 * np.pi))
     one = np.ones(len(groups))
     return Hierarchical(base, GammaHyperprior(one, one, 0.5 * c * sizes, loadings, float(constant)))
+
+
+def on_design(family: Any, design: Design) -> Any:
+    """A prior of coefficients, whose precisions may be hidden, with another design."""
+    base = getattr(family, "base", family)
+    of_design = replace(base, design=design)
+    return of_design if base is family else replace(family, base=of_design)
 
 
 def _natural(w: np.ndarray, partition: float, squares: np.ndarray) -> np.ndarray:

@@ -4,31 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skvbem._arguments import is_real
 from skvbem._lazy import cached_property
 from skvbem._numerics import drawn_codes
 from skvbem.data import have_set
 from skvbem.emissions.profiles import named
+from skvbem.emissions.softmax import Softmax
 from skvbem.errors import TooLargeError
 from skvbem.fitted.asking import code_of
 from skvbem.fitted.base import Fitted, Intervals, Parameters
 from skvbem.fitted.fills import drawn_cells, filled_together
 from skvbem.fitted.latent_states import LatentStates
+from skvbem.fitted.memberships import Membership
 from skvbem.fitted.network import LabeledTables
 from skvbem.fitted.parameter_tables import ParameterTable, joint_states, rows_of_profiles
 from skvbem.fitted.under_fit import Cells, UnderFit
-from skvbem.models.mixed_network.data import MixedRows, joint_codes
+from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.mixed_network.queries import MAX_DRAWS_OF_PARAMETERS, Predictive, drawn_at
-from skvbem.reading.column_groups import ColumnGroups
-from skvbem.reading.mixed_network import MixedReading, emission_groups, explained, rows_of, values_of
+from skvbem.reading.column_groups import ColumnGroups, Group
+from skvbem.reading.mixed_network import (
+    MixedReading,
+    covariates_of,
+    emission_groups,
+    explained,
+    names_of_covariates,
+    rows_of,
+    values_of,
+)
 from skvbem.reading.tables import Table, read_table
+from skvbem.tables import LabeledTable
 
 #: Name of the group of parameters that are tables; the others have the names of nodes with an emission.
 TABLES = "tables"
@@ -54,7 +65,12 @@ class FittedMixedNetwork(Fitted):
     @property
     def with_emission(self) -> tuple:
         """The nodes that have an emission."""
-        return self.model.layout.names[self.model.layout.n_tables :]
+        return self.model.layout.names[self.model.layout.n_tables :][: self.model.n_nodes_with_emission]
+
+    @property
+    def with_parameters(self) -> tuple:
+        """The nodes that have an emission, and those that covariates drive: a block of parameters each."""
+        return (*self.with_emission, *self.model.driven)
 
     @cached_property
     def levels(self) -> dict:
@@ -62,7 +78,7 @@ class FittedMixedNetwork(Fitted):
         sizes = dict(zip(self.with_tables, self.model.layout.cardinalities))
         levels = {node: np.arange(size) for node, size in sizes.items()}
         for group in self.groups.groups:
-            levels |= dict(zip(group.names, group.levels))
+            levels |= {name: of for name, of in zip(group.names, group.levels) if name in sizes}
         return levels
 
     @property
@@ -72,8 +88,55 @@ class FittedMixedNetwork(Fitted):
         return tuple(node for node in self.with_tables if node not in observed)
 
     @property
+    def driven(self) -> tuple:
+        """The nodes that covariates drive."""
+        return self.model.driven
+
+    def membership(self, node: Any) -> Membership:
+        """The regression of the state of a node on covariates."""
+        model, (k, _) = self.model, self.model.drivers[node]
+        return Membership.of_block(
+            model.prior,
+            1 + k,
+            node=node,
+            part=model.emissions[k],
+            group=self.driving(node),
+            point=self.point[1 + k],
+            counts=model.layout.table(self.statistics, model.position[node]),
+            covariates=partial(covariates_of, self.groups, model.dag, node),
+        )
+
+    @property
+    def coefficients(self) -> dict[Any, LabeledTable]:
+        """Intercepts and coefficients of each driven node, in the units of the data."""
+        tables = {}
+        for node in self.driven:
+            regression = self.membership(node)
+            parameters, group = regression.part.parameters(regression.point), regression.group
+            effects = [name for _, name in group.specification.effects(group.names, group.levels)]
+            together = np.column_stack([parameters["intercepts"], parameters["coefficients"]])
+            names = np.array(["intercept", *effects], dtype=object)
+            tables[node] = LabeledTable(together, (node, "covariate"), (self.levels[node], names))
+        return tables
+
+    def driving(self, node: Any) -> Group:
+        """The columns that drive a node, as a group with a Softmax."""
+        k, _ = self.model.drivers[node]
+        membership: Any = self.model.emissions[k]
+        names = names_of_covariates(self.groups, self.model.dag, node)
+        group = next((each for each in self.groups.groups if each.specification.are_given), None)
+        softmax = Softmax(selected=[at in membership.selected for at in range(membership.n_given)])
+        encoder = None if group is None else group.given_encoder
+        return Group(str(node), softmax, (), tuple(names), given_encoder=encoder)
+
+    @property
+    def _categories_given(self) -> set:
+        encoders = (group.given_encoder for group in self.groups.groups)
+        return {name for encoder in encoders if encoder is not None for name in encoder.names_}
+
+    @property
     def numbers(self) -> frozenset:
-        """Nodes and columns that hold numbers."""
+        """Nodes and columns that hold numbers, and those that are given."""
         of_numbers = [group for group in self.groups.groups if group.encoder is None]
         return frozenset(name for group in of_numbers for name in (group.name, *group.names))
 
@@ -155,7 +218,7 @@ class FittedMixedNetwork(Fitted):
         """Values of each group with missing cells drawn: parameters first, the same for all rows."""
         point = self.drawn_point(rng)
         codes = self.drawn_codes(Predictive(self.model, None, point), self.rows(values), rng, **limits)
-        return values_of(self.groups, codes, self.drawn_columns(point, values, codes, rng))
+        return values_of(self.groups, codes, self.drawn_columns(point, values, codes, rng), values)
 
     def sample_given(
         self, given: Mapping, n: int, rng: np.random.Generator, **limits: Any
@@ -171,13 +234,14 @@ class FittedMixedNetwork(Fitted):
             here = [np.repeat(each, len(part), axis=0) for each in values]
             of_part = {node: of_node[part] for node, of_node in codes.items()}
             columns.append(self.drawn_columns(self.drawn_point(rng), here, of_part, rng))
-        return values_of(self.groups, codes, [np.concatenate(each) for each in zip(*columns)]), codes
+        given_values = [np.repeat(each, n, axis=0) for each in values]
+        return values_of(self.groups, codes, [np.concatenate(each) for each in zip(*columns)], given_values), codes
 
     def values_of_evidence(self, given: Mapping) -> list[np.ndarray]:
         """Numbers of some columns as the values of each group, (1, n_columns), all else missing."""
         numbers = {name for name in self.groups.names if name in self.numbers}
         cells = [given.get(name) if name in numbers else None for name in self.groups.names]
-        for name in numbers & given.keys():
+        for name in (numbers - self._categories_given) & given.keys():
             if not is_real(given[name]) or not np.isfinite(given[name]):
                 raise ValueError(
                     f"Column {name!r} holds numbers: as evidence it takes a finite one. Got {given[name]!r} instead."
@@ -187,6 +251,12 @@ class FittedMixedNetwork(Fitted):
 
     def evidence(self, given: Mapping) -> MixedRows:
         """States of some nodes and numbers of some columns as one row."""
+        needed = [name for node in self.model.driven for name in names_of_covariates(self.groups, self.model.dag, node)]
+        if lacking := [name for name in needed if name not in given]:
+            raise ValueError(
+                f"{lacking[0]!r} is a covariate of what is hidden in this {self.groups.owner}: the evidence must name "
+                f"its value, as in {{{lacking[0]!r}: 1.0}}."
+            )
         row = self.rows(self.values_of_evidence(given))
         numbers = self.numbers.intersection(self.groups.names)
         codes = {node: code_of(node, state, self.levels) for node, state in given.items() if node not in numbers}
@@ -194,23 +264,24 @@ class FittedMixedNetwork(Fitted):
 
     def named_parameters(self, point: tuple) -> Parameters:
         """Tables (*parents, node), and what each emission holds in each joint state of its parents, (n_states, ...)."""
-        emissions = zip(self.with_emission, self.model.emissions, point[1:])
+        emissions = zip(self.with_parameters, self.model.emissions, point[1:])
         return {TABLES: self._tables(point[0])} | {node: emission.parameters(at) for node, emission, at in emissions}
 
     def parameters_of_draws(self, natural: np.ndarray) -> Parameters:
         """Parameters at natural parameters (n_cells, n_draws), by group and name, each (n_draws, ...)."""
         tables, *others = self.model.prior.from_natural(natural)
-        emissions = zip(self.with_emission, self.model.emissions, others)
+        emissions = zip(self.with_parameters, self.model.emissions, others)
         of_emissions = {node: emission.parameters_of_draws(points) for node, emission, points in emissions}
         return {TABLES: {node: np.moveaxis(each, -1, 0) for node, each in self._tables(tables).items()}} | of_emissions
 
     def _tables(self, flat: np.ndarray) -> dict:
-        return {node: self.model.layout.table(flat, k) for k, node in enumerate(self.with_tables)}
+        tables = {node: k for k, node in enumerate(self.with_tables) if node not in self.model.driven}
+        return {node: self.model.layout.table(flat, k) for node, k in tables.items()}
 
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta) of each parameter by itself."""
         tables, *others = self.posterior.blocks
-        emissions = zip(self.with_emission, self.model.emissions, others)
+        emissions = zip(self.with_parameters, self.model.emissions, others)
         of_emissions = {node: emission.quantiles(q, probability) for node, emission, q in emissions}
         return {TABLES: self._tables(tables.quantiles(probability))} | of_emissions
 
@@ -220,15 +291,22 @@ class FittedMixedNetwork(Fitted):
         numbers = {self.groups.groups[k].name: k for k in emission_groups(self.groups)}
         for node in self.model.dag.nodes:
             parents = self.model.dag.parents(node)
-            title = f"{node} | {', '.join(map(str, parents))}" if parents else str(node)
+            above = names_of_covariates(self.groups, self.model.dag, node) if node in self.model.driven else parents
+            title = f"{node} | {', '.join(map(str, above))}" if above else str(node)
             parents = tuple(parent for parent in parents if parent not in numbers)
             of_parents = joint_states(parents, self.levels)
-            if node in numbers:
+            if node in parameters:
                 of_node = None if intervals is None else intervals[node]
-                group = explained(self.groups, self.model.dag, numbers[node])
+                group = self.driving(node) if node in self.model.driven else None
+                group = group or explained(self.groups, self.model.dag, numbers[node])
                 columns, values, (low, high) = rows_of_profiles(
                     group.specification, group.names, group.levels, parameters[node], of_node
                 )
+                if node in self.model.driven:
+                    of_states = joint_states([node], self.levels)
+                    columns_of_node = [named(state) for state in self.levels[node].tolist()]
+                    reports.append(ParameterTable(title, columns, columns_of_node, values, (low, high), (), of_states))
+                    continue
                 rows = self._states_of(parents) or ["all rows"]
                 reports.append(ParameterTable(title, rows, columns, values.T, (low.T, high.T), of_parents))
                 continue
@@ -254,34 +332,12 @@ class FittedMixedNetwork(Fitted):
     def tables(self) -> dict[str, LabeledTables]:
         """The attributes that hold a table for each node with one."""
         n = self.model.layout.n_table_cells
-        flat = {"tables_": self.point[0], "counts_": self.statistics[:n]}
+        tables, counts = self.point[0].copy(), self.statistics[:n]
+        for node in self.model.driven:  # proportions of the data
+            of_node = self.model.layout.table(counts, self.model.position[node])
+            self.model.layout.table(tables, self.model.position[node])[:] = of_node / of_node.sum()
+        flat = {"tables_": tables, "counts_": counts}
         return {name: LabeledTables(self.model, cells, self.levels) for name, cells in flat.items()}
-
-    def edge_information(self, node, n_draws: int = 2000) -> dict:
-        """I(node; parent | other parents), nats per row, of each parent of a node with an emission, from draws of it.
-
-        Parents are in their states as often as in new rows. As many numbers are drawn in each joint state of them, the
-        same ones every time. Beside parents that hold numbers, rows are drawn instead.
-        """
-        parents, k = self.model.dag.parents(node), self.with_emission.index(node)
-        if self.model.given[k]:
-            return information_beside_numbers(self, node, n_draws * int(np.prod(self.model.n_states[k])))
-        emission, point, block = self.model.emissions[k], self.point[1 + k], self.model.prior.blocks[1 + k]
-        sizes = [len(self.levels[parent]) for parent in parents]
-        states = np.repeat(np.arange(np.prod(sizes, dtype=int)), n_draws)
-        table = emission.prepare(emission.sample(point, states, np.random.default_rng(0)))
-        log_density = emission.expected_log_likelihood(table, block.natural(point)).reshape(-1, *sizes)
-        joint = self.predictive.posteriors(self.evidence({}), parents)[0]
-        weight, joint = joint[states] / n_draws, joint.reshape(sizes)
-        given_all = log_density.reshape(len(states), -1)[np.arange(len(states)), states]
-        information = {}
-        for axis, parent in enumerate(parents):
-            share = joint / joint.sum(axis=axis, keepdims=True)
-            others = logsumexp(log_density + np.log(share), axis=1 + axis, keepdims=True)
-            given_others = np.broadcast_to(others, log_density.shape).reshape(len(states), -1)
-            told = given_all - given_others[np.arange(len(states)), states]
-            information[parent] = max(float(weight @ told), 0.0)
-        return information
 
     def states_of(self, latent) -> LatentStates:
         """Expected rows in each state of a latent; whether states are alike is not asked."""
@@ -304,71 +360,25 @@ class FittedMixedNetwork(Fitted):
                 return None
 
         cells = None
-        if rows.names and not have_set(rows.codes, sizes):
+        if rows.names and not self.model.driven and not have_set(rows.codes, sizes):
             cells = Cells(rows.codes, sizes, rows.names, joint, not self.with_emission)
         total = float(len(scores) if weight is None else weight.sum())
         return UnderFit(scores, weight, total, dict(zip(latents, posteriors)), weight, cells)
 
-    def sample(self, n: int, rng: np.random.Generator) -> tuple[list[np.ndarray], dict]:
-        """Rows drawn from the predictive distribution: values of each group, and states of all nodes with a table."""
-        codes, columns = self.predictive.sample(n, rng)
-        return values_of(self.groups, codes, columns), codes
+    def sample(
+        self, n: int, rng: np.random.Generator, given: list[np.ndarray] | None = None
+    ) -> tuple[list[np.ndarray], dict]:
+        """Rows drawn from the predictive distribution: values of each group, and states of all nodes with a table.
+
+        With the covariates of as many rows, the values of whose groups are given.
+        """
+        like = None if given is None else self.rows(given)
+        codes, columns = self.predictive.sample(n, rng, like)
+        return values_of(self.groups, codes, columns, given or ()), codes
 
     @staticmethod
     def drawn_for(
         groups: ColumnGroups, model: MixedNetwork, point: tuple, values: list[np.ndarray], rng: np.random.Generator
     ) -> Any:
         """As many rows as values of groups have, drawn at a point, the same categories set: values of each group."""
-        return values_of(groups, *drawn_at(model, point, len(values[0]), rng, rows_of(groups, model, values)))
-
-
-def information_beside_numbers(fitted: Any, node, n_draws: int) -> dict:
-    """I(node; parent | other parents), nats per row, of each parent of a node with an emission, some of them numbers.
-
-    Of numbers as if they were normal where categories among the parents are known.
-    """
-    model, k = fitted.model, fitted.with_emission.index(node)
-    codes, columns = drawn_at(model, fitted.point, n_draws, np.random.default_rng(0))
-    values = values_of(fitted.groups, codes, columns)
-    rows = rows_of(fitted.groups, model, values)
-    log_density = model.emissions[k].expected_log_likelihood(
-        rows.tables[k], model.prior.blocks[1 + k].natural(fitted.point[1 + k])
-    )
-    with_table = [parent for parent in model.dag.parents(node) if parent in codes]
-    sizes = [len(fitted.levels[parent]) for parent in with_table]
-    states = np.array([codes[parent] for parent in with_table], dtype=np.int64).reshape(-1, n_draws)
-    joint = joint_codes(list(states), sizes, n_draws)
-    told = _of_numbers(fitted, k, columns, joint)
-    for axis, parent in enumerate(with_table):
-        others = [other for other in with_table if other != parent]
-        seen = tuple(np.full(n_draws, j in model.given[k]) for j in range(len(model.emissions)))
-        known = np.array([codes[other] for other in others], dtype=np.int64).reshape(-1, n_draws).T
-        asked = replace(rows, names=tuple(others), codes=known, observed=seen, row_hashes=None)
-        share = fitted.predictive.posteriors(asked, [parent])
-        moved = np.repeat(states[:, :, None], sizes[axis], axis=2)
-        moved[axis] = np.arange(sizes[axis])
-        of_states = np.take_along_axis(log_density, np.asarray(np.ravel_multi_index(tuple(moved), sizes)), axis=1)
-        given_others = logsumexp(of_states + np.log(share), axis=1)
-        given_all = log_density[np.arange(n_draws), joint]
-        told[parent] = max(float(np.mean(given_all - given_others)), 0.0)
-    return told
-
-
-def _of_numbers(fitted: Any, k: int, columns: list[np.ndarray], joint: np.ndarray) -> dict:
-    """Information of each parent that holds numbers, given all others, averaged over joint states of the others."""
-    model, parents = fitted.model, fitted.model.given[k]
-    parameters = model.emissions[k].parameters(fitted.point[1 + k])
-    ends = np.cumsum([columns[parent].shape[1] for parent in parents])
-    together, told = np.concatenate([columns[parent] for parent in parents], axis=1), {}
-    for parent, end in zip(parents, ends):
-        mine = np.arange(end - columns[parent].shape[1], end)
-        total = 0.0
-        for state in np.unique(joint):
-            here = together[joint == state]
-            rest = np.column_stack([np.ones(len(here)), np.delete(here, mine, axis=1)])
-            away = here[:, mine] - rest @ np.linalg.lstsq(rest, here[:, mine], rcond=None)[0]
-            slopes = parameters["coefficients"][state][:, mine] / np.sqrt(parameters["variances"][state])[:, None]
-            gain = np.eye(len(slopes)) + slopes @ (away.T @ away / len(here)) @ slopes.T
-            total += len(here) * 0.5 * float(np.linalg.slogdet(gain)[1])
-        told[model.layout.names[model.layout.n_tables + parent]] = total / len(joint)
-    return told
+        return values_of(groups, *drawn_at(model, point, len(values[0]), rng, rows_of(groups, model, values)), values)

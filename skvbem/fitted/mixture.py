@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from operator import itemgetter
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
 from skvbem._lazy import cached_property
 from skvbem._numerics import drawn_codes
-from skvbem.emissions.softmax import membership_of
+from skvbem.emissions.independent import Independent
+from skvbem.emissions.softmax import SoftmaxMembership, membership_of
 from skvbem.errors import warn_of_impossible
 from skvbem.fitted.base import Intervals, Parameters
 from skvbem.fitted.fills import filled_together
 from skvbem.fitted.labels import FittedEmissions
+from skvbem.fitted.memberships import Membership
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixture.model import Mixture
@@ -44,6 +47,26 @@ class FittedMixture(FittedEmissions):
         if self.form.density:
             return self.model.weights.mean(self.posterior.blocks[0])
         return self.named_parameters(self.point)["mixture"]["weights"]
+
+    @property
+    def driven(self) -> tuple:
+        """The component, if covariates drive it."""
+        return (self.label,) if self.model.weights.by_row else ()
+
+    def membership(self, node: Any) -> Membership:
+        """The regression of the component on covariates."""
+        k, emission = membership_of(self.emission), cast(Independent, self.emission)
+        assert k is not None
+        return Membership.of_block(
+            self.model.prior,
+            1 + k,
+            node=node,
+            part=cast(SoftmaxMembership, emission.parts[k]),
+            group=self.groups.groups[k],
+            point=self.point[1][k],
+            counts=self.counts,
+            covariates=itemgetter(k),
+        )
 
     def named_parameters(self, point: tuple) -> Parameters:
         """The weights at a point, and what is observed in each component, by name."""

@@ -56,7 +56,7 @@ class LabeledTables(Mapping):
     def __getitem__(self, node) -> LabeledTable:
         if node not in self._levels:
             raise KeyError(f"{node!r} is not a node of this network.{did_you_mean(node, self._levels)}")
-        axes = self._model.dag.family(node)
+        axes = tuple(axis for axis in self._model.dag.family(node) if axis in self._levels)
         table = self._model.layout.table(self._flat, self._model.position[node])
         table.flags.writeable = False  # it is a view of what every query reads
         return LabeledTable(table, axes, tuple(self._levels[axis] for axis in axes))
@@ -123,7 +123,7 @@ class FittedNetwork(Fitted):
 
     def tables(self) -> dict[str, LabeledTables]:
         """The attributes that hold a table per node."""
-        prior, posterior = _concentrations(self.model.prior, self.statistics)
+        prior, posterior = concentrations_of(self.model.prior, self.statistics)
         flat = {"prior_": prior, "counts_": self.statistics, "tables_": self.point}
         if self.form.density:
             flat["posterior_"] = posterior
@@ -253,7 +253,7 @@ class FittedNetwork(Fitted):
         )
 
 
-def _concentrations(prior: Any, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def concentrations_of(prior: Any, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Concentrations of tables before and after counts; hidden ones as expected after these."""
     posterior = prior + counts
     if isinstance(posterior, DirichletMixture):

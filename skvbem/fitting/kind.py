@@ -154,12 +154,13 @@ class Kind(ABC):
 class HasKind(Protocol):
     """An estimator of this library, as the path of a fit knows it beside its parameters."""
 
-    _kind: ClassVar[Kind]
+    @property
+    def _kind(self) -> Kind: ...
 
 
 def find_kind(estimator: Any) -> Kind | None:
     """The kind of models that an estimator fits; None where it is no estimator of this library."""
-    return getattr(type(estimator), "_kind", None)
+    return estimator._kind if hasattr(type(estimator), "_kind") else None
 
 
 def kind_of(estimator: HasKind | Any) -> Any:

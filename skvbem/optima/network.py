@@ -361,6 +361,8 @@ def random_starts(model: MixedNetwork, data: MixedData, n_starts: int, rng: np.r
         seeds |= _seeds_of(model, data, emissions, each)
 
     def factors(factor: FactorRows, rows: slice) -> np.ndarray:
+        if not any(seeds[k].shape[-1] for k in factor.emissions):
+            return np.zeros((n_starts, factor.n_states, len(factor.tables[0][rows])))
         squares = np.sum(
             [
                 squares_to(seeds[k], coordinates_of(model.emissions[k], table[rows]))
@@ -385,6 +387,8 @@ def _seeds_of(
     parts = [coordinates_of(model.emissions[k], rows.tables[k]) for k in emissions]
     ends = np.cumsum([part.shape[1] for part in parts])
     together, n_states = np.concatenate(parts, axis=1), model.n_states[emissions[0]]
+    if not together.shape[1]:  # covariates alone do not say how unlike rows are
+        return dict.fromkeys(emissions, np.zeros((len(each), n_states, 0)))
     drawn = np.stack(
         [seeds_among(together, rows.weight, n_states, start % 2 == 0, rng) for start, rng in enumerate(each)]
     )

@@ -16,7 +16,7 @@ from skvbem.persistence.sound_fits import SOUND
 
 #: Estimators that can be saved, and networks; a check of `skvbem.persistence.sound_fits` names each of them, too.
 FITS = {
-    "VBDiscreteDAG": "skvbem.estimators.network.vb_discrete_dag",
+    "VBDiscreteDAG": "skvbem.estimators.discrete_dag.vb_discrete_dag",
     "VBNetwork": "skvbem.estimators.mixed_network.vb_network",
     "VBMixture": "skvbem.estimators.mixture.vb_mixture",
     "VBHMM": "skvbem.estimators.hmm.vb_hmm",
@@ -109,7 +109,7 @@ ARGUMENTS = ("arguments",)
 
 
 #: Parameters of estimators that older files lack: they have their default there.
-LATER = frozenset({"at", "membership", "search_effort", "start", "transitions"})
+LATER = frozenset({"at", "covariates", "membership", "search_effort", "start", "transitions"})
 
 
 @dataclass(frozen=True)

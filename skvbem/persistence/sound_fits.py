@@ -118,13 +118,17 @@ def _fitted_mixed(fitted: Any) -> None:
     _fitted(fitted)
     model, layout, numbers = fitted.model, fitted.model.layout, dict(zip(fitted.with_emission, fitted.model.emissions))
     sizes = dict(zip(layout.names, layout.cardinalities))
-    of_numbers = [group for group in fitted.columns.groups if group.encoder is None]
-    check({group.name for group in of_numbers} == {*numbers}, "columns of other nodes")
-    for group in fitted.columns.groups:
+    groups = [group for group in fitted.columns.groups if not group.specification.are_given]
+    given_columns = sum(len(group.columns) for group in fitted.columns.groups) - sum(len(g.columns) for g in groups)
+    check({group.name for group in groups if group.encoder is None} == {*numbers}, "columns of other nodes")
+    for group in groups:
         if group.encoder is None:
             check(numbers[group.name].n_columns == len(group.columns), "columns of other emissions")
         else:
             check(all(sizes.get(name) == len(x) for name, x in zip(group.names, group.levels)), "other categories")
+    for k, covariates in model.drivers.values():
+        n_columns = sum(model.emissions[each].n_columns for each in covariates) or given_columns
+        check(model.emissions[k].n_columns == n_columns, "covariates that are other columns")
     for emission, given in zip(model.emissions, model.given):
         n_given = sum(model.emissions[k].n_columns for k in given)
         check(getattr(emission, "n_covariates", 0) == n_given, "columns explained by others")

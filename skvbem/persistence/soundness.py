@@ -17,6 +17,7 @@ import numpy as np
 from skvbem.emissions.base import parts_of
 from skvbem.emissions.zero_inflated import ZeroInflated
 from skvbem.families.hierarchical import regression_of
+from skvbem.models.mixed_network.model import name_of_membership
 
 _NUMBERS: dict[Any, tuple[type, ...]] = {
     int: (int, np.integer),
@@ -502,6 +503,8 @@ def _layout(layout: Any) -> None:
     places = {*range(n)}
     check(all(places.issuperset(parents) for parents in layout.parents), "parents that are no nodes")
     check(0 <= layout.n_emissions <= n, "more emissions than nodes")
+    check({*layout.driven} <= {*range(n - layout.n_emissions)}, "driven nodes without a table")
+    check(not any(layout.parents[node] for node in layout.driven), "driven nodes with parents")
     check(len(layout.ties) in (0, n), "ties of other nodes")
     for node, tie in enumerate(layout.ties):
         check(tie is None or _is_tie(layout, node, tie), "ties of tables that are unlike")
@@ -522,13 +525,20 @@ def _is_tie(layout: Any, node: int, tie: Any) -> bool:
 @checks("DiscreteDAG", "MixedNetwork")
 def _network(model: Any) -> None:
     layout = model.layout
-    check({*layout.names} == {*model.dag.nodes}, "nodes that are not those of its graph")
+    driven = getattr(model, "driven", ())
+    check(len({*driven}) == len(driven) and {*driven} <= {*layout.names[: layout.n_tables]}, "no nodes that are driven")
+    check(tuple(map(model.position.get, driven)) == layout.driven, "other nodes that are driven")
+    n_nodes = len(layout.names) - len(driven)
+    nodes, memberships = layout.names[:n_nodes], layout.names[n_nodes:]
+    check(memberships == tuple(map(name_of_membership, driven)), "memberships of other nodes")
+    check({*nodes} == {*model.dag.nodes}, "nodes that are not those of its graph")
     check(model.position == {node: k for k, node in enumerate(layout.names)}, "nodes at other positions")
-    of_nodes = ([model.position[p] for p in model.dag.parents(node)] for node in layout.names)
-    parents = tuple(  # what an emission has of other emissions is given, and none of its layout
-        tuple(p for p in of if node < layout.n_tables or p < layout.n_tables) for node, of in enumerate(of_nodes)
+    of_nodes = ([model.position[p] for p in model.dag.parents(node)] for node in nodes)
+    parents = tuple(  # what an emission has of other emissions is given, and none of its layout; so are covariates
+        tuple(p for p in of if (node < layout.n_tables and node not in layout.driven) or p < layout.n_tables)
+        for node, of in enumerate(of_nodes)
     )
-    check(parents == layout.parents, "parents that are not those of its graph")
+    check((*parents, *((k,) for k in layout.driven)) == layout.parents, "parents that are not those of its graph")
     blocks, emissions = getattr(model.prior, "blocks", (model.prior,)), getattr(model, "emissions", ())
     check(len(blocks) == 1 + len(emissions) and len(emissions) == layout.n_emissions, "a prior of other nodes")
     starts = getattr(blocks[0], "row_starts", np.zeros(1))

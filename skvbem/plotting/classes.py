@@ -321,13 +321,19 @@ def classes_of_network(estimator, drawn: DrawnIntervals | None, owner: str) -> C
             continue
         table, intervals = estimator.tables_[node], None if drawn is None else drawn.ends["tables"][node]
         profiles.append(of_levels(str(node), table.levels[-1].tolist(), table.values, intervals))
-    weights = estimator.query(latent).values if above else estimator.tables_[latent].values
+    is_below = any(parent in estimator.tables_ for parent in above)
+    weights = estimator.query(latent).values if is_below else estimator.tables_[latent].values
     return Classes(estimator.latent_states_[latent].mass, weights, profiles)
 
 
 def classes_of_latent(estimator, latent) -> Classes:
     """The states of one latent of a fitted network, columns averaged over all else that they depend on."""
     nodes, fitted = estimator.structure_.nodes, estimator.fitted
+    if driven := getattr(fitted, "driven", ()):
+        raise ValueError(
+            f"Columns cannot be averaged over all else that they depend on: covariates drive {driven[0]!r}, and its "
+            f"states are as probable as these say. See DAGDisplay, or ClassProbabilitiesDisplay along a covariate."
+        )
     share = estimator.query(latent).values
     profiles: list[Probabilities | Numbers] = []
     for node in nodes:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skvbem._names import did_you_mean
+from skvbem.fitted.information_of_parents import information_of_parents
 from skvbem.graphs.dag import DAG
 from skvbem.graphs.undirected import UndirectedGraph, is_undirected
 from skvbem.plotting.display import need_matplotlib
@@ -115,7 +116,9 @@ class DAGDisplay:
                 "graph: see ClassProfileDisplay or ComponentsDisplay."
             )
         dag, undirected = estimator.structure_, hasattr(estimator, "cliques_")
-        title = None
+        title, driven = None, getattr(estimator.fitted, "driven", ())
+        if driven and edge_widths == "mutual_information" and any(node not in estimator.tables_ for node in dag.nodes):
+            edge_widths = None
         if isinstance(edge_widths, str):
             if edge_widths != "mutual_information":
                 raise ValueError(
@@ -126,7 +129,7 @@ class DAGDisplay:
             edge_widths = information(dag, estimator.tables_, estimator.counts_)
             for node in dag.nodes:
                 if node not in estimator.tables_:
-                    information_of_node = estimator.fitted.edge_information(node)
+                    information_of_node = information_of_parents(estimator.fitted, node)
                     edge_widths |= {(parent, node): nats for parent, nats in information_of_node.items()}
             title = "conditional mutual information of parent and\nchild, given the other parents (nats per row)"
             if undirected:

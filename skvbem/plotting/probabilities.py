@@ -40,18 +40,20 @@ class ClassProbabilitiesDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, covariate, *, values=None, level=0.95, draws=None, sample_weight=None, ax=None
+        cls, estimator, X, covariate, *, values=None, node=None, level=0.95, draws=None, sample_weight=None, ax=None
     ):
-        """Plot probabilities of the classes of a mixture with `membership`.
+        """Plot probabilities of the classes of a mixture with `membership`, or of a node that covariates drive.
 
         Parameters
         ----------
-        estimator : fitted VBMixture
+        estimator : fitted VBMixture, VBDiscreteDAG or VBNetwork
         X : array-like of shape (n_samples, n_features)
             The data of the fit; of `draws` that are given any rows.
         covariate : str or int
         values : sequence, default=None
             As of `VBMixture.class_probabilities`.
+        node : hashable, default=None
+            The node of a network; needed where covariates drive several.
         level : float, default=0.95
             Mass of the bands.
         draws, sample_weight : object, default=None
@@ -71,7 +73,7 @@ class ClassProbabilitiesDisplay(Display):
             If there is no such covariate of `membership`, or X is not the data of the fit.
         """
         need_matplotlib(cls.__name__)
-        options = {"level": level, "draws": draws, "sample_weight": sample_weight}
+        options = {"node": node, "level": level, "draws": draws, "sample_weight": sample_weight}
         return cls(class_probabilities(estimator, X, covariate, values, **options)).plot(ax=ax)
 
     def _size(self):

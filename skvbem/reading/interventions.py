@@ -90,7 +90,7 @@ def with_set_values(
         cells = is_set[:, list(group.columns)]
         if group.encoder is not None:
             of_group = with_set_cells(of_group, cells, group.encoder, owner)
-        elif cells.any():
+        elif cells.any() and not group.specification.are_given:  # nothing explains what is given
             if len(group.columns) > 1:
                 raise ValueError(
                     f"'interventions' of {owner} set a column of the node {group.name!r}, which holds several. Leave "

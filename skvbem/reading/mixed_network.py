@@ -12,6 +12,7 @@ import numpy as np
 from skvbem.data import row_hashes
 from skvbem.emissions import Emission
 from skvbem.emissions.registry import family_of
+from skvbem.emissions.softmax import Softmax, SoftmaxMembership
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData, MixedRows
@@ -29,7 +30,7 @@ def columns_of_nodes(groups: ColumnGroups, values: list[np.ndarray], emission) -
     together = {item[0] for item in emission if len(item) == 3} if is_list_of_emissions(emission) else ()
     of_nodes: list[tuple[Group, np.ndarray]] = []
     for group, of_group in zip(groups.groups, values):
-        if group.encoder is not None or group.name in together:
+        if group.encoder is not None or group.specification.are_given or group.name in together:
             of_nodes.append((group, of_group))
             continue
         for k, (column, name) in enumerate(zip(group.columns, group.names)):
@@ -43,6 +44,8 @@ def nodes_of(groups: ColumnGroups) -> tuple[tuple, dict]:
     first: dict[str, int] = {}
     n_categories: dict[str, int] = {}
     for group in groups.groups:
+        if group.specification.are_given:
+            continue
         if group.encoder is None:
             first[group.name] = min(group.columns)
             continue
@@ -53,13 +56,55 @@ def nodes_of(groups: ColumnGroups) -> tuple[tuple, dict]:
 
 def emission_groups(groups: ColumnGroups) -> list[int]:
     """Which of the groups are nodes with an emission."""
-    return [k for k, group in enumerate(groups.groups) if group.encoder is None]
+    return [k for k, group in enumerate(groups.groups) if group.encoder is None and not group.specification.are_given]
+
+
+def covariates_of(groups: ColumnGroups, dag: DAG, node, values: Sequence[np.ndarray]) -> np.ndarray:
+    """Covariates of the state of a node, (n_rows, n_covariates): columns that are given, or numbers among its parents.
+
+    Raises
+    ------
+    ValueError
+        If a cell of them is missing.
+    """
+    which = _groups_of_covariates(groups, dag, node)
+    if groups.groups[which[0]].specification.are_given:
+        return values[which[0]]  # checked as it was read
+    together = np.concatenate([values[k] for k in which], axis=1)
+    names = names_of_covariates(groups, dag, node)
+    Group(str(node), Softmax(), (), tuple(names)).check_whole(together)
+    return together
+
+
+def are_driven(groups: ColumnGroups, node, values: Sequence[np.ndarray]) -> np.ndarray:
+    """True for rows in which covariates drive a node, (n_rows,): those in which it was not set."""
+    for group, of_group in zip(groups.groups, values):
+        if group.encoder is not None and node in group.names:
+            at = group.names.index(node)
+            return of_group[:, at] < group.encoder.n_categories_[at]
+    return np.ones(len(values[0]), dtype=bool)
+
+
+def names_of_covariates(groups: ColumnGroups, dag: DAG, node) -> list[str]:
+    """Names of the columns that drive a node: those given for it, or numbers among its parents."""
+    return [name for k in _groups_of_covariates(groups, dag, node) for name in groups.groups[k].names]
+
+
+def _groups_of_covariates(groups: ColumnGroups, dag: DAG, node) -> list[int]:
+    """The groups of numbers among the parents of a node, or the group that is given."""
+    parents = number_parents(groups, dag, node)
+    return parents or [k for k, group in enumerate(groups.groups) if group.specification.are_given]
+
+
+def number_parents(groups: ColumnGroups, dag: DAG, node) -> list[int]:
+    """The groups of numbers that are parents of a node, by their numbers."""
+    number = {groups.groups[k].name: k for k in emission_groups(groups)}
+    return [number[parent] for parent in dag.parents(node) if parent in number]
 
 
 def explaining(groups: ColumnGroups, dag: DAG) -> dict[int, list[int]]:
     """The groups of numbers that are parents of each group of numbers, by their numbers."""
-    number = {groups.groups[k].name: k for k in emission_groups(groups)}
-    return {k: [number[parent] for parent in dag.parents(node) if parent in number] for node, k in number.items()}
+    return {k: number_parents(groups, dag, groups.groups[k].name) for k in emission_groups(groups)}
 
 
 def explained(groups: ColumnGroups, dag: DAG, k: int) -> Group:
@@ -109,6 +154,8 @@ def rows_of(
             places = tuple(column for parent in given[k] for column in groups.groups[parent].columns)
             replace(groups.groups[k], given=places).check_given(together, groups.names)
         tables.append(emission.prepare(together))
+    for node, (k, _) in model.drivers.items():
+        tables.append(model.emissions[k].prepare(covariates_of(groups, model.dag, node, values)))
     categories = [(group.names, of) for group, of in zip(groups.groups, values) if group.encoder is not None]
     n_rows = len(values[0])
     codes = np.concatenate([np.zeros((n_rows, 0), dtype=np.int8), *(of for _, of in categories)], axis=1)
@@ -116,7 +163,10 @@ def rows_of(
         tuple(name for names, _ in categories for name in names),
         codes,
         tuple(tables),
-        tuple(are_observed([values[k]]) for k in emission_groups(groups)),
+        (
+            *(are_observed([values[k]]) for k in emission_groups(groups)),
+            *(are_driven(groups, node, values) for node in model.driven),
+        ),
         np.ones(n_rows) if weight is None else weight,
         partial(row_hashes, list(values)),
     )
@@ -175,6 +225,15 @@ class MixedReading(TableReading):
             nodes.append((group, group.specification.for_data(with_given(values, k, given[k]), weight)))
         return nodes
 
+    def membership(self, dag: DAG, node, softmax: Softmax) -> SoftmaxMembership:
+        """The probability of the state of a node that covariates drive, as an emission of these rows."""
+        ((values, weight),) = self.blocks
+        levels = next((group.levels for group in self.columns.groups if group.specification.are_given), [])
+        covariates, here = covariates_of(self.columns, dag, node, values), are_driven(self.columns, node, values)
+        if not here.all() and here.any():
+            covariates, weight = covariates[here], None if weight is None else weight[here]
+        return softmax.for_data(covariates, weight, n_categories=[*map(len, levels)] or None)
+
     def compiled_for(self, model: MixedNetwork, n_starts: int, **limits) -> MixedData:
         """The rows as a mixed network takes them, in the order in which they cost least."""
         ((values, weight),) = self.blocks
@@ -205,9 +264,15 @@ def _as_missing(groups: ColumnGroups, values: Sequence[np.ndarray], drawn: Seque
     return result
 
 
-def values_of(groups: ColumnGroups, codes: dict, columns: list[np.ndarray]) -> list[np.ndarray]:
-    """Codes of nodes and columns of emissions, drawn or filled, as values of groups of columns."""
+def values_of(
+    groups: ColumnGroups, codes: dict, columns: list[np.ndarray], given: Sequence[np.ndarray] = ()
+) -> list[np.ndarray]:
+    """Codes of nodes and columns of emissions, drawn or filled, as values of groups of columns.
+
+    Those of groups that are given are taken from other values of the same rows.
+    """
     numbers = dict(zip(emission_groups(groups), columns))
+    numbers |= {k: given[k] for k, group in enumerate(groups.groups) if group.specification.are_given}
     return [
         numbers[k] if k in numbers else np.stack([codes[name] for name in group.names], axis=1)
         for k, group in enumerate(groups.groups)

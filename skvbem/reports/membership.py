@@ -19,7 +19,8 @@ from sklearn.base import clone
 
 from skvbem._arguments import check_argument, check_level, is_collection, is_whole, listed
 from skvbem._tabular import data_frame, html_table, number, text_table
-from skvbem.emissions.softmax import SoftmaxMembership, membership_of, normal_points
+from skvbem.emissions.softmax import normal_points
+from skvbem.fitted.memberships import Membership
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitting.evaluation import fit_at_hand
 from skvbem.fitting.fit import question
@@ -165,14 +166,11 @@ class ClassProbabilities:
 
 @dataclass(frozen=True, eq=False)
 class _Coefficients:
-    """The membership of a fit, and draws of its coefficients, (n_draws, n_components, n_regressors).
+    """A regression of a fit, and draws of its coefficients, (n_draws, n_components, n_regressors).
 
     Parameters
     ----------
-    part : SoftmaxMembership
-    group : Group
-        Columns of the covariates.
-    prior : SoftmaxRegression
+    membership : Membership
     estimate : ndarray of shape (n_components, n_regressors)
         The mean of the draws of a posterior; the fit of a point.
     drawn : ndarray
@@ -182,9 +180,7 @@ class _Coefficients:
         Of the contrasts, where draws are those of a normal distribution about a point.
     """
 
-    part: SoftmaxMembership
-    group: Group
-    prior: Any
+    membership: Membership
     estimate: np.ndarray
     drawn: np.ndarray
     method: str
@@ -192,38 +188,32 @@ class _Coefficients:
     covariance: np.ndarray | None = None
 
     @classmethod
-    def of(cls, fitted: Any, draws: Any) -> _Coefficients:
-        """The membership and its draws, from draws of all parameters or from standard errors."""
-        k, prior = membership_of(fitted.model.emission), fitted.model.prior
-        assert k is not None
-        block = prior.blocks[1].blocks[k]
-        block = getattr(block, "base", block)  # below hidden precisions
-        groups, part = fitted.groups.groups, fitted.model.emission.parts[k]
+    def of(cls, membership: Membership, draws: Any) -> _Coefficients:
+        """The regression and its draws, from draws of all parameters or from standard errors."""
+        prior = membership.prior
         if isinstance(draws, StandardErrors):
-            before = sum(each.n_free_parameters for each in prior.blocks[1].blocks[:k])
-            at = slice(before, before + block.n_free_parameters)
+            at = membership.free
             mean, covariance = draws.coordinates[at], draws.covariance[at, at]
             values, axes = np.linalg.eigh(covariance)
             free = mean[:, None] + (axes * np.sqrt(values.clip(0.0))) @ normal_points(len(mean))
-            drawn, estimate = block.from_unconstrained(free), block.from_unconstrained(mean)
-            return cls(part, groups[k], block, estimate, np.moveaxis(drawn, -1, 0), draws.method, False, covariance)
-        ends = np.cumsum([fitted.model.first_emission_cell, *prior.blocks[1].n_cells])
-        drawn = np.moveaxis(block.from_natural(draws.natural[ends[k] : ends[k + 1]]), -1, 0)
+            drawn, estimate = prior.from_unconstrained(free), prior.from_unconstrained(mean)
+            return cls(membership, estimate, np.moveaxis(drawn, -1, 0), draws.method, False, covariance)
+        drawn = np.moveaxis(prior.from_natural(draws.natural[membership.cells]), -1, 0)
         is_posterior = isinstance(draws, PosteriorDraws)
-        estimate = drawn.mean(axis=0) if is_posterior else fitted.point[1][k]
-        return cls(part, groups[k], block, estimate, drawn, draws.method, is_posterior)
+        estimate = drawn.mean(axis=0) if is_posterior else membership.point
+        return cls(membership, estimate, drawn, draws.method, is_posterior)
 
     @property
     def effects(self) -> list[tuple[str, str]]:
         """Covariate and name of each coefficient in the units of the data."""
-        return self.group.specification.effects(self.group.names, self.group.levels)
+        return self.membership.group.specification.effects(self.membership.group.names, self.membership.group.levels)
 
     def ratios(self, reference: int, level: float, tests: Sequence[tuple] = ()) -> OddsRatios:
         """Log odds ratios against a class, with intervals."""
         others = [k for k in range(len(self.estimate)) if k != reference]
 
         def against(w: np.ndarray) -> np.ndarray:
-            each = self.part.parameters(w)
+            each = self.membership.part.parameters(w)
             effects = np.concatenate([each["intercepts"][..., None], each["coefficients"]], axis=-1)
             return effects[..., others, :] - effects[..., [reference], :]
 
@@ -231,7 +221,7 @@ class _Coefficients:
         if self.covariance is None:
             lower, upper = np.quantile(against(self.drawn), [0.5 - level / 2, 0.5 + level / 2], axis=0)
         else:  # a linear map of normal contrasts
-            along = against(np.moveaxis(self.prior.from_unconstrained(np.eye(len(self.covariance))), -1, 0))
+            along = against(np.moveaxis(self.membership.prior.from_unconstrained(np.eye(len(self.covariance))), -1, 0))
             reach = norm.ppf(0.5 + level / 2) * np.sqrt(np.einsum("aij,ab,bij->ij", along, self.covariance, along))
             lower, upper = estimate - reach, estimate + reach
         names = ("intercept", *(name for _, name in self.effects))
@@ -240,16 +230,16 @@ class _Coefficients:
     @property
     def slopes(self) -> list[tuple[int, str, np.ndarray]]:
         """Position and name of each covariate that has slopes, and where the contrasts of its coefficients stand."""
-        ends = np.cumsum([1, *self.part.n_slopes])
-        places = np.arange(self.prior.n_free_parameters).reshape(-1, self.prior.n_regressors)
-        each = zip(self.part.selected, ends, ends[1:])
-        slopes = [(at, self.group.names[at], places[:, first:last].ravel()) for at, first, last in each]
+        ends = np.cumsum([1, *self.membership.part.n_slopes])
+        places = np.arange(self.membership.prior.n_free_parameters).reshape(-1, self.membership.prior.n_regressors)
+        each = zip(self.membership.part.selected, ends, ends[1:])
+        slopes = [(at, self.membership.group.names[at], places[:, first:last].ravel()) for at, first, last in each]
         return [slope for slope in slopes if len(slope[2])]  # one level, or one class, has none to test
 
     def wald(self) -> list[tuple]:
         """Covariate, name of the test, chi-square, degrees of freedom and p value, of slopes that are all 0."""
         assert self.covariance is not None
-        free, tests = self.prior.to_unconstrained(self.estimate), []
+        free, tests = self.membership.prior.to_unconstrained(self.estimate), []
         for _, name, at in self.slopes:
             covariance = self.covariance[np.ix_(at, at)]
             is_known = np.linalg.matrix_rank(covariance, hermitian=True) == len(at)
@@ -258,45 +248,57 @@ class _Coefficients:
         return tests
 
 
-def _coefficients(estimator: Any, X: Any, draws: Any, sample_weight: Any, caller: str) -> _Coefficients:
-    """Draws of the coefficients of a fitted estimator."""
+def _coefficients(
+    estimator: Any, membership: Membership, X: Any, draws: Any, sample_weight: Any, caller: str
+) -> _Coefficients:
+    """Draws of the coefficients of a regression of a fitted estimator."""
     wanted = "what sample_posterior, bootstrap or standard_errors returns"
     check_argument(draws is None or isinstance(draws, (Draws, StandardErrors)), "draws", caller, wanted, draws)
     if draws is None:
         is_density = estimator.fitted.form.density
         at_hand = fit_at_hand(estimator, X, sample_weight)
         draws = default_draws(at_hand) if is_density else estimator.standard_errors(X, sample_weight=sample_weight)
-    return _Coefficients.of(estimator.fitted, draws)
+    return _Coefficients.of(membership, draws)
 
 
-def check_has_membership(estimator: Any, caller: str) -> None:
-    """Refuse a fit whose components no covariate drives."""
-    if membership_of(getattr(estimator.fitted.model, "emission", None)) is None:
+def _membership(estimator: Any, node: Any, caller: str) -> Membership:
+    """The regression of a fit, of several that of a node; an error where no covariate drives anything."""
+    fitted, owner = estimator.fitted, type(estimator).__name__
+    driven = getattr(fitted, "driven", ())
+    if not driven:
+        how = "covariates=[...]" if hasattr(estimator, "latents") else "membership=Softmax([...])"
         raise ValueError(
-            f"{caller} needs covariates of the component, and this {type(estimator).__name__} has none. Fit with "
-            "membership=Softmax([...]), which names them."
+            f"{caller} needs covariates of the component, and this {owner} has none. Fit with {how}, which names them."
         )
+    if node is None and len(driven) > 1:
+        which = ", ".join(map(repr, driven))
+        raise ValueError(f"{caller} is of one node, and covariates drive {which}: name it, as in node={driven[0]!r}.")
+    if node is not None and node not in driven:
+        which = " or ".join(map(repr, driven))
+        raise ValueError(f"The 'node' parameter of {caller} must be None or {which}. Got {node!r} instead.")
+    return fitted.membership(driven[0] if node is None else node)
 
 
 def odds_ratios(
-    estimator, X, reference=None, *, level=0.95, draws=None, likelihood_ratio=False, sample_weight=None
+    estimator, X, reference=None, *, node=None, level=0.95, draws=None, likelihood_ratio=False, sample_weight=None
 ) -> OddsRatios:
     """Odds of each class against a reference, by default the largest class, with tests of a fit by ML."""
     check_level("odds_ratios", level)
-    check_has_membership(estimator, "odds_ratios")
-    n = len(estimator.counts_)
+    membership = _membership(estimator, node, "odds_ratios")
+    n = len(membership.counts)
     is_class = reference is None or (is_whole(reference) and 0 <= reference < n)
     check_argument(is_class, "reference", "odds_ratios", f"None or a class, an int from 0 to {n - 1}", reference)
     is_ml = estimator.method == "ml"
     if likelihood_ratio:
-        can_fit = is_ml and X is not None and not getattr(estimator.fitted, "names", ())
-        wanted = "False, except for a fit by method='ml' without known labels, with its X"
+        is_mixture = hasattr(estimator, "membership")
+        can_fit = is_ml and is_mixture and X is not None and not getattr(estimator.fitted, "names", ())
+        wanted = "False, except for a mixture by method='ml' without known labels, with its X"
         check_argument(can_fit, "likelihood_ratio", "odds_ratios", wanted, likelihood_ratio)
-    coefficients = _coefficients(estimator, X, draws, sample_weight, "odds_ratios")
+    coefficients = _coefficients(estimator, membership, X, draws, sample_weight, "odds_ratios")
     tests = coefficients.wald() if is_ml and coefficients.covariance is not None else []
     if likelihood_ratio:
         tests += _likelihood_ratios(estimator, X, sample_weight, coefficients)
-    reference = int(estimator.counts_.argmax()) if reference is None else int(reference)
+    reference = int(membership.counts.argmax()) if reference is None else int(reference)
     return coefficients.ratios(reference, level, tests)
 
 
@@ -304,7 +306,7 @@ def _likelihood_ratios(estimator: Any, X: Any, sample_weight: Any, coefficients:
     """The test of each covariate against the fit without it."""
     given, tests = listed(estimator.membership.covariates), []
     for left_out, name, which in coefficients.slopes:
-        rest, df = [given[at] for at in coefficients.part.selected if at != left_out], len(which)
+        rest, df = [given[at] for at in coefficients.membership.part.selected if at != left_out], len(which)
         smaller = clone(estimator).set_params(membership=clone(estimator.membership).set_params(selected=rest))
         smaller.fit(X, sample_weight=sample_weight)
         statistic = max(2 * (estimator.log_likelihood_ - smaller.log_likelihood_), 0.0)
@@ -313,18 +315,17 @@ def _likelihood_ratios(estimator: Any, X: Any, sample_weight: Any, coefficients:
 
 
 def class_probabilities(
-    estimator, X, covariate, values=None, *, level=0.95, draws=None, sample_weight=None
+    estimator, X, covariate, values=None, *, node=None, level=0.95, draws=None, sample_weight=None
 ) -> ClassProbabilities:
     """Probabilities of classes at values of a covariate, the others averaged over rows of X."""
     check_level("class_probabilities", level)
-    check_has_membership(estimator, "class_probabilities")
+    membership = _membership(estimator, node, "class_probabilities")
     fitted, reading = question(estimator, X, sample_weight=sample_weight)
-    which_group = membership_of(fitted.model.emission)
-    group, rows = fitted.groups.groups[which_group], reading.values[which_group]
+    group, rows, part = membership.group, membership.covariates(reading.values), membership.part
     at = _position(fitted, group, covariate)
     shown, codes = _values(group, at, rows[:, at], values)
-    coefficients = _coefficients(estimator, X, draws, sample_weight, "class_probabilities")
-    part, drawn = coefficients.part, coefficients.drawn
+    coefficients = _coefficients(estimator, membership, X, draws, sample_weight, "class_probabilities")
+    drawn = coefficients.drawn
     weight = np.ones(len(rows)) if reading.unit_weight is None else reading.unit_weight
     others, which = np.unique(np.delete(rows, at, axis=1), axis=0, return_inverse=True)
     weight = np.bincount(which.ravel(), weight, len(others)) / weight.sum()
@@ -343,12 +344,13 @@ def _position(fitted: Any, group: Group, covariate: Any) -> int:
     """The position of a covariate among those of the component."""
     selection = ColumnSelection("The 'covariate' parameter of class_probabilities", "values", fitted.groups.names, None)
     (column,) = selection.positions("covariate", [covariate])
-    if column not in group.columns:
+    name = fitted.groups.names[column]
+    if name not in group.names:
         raise ValueError(
             f"The 'covariate' parameter of class_probabilities must be one of {', '.join(map(repr, group.names))}, the "
             f"covariates of the component. Got {covariate!r} instead."
         )
-    return group.columns.index(column)
+    return group.names.index(name)
 
 
 def _values(group: Group, at: int, column: np.ndarray, values: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -382,12 +384,16 @@ def _finite(values: Any) -> Any:
 
 
 def membership_tables(fitted: Any, draws: Any, level: float) -> list[ParameterTable]:
-    """A table of odds ratios against the largest class, for a summary; none of a fit without covariates or draws."""
-    k = membership_of(getattr(fitted.model, "emission", None))
-    if k is None or draws is None or len(fitted.counts) < 2:
-        return []
-    ratios = _Coefficients.of(fitted, draws).ratios(int(fitted.counts.argmax()), level)
-    values, lower, upper = (np.exp(each[:, 1:].T) for each in (ratios.coefficients, ratios.lower, ratios.upper))
-    states: list[dict[Hashable, int]] = [{"component": each} for each in ratios.classes]
-    title, columns = f"odds ratios against {ratios.reference}", [str(each) for each in ratios.classes]
-    return [ParameterTable(title, ratios.names[1:], columns, values, (lower, upper), (), states)]
+    """A table of odds ratios against the largest class of each regression, for a summary; none without draws."""
+    tables = []
+    for node in getattr(fitted, "driven", ()) if draws is not None else ():
+        membership = fitted.membership(node)
+        if len(membership.counts) < 2:
+            continue
+        ratios = _Coefficients.of(membership, draws).ratios(int(membership.counts.argmax()), level)
+        values, lower, upper = (np.exp(each[:, 1:].T) for each in (ratios.coefficients, ratios.lower, ratios.upper))
+        states: list[dict[Hashable, int]] = [{node: each} for each in ratios.classes]
+        of_node = "" if node == "component" else f" of {node}"
+        title, columns = f"odds ratios{of_node} against {ratios.reference}", [str(each) for each in ratios.classes]
+        tables.append(ParameterTable(title, ratios.names[1:], columns, values, (lower, upper), (), states))
+    return tables

@@ -12,6 +12,7 @@ from skvbem.emissions.base import counts_factors
 from skvbem.errors import StructureError
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import resolve_emission_prior
+from skvbem.estimators.mixed_network.covariates import driven_nodes, membership_of_node, with_covariates
 from skvbem.estimators.network.parameters import (
     CandidateNetwork,
     log_unnamed_columns,
@@ -45,7 +46,7 @@ class MixedNetworkKind(Kind):
     located_by = ("interventions",)
     prior_parameters = ("prior",)
     default_score = "lower_bound"
-    reading_parameters = Kind.reading_parameters | {"emission"}
+    reading_parameters = Kind.reading_parameters | {"covariates", "emission"}
 
     def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> MixedReading:
         """The reading of a table."""
@@ -59,14 +60,16 @@ class MixedNetworkKind(Kind):
         if columns is not None:
             values, _ = with_set_values(columns, columns.values(table), is_set, owner)
             return MixedReading(columns, [(values, weight)], is_weighted, given=given)
+        emission = self.emission(estimator)
         parameters = ("categories", "missing_values", "handle_unknown")
-        options = ColumnOptions(owner, estimator.emission, **{name: getattr(estimator, name) for name in parameters})
-        refuse_lags(owner, estimator.emission)
-        groups, values = columns_of_nodes(*ColumnGroups.learned(table, options), estimator.emission)
+        options = ColumnOptions(owner, emission, **{name: getattr(estimator, name) for name in parameters})
+        refuse_lags(owner, emission)
+        options = with_covariates(estimator, options, table)
+        groups, values = columns_of_nodes(*ColumnGroups.learned(table, options), emission)
         values, numbers_set = with_set_values(groups, values, is_set, owner)
         if not are_observed(values).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
-        if groups.covariates:
+        if any(group.given for group in groups.groups):
             raise ValueError(
                 f"The 'emission' of {owner} explains columns by 'covariates'. In a network edges do this: leave "
                 "'covariates' out, and make their nodes parents in the 'structure'."
@@ -74,13 +77,18 @@ class MixedNetworkKind(Kind):
         reading = MixedReading(groups, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
         return replace(reading, numbers_set=numbers_set)
 
+    def emission(self, estimator) -> Any:
+        """What columns hold that are not given."""
+        return estimator.emission
+
     def learns_prior(self, estimator) -> bool:
         """Never."""
         return False
 
     def prior_in_words(self, estimator, columns: ColumnGroups) -> str:
-        """The prior of tables, and what a named one is shared out of."""
-        return ", ".join(prior_in_words(estimator))
+        """The prior of tables, what a named one is shared out of, and the covariates."""
+        covariates = [] if estimator.covariates is None else [f"covariates={estimator.covariates!r}"]
+        return ", ".join([*prior_in_words(estimator), *covariates])
 
     def limits(self, estimator) -> dict[str, Any]:
         """Cells of a table, and bytes."""
@@ -104,9 +112,11 @@ class MixedNetworkKind(Kind):
         _check_numbers_set(dag, reading.numbers_set, owner)
         sizes = {**latents, **n_categories}
         parents = {node: dag.parents(node) for node in dag.nodes if node in sizes}
+        driven, prior = driven_nodes(estimator, dag, latents, reading)
+        parents |= dict.fromkeys(driven, ())
         limits = estimator.max_table_cells, estimator.max_memory, n_starts_of(estimator)
         of_tables = CandidateNetwork(
-            DAG(parents, parents), latents, sizes, estimator.prior, estimator.equivalent_sample_size, owner, *limits
+            DAG(parents, parents), latents, sizes, prior, estimator.equivalent_sample_size, owner, *limits
         )
         of_tables.check_size()
         emissions, priors = {}, {}
@@ -121,7 +131,11 @@ class MixedNetworkKind(Kind):
             alone = ColumnGroups(group.names, (group,), estimator.missing_values, owner)
             emissions[group.name] = emission
             priors[group.name] = resolve_emission_prior(alone, emission, n_states)
-        return MixedNetwork(dag, sizes, of_tables.prior(), emissions, priors)
+        memberships = {
+            node: membership_of_node(node, softmax, sizes[node], reading, dag, estimator)
+            for node, softmax in driven.items()
+        }
+        return MixedNetwork(dag, sizes, of_tables.prior(), emissions, priors, memberships)
 
     def compiled(self, estimator, model: MixedNetwork, reading: MixedReading, n_starts: int) -> MixedData:
         """Rows as the model takes them."""
@@ -170,9 +184,12 @@ class MixedNetworkKind(Kind):
             "structure_": fitted.model.dag,
             "latent_names_": fitted.latents,
             "parameters_": fitted.named_parameters(fitted.point),
-            "groups_": {group.name: list(group.names) for group in groups if group.encoder is None},
-            "categories_": {name: levels for group in groups for name, levels in zip(group.names, group.levels)},
+            "groups_": {group.name: list(group.names) for group in groups if group.name in fitted.with_emission},
+            "categories_": {
+                name: levels for group in groups for name, levels in zip(group.names, group.levels) if len(levels)
+            },
             "n_free_parameters_": fitted.model.n_free_parameters,
+            **({"coefficients_": fitted.coefficients} if fitted.driven else {}),
             **fitted.tables(),
         }
 
@@ -210,18 +227,15 @@ def _check_numbers_set(dag: DAG, numbers_set: frozenset, owner: str) -> None:
 
 
 def _check_structure(dag: DAG, with_emission: list, latents: Mapping, owner: str) -> None:
-    """Refuse what is not conjugate: numbers as parents of nodes with a table; and networks without any table."""
+    """Refuse numbers as parents of columns of categories, and networks without any table."""
     for node in with_emission:
-        children = [child for child in dag.children(node) if child not in with_emission]
+        children = [child for child in dag.children(node) if child not in with_emission and child not in latents]
         if children:
-            drives = [child for child in children if child in latents]
-            membership = f"VBMixture({latents[drives[0]]}, membership=Softmax({node!r}))" if drives else ""
-            instead = f" A mixture has components that numbers drive: {membership}." if drives else ""
             raise StructureError(
                 f"Node {node!r} holds numbers, and is a parent of {children[0]!r} in the 'structure' of "
-                f"{owner}. Numbers have no children with a table here: there is no conjugate prior "
-                "for probabilities that depend on numbers. Turn the edge round, or cut the numbers into "
-                f"categories; in a search, DAGSpace(leaves=...) or 'forbidden' edges keep such graphs out.{instead}"
+                f"{owner}. Numbers have no children with a table here, except latents, whose states they drive. Turn "
+                "the edge round, or cut the numbers into categories; in a search, DAGSpace(leaves=...) or 'forbidden' "
+                "edges keep such graphs out."
             )
     if len(with_emission) == len(dag.nodes):
         raise StructureError(

@@ -9,20 +9,15 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._arguments import check_count, check_flag
+from skvbem._arguments import check_count
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
+from skvbem.estimators.mixed_network import questions
 from skvbem.estimators.mixed_network.kind import MixedNetworkKind
-from skvbem.fitted.asking import mapping_of, nodes_asked
-from skvbem.fitted.fills import check_fill
-from skvbem.fitted.mixed_network import FittedMixedNetwork
-from skvbem.fitting.fit import generator_of, question
-from skvbem.models.mixed_network.data import MixedRows
 from skvbem.optima.tuning import EFFORTS
-from skvbem.reading.mixed_network import values_of
-from skvbem.reading.output import as_fit_saw, filled
+from skvbem.reading.output import as_fit_saw
 from skvbem.tables import LabeledTable
 
 
@@ -33,9 +28,9 @@ class VBNetwork(LatentNodesEstimator):
     Columns of categories and latents are nodes with a table, as in `VBDiscreteDAG`. Columns of numbers are nodes with
     an emission, a Gaussian or Poisson distribution, say, for each joint state of their parents, as in `VBMixture` for
     each component. Measurements that are children of numbers are regressions on these, one for each joint state of
-    their other parents: conditional Gaussian networks. Categories and counts have no parents that hold numbers. The
-    lower bound on the log marginal likelihood has all its constants. Missing cells are summed out, rows are never
-    dropped.
+    their other parents: conditional Gaussian networks. A latent all of whose parents are numbers has a softmax
+    regression on these. Categories and counts have no parents that hold numbers. The lower bound on the log marginal
+    likelihood has all its constants. Missing cells are summed out, rows are never dropped.
 
     Parameters
     ----------
@@ -50,8 +45,9 @@ class VBNetwork(LatentNodesEstimator):
     categories : "auto" or mapping of column to array-like, default="auto"
         Levels of columns of categories.
     prior : "auto", float, "bdeu", "bdla", "per_row" or mapping of node to these or to arrays, default="auto"
-        Dirichlet concentrations of tables, as of `VBDiscreteDAG`. Priors of emissions are parameters of these.
-    %(equivalent_sample_size, method, map_basis)s
+        Dirichlet concentrations of tables, as of `VBDiscreteDAG`. Priors of emissions are parameters of these. A
+        `skvbem.emissions.Softmax` without columns is the prior of slopes of a latent whose parents are numbers.
+    %(equivalent_sample_size, covariates, method, map_basis)s
     n_init : int, default=10
         Number of starts, each around rows that are drawn.
     init : {"auto", "random"}, default="auto"
@@ -112,6 +108,7 @@ class VBNetwork(LatentNodesEstimator):
         "categories": "no_validation",
         "prior": "no_validation",
         "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
+        "covariates": "no_validation",
         "init": [StrOptions({"auto", "random"})],
         "search_effort": [StrOptions({*EFFORTS})],
         "handle_unknown": [StrOptions({"warn", "missing", "error"})],
@@ -128,6 +125,7 @@ class VBNetwork(LatentNodesEstimator):
         categories="auto",
         prior="auto",
         equivalent_sample_size=1.0,
+        covariates=None,
         method="vb",
         map_basis="natural",
         n_init=10,
@@ -156,25 +154,13 @@ class VBNetwork(LatentNodesEstimator):
 
         %(X, interventions -> ndarray of shape (n_samples,))s
         """
-        fitted, reading = question(self, X, interventions=interventions)
-        return fitted.predictive.log_densities(fitted.rows(reading.values), **self._kind.limits(self))
-
-    def _about_latents(self, X, interventions=None) -> tuple[FittedMixedNetwork, MixedRows]:
-        """The fit, and rows whose latents are to be predicted."""
-        fitted, reading = question(self, X, interventions=interventions)
-        if not fitted.latents:
-            raise ValueError(f"This {type(self).__name__} has no latents to predict. Declare some, or use 'impute'.")
-        return fitted, fitted.rows(reading.values)
+        return questions.score_samples(self, X, interventions)
 
     def _latent_marginals(self, X, interventions=None) -> list[np.ndarray]:
-        fitted, rows = self._about_latents(X, interventions)
-        return fitted.predictive.all_posteriors(
-            rows, [[latent] for latent in fitted.latents], **self._kind.limits(self)
-        )
+        return questions.latent_marginals(self, X, interventions)
 
     def _joint_modes(self, X) -> list[np.ndarray]:
-        fitted, rows = self._about_latents(X)
-        return list(fitted.predictive.joint_modes(rows, fitted.latents, **self._kind.limits(self)).values())
+        return questions.joint_modes(self, X)
 
     def query(self, targets, evidence: Mapping | None = None) -> LabeledTable:
         """Joint probability of some nodes given values of others, under the predictive distribution of a new row.
@@ -202,20 +188,7 @@ class VBNetwork(LatentNodesEstimator):
         True
         """
         check_is_fitted(self)
-        fitted = self._fitted_
-        targets = nodes_asked(targets, fitted.levels, fitted.numbers)
-        given = mapping_of("evidence", evidence)
-        if not targets or len(set(targets)) < len(targets) or set(targets) & set(given):
-            raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
-        row, limits = fitted.evidence(given), self._kind.limits(self)
-        self._check_possible(given, row)
-        joint = fitted.predictive.posteriors(row, targets, **limits)[0]
-        levels = tuple(fitted.levels[node] for node in targets)
-        return LabeledTable(joint.reshape([len(states) for states in levels]), targets, levels)
-
-    def _check_possible(self, given: Mapping, row: MixedRows) -> None:
-        if not np.isfinite(self._fitted_.predictive.log_densities(row, **self._kind.limits(self))[0]):
-            raise ValueError(f"The evidence {given!r} has probability 0 under this fit: nothing follows from it.")
+        return questions.query(self, targets, evidence)
 
     def impute(self, X, *, fill="auto", return_proba=False, random_state=None):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable ones.
@@ -235,17 +208,7 @@ class VBNetwork(LatentNodesEstimator):
         proba : dict of column to ndarray of shape (n_samples, n_categories)
             Only if `return_proba`: probabilities of categories; an observed cell is certain.
         """
-        check_flag("return_proba", "impute", return_proba)
-        check_fill(fill)
-        fitted, reading = question(self, X)
-        rows, limits = fitted.rows(reading.values), self._kind.limits(self)
-        asked = [name for name, codes in zip(rows.names, rows.codes.T) if return_proba or (codes < 0).any()]
-        codes, columns, proba = fitted.imputed(rows, asked, "cells" if fill == "draw" else fill, **limits)
-        of_groups = values_of(fitted.groups, dict(zip(rows.names, codes.T)), columns)
-        if fill == "draw":
-            of_groups = fitted.drawn_rows(reading.values, generator_of(self, random_state), **limits)
-        completed = filled(X, fitted.groups.missing(reading.values), fitted.groups.columns_of(of_groups))
-        return (completed, proba) if return_proba else completed
+        return questions.impute(self, X, fill, return_proba, random_state)
 
     def sample(self, n_samples=1, random_state=None, *, given=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
@@ -253,9 +216,9 @@ class VBNetwork(LatentNodesEstimator):
         Parameters
         ----------
         %(sample.n_samples, sample.random_state)s
-        given : mapping of node to state or number, or pandas Series, default=None
+        given : mapping of node to state or number, pandas Series, or table like X, default=None
             Categories and numbers of columns, and states of latents, that all rows have. The others are drawn given
-            these.
+            these. With `covariates` they are among these; or they are those of the rows of a table.
 
         Returns
         -------
@@ -272,13 +235,7 @@ class VBNetwork(LatentNodesEstimator):
         check_count("n_samples", "sample", n_samples)
         fitted = self._fitted_
         self._check_memory(f"{n_samples:.3g} rows drawn", int(n_samples) * 4 * len(fitted.model.dag.nodes), "fewer")
-        rng = generator_of(self, random_state)
-        if given := mapping_of("given", given):
-            limits = self._kind.limits(self)
-            self._check_possible(given, fitted.evidence(given))
-            of_groups, codes = fitted.sample_given(given, int(n_samples), rng, **limits)
-        else:
-            of_groups, codes = fitted.sample(int(n_samples), rng)
-        states = [codes[name] for name in fitted.latents]
-        of_latents = as_columns(states) if states else np.empty((int(n_samples), 0), dtype=np.int64)
-        return as_fit_saw(self, fitted.groups.columns_of(of_groups)), of_latents
+        columns, states = questions.sample(self, int(n_samples), random_state, given)
+        return as_fit_saw(self, columns), as_columns(states) if states else np.empty(
+            (len(columns[0]), 0), dtype=np.int64
+        )

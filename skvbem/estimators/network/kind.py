@@ -56,6 +56,7 @@ class NetworkKind(Kind):
     fitted = FittedNetwork
     located_by = ("interventions",)
     prior_parameters = ("prior",)
+    reading_parameters = Kind.reading_parameters | {"covariates"}
 
     def read(self, estimator, X, sample_weight, columns: CategoryEncoder | None, where: Mapping) -> NetworkReading:
         """The reading of a table of categories."""

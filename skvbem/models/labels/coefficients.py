@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -83,15 +83,7 @@ class CoefficientSampler(GibbsSampler):
 
     @cached_property
     def _leaves(self) -> list[Any]:
-        """All blocks of the prior that are no products, with their cells."""
-        leaves, first, blocks = [], 0, [*zip(self.model.prior.blocks, self.model.prior.n_cells)]
-        while blocks:
-            block, n = blocks.pop(0)
-            if isinstance(block, Product):
-                blocks = [*zip(block.blocks, block.n_cells), *blocks]
-                continue
-            leaves.append(_Coefficients(slice(first, first := first + n), block))
-        return leaves
+        return leaves_of(self.model.prior)
 
     @cached_property
     def _others(self) -> Product:
@@ -157,6 +149,19 @@ class CoefficientSampler(GibbsSampler):
             stays = np.log(rng.random(log_odds.shape)) >= log_odds
             points[cells] = prior.with_rows(stays, proposed, before)
         return points
+
+
+def leaves_of(prior: Product) -> list[Any]:
+    """All blocks of a prior that are no products, (cells, block) each."""
+    leaves: list[Any] = []
+    first, blocks = 0, [*zip(prior.blocks, prior.n_cells)]
+    while blocks:
+        block, n = blocks.pop(0)
+        if isinstance(block, Product):
+            blocks = [*zip(block.blocks, block.n_cells), *blocks]
+            continue
+        leaves.append(_Coefficients(slice(first, first := first + n), cast(Any, block)))
+    return leaves
 
 
 class CoefficientRelabelings(ListedRelabelings):

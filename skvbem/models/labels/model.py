@@ -78,16 +78,16 @@ class LabeledRows(Protocol):
         ...
 
 
-# Why a model whose labels have covariates lacks capabilities.
-_WITH_COVARIATES = dict.fromkeys(
+#: Why a model whose labels have covariates lacks capabilities.
+WITH_COVARIATES = dict.fromkeys(
     ("points", "annealing", "batches", "metropolis", "enumeration", "dimension", "complete_evidence"),
     "Coefficients of a softmax have no conjugate prior, and what is known of them has no closed form. Take 'auto', "
     "'lower_bound', 'bic', 'laplace' or 'linear_response'.",
 )
 
-# Why one lacks more of them if precisions of the coefficients are hidden.
-_WITH_HIDDEN_PRECISIONS = dict.fromkeys(
-    _WITH_COVARIATES,
+#: Why one lacks more of them if precisions of the coefficients are hidden.
+WITH_HIDDEN_PRECISIONS = dict.fromkeys(
+    WITH_COVARIATES,
     "Draws do not know the hidden precisions of its slopes. Set slope_prior=1.0 in Softmax, or take 'lower_bound', "
     "'bic', 'laplace' or 'linear_response'.",
 )
@@ -114,7 +114,7 @@ class LabelModel(LatentModel):
     def reasons(self) -> Mapping[str, str]:
         """Why a model that knows labels lacks a capability."""
         if membership_of(self.emission) is not None:
-            return _WITH_HIDDEN_PRECISIONS if has_hidden_precisions(self) else _WITH_COVARIATES
+            return WITH_HIDDEN_PRECISIONS if has_hidden_precisions(self) else WITH_COVARIATES
         if not self.emission.n_levels:
             return super().reasons
         return {

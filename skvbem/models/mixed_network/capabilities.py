@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._lazy import cached_property
 from skvbem.capabilities import Capabilities, Relabelings
 from skvbem.emissions.base import n_redundant_parameters
+from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs import dimension
 from skvbem.graphs.dag import DAG
+from skvbem.models.labels.coefficients import CoefficientRelabelings, CoefficientSampler
 from skvbem.models.labels.gibbs import GibbsSampler
 from skvbem.models.mixed_network.beliefs import latent_entropy
 from skvbem.models.mixed_network.data import MixedData
@@ -21,7 +24,8 @@ from skvbem.models.mixed_network.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixed_network.information import score_covariance
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.network.capabilities import refuse_set
-from skvbem.models.network.relabelings import NetworkRelabelings
+from skvbem.models.network.layout import Layout
+from skvbem.models.network.relabelings import NetworkRelabelings, log_n_relabelings, relabelings_of
 from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
 
 # Log likelihoods that chains side by side may hold, and most chains.
@@ -113,32 +117,94 @@ class MixedNetworkRelabelings(NetworkRelabelings):
     """The relabelings of a mixed network; see `skvbem.capabilities.Relabelable`.
 
     Components of emissions go with the joint states of their parents, as rows of tables do. They are found as if the
-    cells of each emission stood component by component.
+    cells of each emission stood component by component, and as if a node that covariates drive had a table with an
+    observed parent, one for all nodes that are driven in the same way, whose states are the regressors.
     """
+
+    @cached_property
+    def tables(self) -> _AsTables:
+        """The network as tables alone."""
+        return _AsTables.of(self.model)
 
     @property
     def dag(self) -> DAG:
         """The graph without edges from numbers to numbers, which no relabeling touches."""
-        layout = self.model.layout
+        layout = self.tables.layout
         parents = {name: [layout.names[p] for p in of] for name, of in zip(layout.names, layout.parents)}
-        return DAG(self.model.dag.nodes, parents)
-
-    @property
-    def prior(self) -> np.ndarray:
-        """Expected natural parameters under the prior, component by component, (n_cells,): what is alike is alike."""
-        return self.model.prior.expected_natural()[self.model.by_component]
+        first = [node for node in layout.names if node not in self.model.dag.nodes]
+        return DAG([*first, *self.model.dag.nodes], parents)
 
     def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:
         """Ways in which hidden labels can change unnoticed, None if too many to be found one by one."""
-        relabelings: Any = super().relabelings(hidden, limit)
-        order = self.model.by_component
-        if relabelings is None or np.array_equal(order, np.arange(len(order))):
+        layout, order = self.tables.layout, self.tables.cells
+        positions = {layout.names.index(node) for node in hidden}
+        relabelings: Any = relabelings_of(layout, self.tables.prior, positions, limit)
+        if relabelings is None or np.array_equal(order, np.arange(self.model.n_cells)):
             return relabelings
         if not isinstance(relabelings, ListedRelabelings):
             return relabelings_of_states(order[relabelings.cells])
-        cells = np.empty_like(relabelings.cells)
-        cells[:, order] = order[relabelings.cells]
+        cells, known = np.tile(np.arange(self.model.n_cells), (relabelings.n, 1)), order >= 0
+        cells[:, order[known]] = order[relabelings.cells[:, known]]
         return ListedRelabelings(cells)
+
+    def log_n_relabelings(self, hidden: Sequence) -> float:
+        """ln of the number of relabelings of hidden nodes and states that graph, prior and data do not tell apart."""
+        dag, layout = self.dag, self.tables.layout
+        ancestors = dag.ancestors([node for node in dag.nodes if node not in hidden])
+        tables = {node: layout.table(self.tables.prior, k) for k, node in enumerate(layout.names)}
+        seen_through = [node for node in hidden if node in ancestors]
+        return log_n_relabelings(dag, tables, seen_through, self.relabelings(hidden))
+
+
+@dataclass(frozen=True, eq=False)
+class _AsTables:
+    """A mixed network as tables alone.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of driven nodes with their regressors as the states of a parent, which is the same for those that are driven in
+        the same way.
+    cells : ndarray of int, shape (layout.n_cells,)
+        The cell of the network that each of the layout is; negative where there is none.
+    prior : ndarray of shape (layout.n_cells,)
+        Expected natural parameters under the prior: what is alike is alike.
+    """
+
+    layout: Layout
+    cells: np.ndarray
+    prior: np.ndarray
+
+    @classmethod
+    def of(cls, model: MixedNetwork) -> _AsTables:
+        """The tables of a network."""
+        layout, natural, order = model.layout, model.prior.expected_natural(), model.by_component
+        if not model.driven:
+            return cls(layout, order, natural[order])
+        ways: list[tuple] = []
+        parents: dict[Any, tuple[int, ...]] = {}
+        cells: dict[Any, np.ndarray] = {}
+        first_cells = np.cumsum([0, *model.prior.n_cells])
+        for node, (k, _) in model.drivers.items():
+            membership, coordinates = model.emissions[k], model.prior.blocks[1 + k].coordinates
+            design, size = membership.design.regressors, membership.cells_per_component
+            way = size, membership.selected, design.tobytes(), coordinates.tobytes()
+            ways += [] if way in ways else [way]
+            parents[node] = (ways.index(way),)
+            cells[node] = (first_cells[1 + k] + np.arange(model.n_states[k] * size)).reshape(-1, size).T.ravel()
+        sizes = [size for size, *_ in ways]
+        nodes = layout.names[: layout.n_tables + model.n_nodes_with_emission]
+        for k, node in enumerate(nodes):
+            parents.setdefault(node, tuple(len(sizes) + p for p in layout.parents[k]))
+            cells.setdefault(node, layout.table(order, k).ravel())
+        together = np.concatenate([np.full(sum(sizes), -1), *(cells[node] for node in nodes)])
+        as_tables = Layout(
+            (*(f"regressors {k}" for k in range(len(sizes))), *nodes),
+            (*sizes, *layout.cardinalities[: len(nodes)]),
+            (*(() for _ in sizes), *(parents[node] for node in nodes)),
+            model.n_nodes_with_emission,
+        )
+        return cls(as_tables, together, np.where(together < 0, 0.0, natural[together]))
 
 
 def identifiable_dimension(model: MixedNetwork, hidden: Sequence, data: Any = None) -> int:
@@ -181,8 +247,37 @@ def identifiable_dimension(model: MixedNetwork, hidden: Sequence, data: Any = No
     return n_of_emissions + dimension.identifiable_dimension(DAG(nodes, parents), sizes, observed)
 
 
+class DrivenNetworkSampler(CoefficientSampler, MixedNetworkSampler):
+    """Draws of a network some of whose nodes covariates drive."""
+
+
+class DrivenNetworkRelabelings(MixedNetworkRelabelings):
+    """The relabelings of such a network, with densities of what coefficients are drawn from."""
+
+    def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:
+        """All of them, with sums over them where they are few."""
+        return CoefficientRelabelings.of(super().relabelings(hidden, limit), self.model.prior)
+
+
+def _of_driven(model: MixedNetwork) -> Capabilities:
+    """The capabilities of a network some of whose nodes covariates drive; of hidden precisions no draws are known."""
+    sampler = None
+    if not any(isinstance(block, Hierarchical) for block in model.prior.blocks[-len(model.driven) :]):
+        sampler = DrivenNetworkSampler(model, partial(log_z, model), model.completed)
+    return Capabilities(
+        points=sampler,
+        annealing=sampler,
+        metropolis=sampler,
+        relabelings=DrivenNetworkRelabelings(model) if model.has_own_cells else None,
+        entropy=partial(latent_entropy, model),
+        information=partial(score_covariance, model),
+    )
+
+
 def capabilities_of(model: MixedNetwork) -> Capabilities:
     """The capabilities of a mixed network: all but counts by rows."""
+    if model.driven:
+        return _of_driven(model)
     sampler = MixedNetworkSampler(model, partial(log_z, model), model.completed)
     capabilities = Capabilities(
         points=sampler,

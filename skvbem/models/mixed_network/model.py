@@ -13,16 +13,20 @@ responsibilities of the components. So rows are contexts of their own where an e
 all is as in a discrete network. Rows in which all cells of an emission are missing are summed out, which leaves nothing
 of the node.
 
-Statistics are flat: those of the tables first, then those of each emission.
+A node without parents may be driven by covariates: a softmax regression of its state on numbers beside the row, its
+membership, is then one more emission whose parent the node is, and the node's own table says nothing.
+
+Statistics are flat: those of the tables first, then those of each emission, then those of each membership.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from math import prod
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,11 +36,16 @@ from skvbem._numerics import times_log
 from skvbem.blocks import added, map_reduce
 from skvbem.data import categories_of
 from skvbem.emissions.base import Emission, Step, n_redundant_parameters, n_symmetries, rotation_tangents, start_natural
+from skvbem.emissions.softmax import SoftmaxMembership
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
+from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.families.softmax_maximum import Design
+from skvbem.families.softmax_regression import on_design
 from skvbem.graphs.dag import DAG
 from skvbem.models.base import DataInParts, EStep, Expectation, LatentModel, ModelAscent
+from skvbem.models.labels.model import WITH_COVARIATES, WITH_HIDDEN_PRECISIONS
 from skvbem.models.mixed_network.data import FactorRows, KnownRows, MixedData, MixedRows, joint_codes
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
@@ -48,6 +57,11 @@ _WORTH_THREADS = 2**22
 
 #: Log likelihoods (n_lanes, n_states, n_rows) of some rows, contexts of a plan, under all states of the parents.
 RowFactors = Callable[[FactorRows, slice], np.ndarray]
+
+
+def name_of_membership(node: Any) -> str:
+    """The name, in layouts, of what drives a node."""
+    return f"membership of {node}"
 
 
 class MixedNetwork(LatentModel):
@@ -67,10 +81,14 @@ class MixedNetwork(LatentModel):
     emission_priors : mapping of node to ConjugateFamily
         Of these, a component for each joint state of the parents with a table, in the order of `DAG.parents`, the last
         one fastest.
+    memberships : mapping of node to (SoftmaxMembership, ConjugateFamily), optional
+        Of nodes with a table whose parents, if there are any, have emissions: what says their probabilities row by row
+        in the place of the table, whose concentrations are not asked for, and the prior of its coefficients.
     """
 
     dag: DAG
     emissions: tuple[Emission, ...]
+    driven: tuple = ()
     position: dict
     layout: Layout
     prior: Product
@@ -82,17 +100,26 @@ class MixedNetwork(LatentModel):
         prior: Mapping[Any, np.ndarray],
         emissions: Mapping[Any, Emission],
         emission_priors: Mapping[Any, ConjugateFamily],
+        memberships: Mapping[Any, tuple[SoftmaxMembership, ConjugateFamily]] | None = None,
     ):
-        self.dag, self.emissions = dag, tuple(emissions.values())
-        nodes = [*(node for node in dag.nodes if node not in emissions), *emissions]
+        memberships = memberships or {}
+        self.dag, self.driven = dag, tuple(memberships)
+        self.emissions = (*emissions.values(), *(membership for membership, _ in memberships.values()))
+        tables = [node for node in dag.nodes if node not in emissions]
+        nodes = [*tables, *emissions, *map(name_of_membership, memberships)]
         self.position = {node: k for k, node in enumerate(nodes)}
+        parents = {node: [p for p in dag.parents(node) if p not in emissions] for node in (*tables, *emissions)}
+        parents |= {name_of_membership(node): [node] for node in memberships}
         self.layout = Layout(
             tuple(nodes),
-            tuple(emissions[node].cells_per_component if node in emissions else cardinalities[node] for node in nodes),
-            tuple(tuple(self.position[p] for p in dag.parents(node) if p not in emissions) for node in nodes),
-            len(emissions),
+            (*map(cardinalities.__getitem__, tables), *(each.cells_per_component for each in self.emissions)),
+            tuple(tuple(self.position[p] for p in parents[node]) for node in nodes),
+            len(self.emissions),
+            driven=tuple(self.position[node] for node in memberships),
         )
-        blocks = (prior_of(self.layout, prior), *(emission_priors[node] for node in emissions))
+        ones = {node: np.ones((cardinalities[node], 1)) for node in memberships}
+        of_emissions = [*(emission_priors[node] for node in emissions), *(block for _, block in memberships.values())]
+        blocks = (prior_of(self.layout, {**prior, **ones}), *of_emissions)
         n_cells = [len(emission.component_of_cell(n)) for emission, n in zip(self.emissions, self.n_states)]
         self.prior = Product(blocks, (self.layout.n_table_cells, *n_cells))
 
@@ -100,11 +127,32 @@ class MixedNetwork(LatentModel):
     def given(self) -> tuple[tuple[int, ...], ...]:
         """Of each emission the numbers of the emissions that are its parents, which it takes as given."""
         number = self._number_of_emission
-        return tuple(tuple(number[p] for p in self.dag.parents(node) if p in number) for node in number)
+        nodes = [self.dag.parents(node) if node in self.dag.nodes else () for node in number]
+        return tuple(tuple(number[p] for p in parents if p in number) for parents in nodes)
+
+    @property
+    def n_nodes_with_emission(self) -> int:
+        """Number of nodes with an emission, the first of all emissions; memberships are the others."""
+        return len(self.emissions) - len(self.driven)
+
+    @cached_property
+    def drivers(self) -> dict:
+        """Of each driven node the number of its membership, and of the emissions whose columns are its covariates."""
+        number = self._number_of_emission
+        parents = {node: tuple(number[p] for p in self.dag.parents(node)) for node in self.driven}
+        return {node: (number[name_of_membership(node)], of_node) for node, of_node in parents.items()}
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why a network some of whose nodes covariates drive lacks capabilities, in sentences, by their names."""
+        if not self.driven:
+            return super().reasons
+        are_hidden = any(isinstance(block, Hierarchical) for block in self.prior.blocks[-len(self.driven) :])
+        return WITH_HIDDEN_PRECISIONS if are_hidden else WITH_COVARIATES
 
     @cached_property
     def in_order(self) -> tuple[int, ...]:
-        """Numbers of the emissions, parents before children."""
+        """Numbers of the emissions of nodes, parents before children."""
         number = self._number_of_emission
         return tuple(number[node] for node in self.dag.topological_order() if node in number)
 
@@ -131,10 +179,11 @@ class MixedNetwork(LatentModel):
     @property
     def has_own_cells(self) -> bool:
         """True if all cells of every emission belong to a component, and what else rows hide has no symmetries."""
+        of_nodes = zip(self.emissions[: self.n_nodes_with_emission], self.n_states)
         return all(
             np.array_equal(of := emission.component_of_cell(n), np.repeat(np.arange(n), emission.cells_per_component))
             or (bool((of >= 0).all()) and n_symmetries(emission) == 1)
-            for emission, n in zip(self.emissions, self.n_states)
+            for emission, n in of_nodes
         )
 
     @property
@@ -353,6 +402,42 @@ class MixedNetwork(LatentModel):
     def magnitude(self, data: MixedData | DataInParts) -> float:
         """Size of the terms whose sum is the log normalizer, nats: one for each node with a table and row, and more."""
         return data.total_weight * self.layout.n_tables + map_reduce(attrgetter("size_of_terms"), data.parts)
+
+    def with_design_of(self, data: MixedData) -> MixedNetwork:
+        """The network whose covariates are those of some rows."""
+        return self._with_designs({node: Design.of(*self._regressors_of(node, data)) for node in self.driven})
+
+    def with_more_rows(self, statistics: np.ndarray, data: MixedData) -> MixedNetwork:
+        """The network whose covariates are those that it has, and those of more rows.
+
+        The rows that it has made `statistics` (n_cells,), whose counts say how many they are.
+        """
+        designs = {}
+        for node, (k, _) in self.drivers.items():
+            membership: Any = self.emissions[k]
+            (regressors, weight), before = self._regressors_of(node, data), membership.design
+            n_rows = self.layout.table(statistics, self.position[node]).sum()
+            together = np.concatenate([before.regressors, regressors])
+            designs[node] = Design.of(together, np.concatenate([n_rows * before.weight, weight]))
+        return self._with_designs(designs)
+
+    def _regressors_of(self, node: Any, data: MixedData) -> tuple[np.ndarray, np.ndarray]:
+        """Regressors of a driven node in all rows that it is driven in, and the weights of these."""
+        k, _ = self.drivers[node]
+        seen = data.source.observed[k]
+        return data.source.tables[k][seen], data.source.weight[seen]
+
+    def _with_designs(self, designs: Mapping[Any, Design]) -> MixedNetwork:
+        """The network whose driven nodes have other designs."""
+        if not designs:
+            return self
+        other, emissions, blocks = copy(self), list(self.emissions), list(self.prior.blocks)
+        for node, design in designs.items():
+            k, _ = self.drivers[node]
+            emissions[k] = replace(cast(SoftmaxMembership, emissions[k]), design=design)
+            blocks[1 + k] = on_design(blocks[1 + k], design)
+        other.emissions, other.prior = tuple(emissions), Product(tuple(blocks), self.prior.n_cells)
+        return other
 
     def rotation_tangents(self, natural: np.ndarray) -> np.ndarray:
         """Tangents of rotations of what emissions hide, in natural parameters, (n_cells, n_rotations)."""

@@ -51,9 +51,13 @@ class Predictive:
 
     def log_densities_of(self, k: int, block: Any) -> np.ndarray:
         """Log densities of rows under each component of emission k, nats, (n_rows, n_states)."""
-        emission = self.model.emissions[k]
+        emission: Any = self.model.emissions[k]
+        is_membership = k >= self.model.n_nodes_with_emission
         if self.posterior is not None:
-            return emission.log_predictive(block, self.posterior.blocks[1 + k])
+            distinct, which = np.unique(block, axis=0, return_inverse=True) if is_membership else (block, slice(None))
+            return emission.log_predictive(distinct, self.posterior.blocks[1 + k])[which]
+        if is_membership:
+            emission = emission.for_new_rows()
         return emission.expected_log_likelihood(block, self.model.prior.blocks[1 + k].natural(self.point[1 + k]))
 
     def log_densities(self, rows: MixedRows, **limits) -> np.ndarray:
@@ -134,16 +138,20 @@ class Predictive:
             columns[k] = filled[:, : emission.n_columns]
         return dict(zip(names, posteriors)), [columns[k] for k in range(len(columns))]
 
-    def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[dict, list[np.ndarray]]:
-        """Rows drawn: codes (n_rows,) of every node with a table, and the columns of every emission.
+    def sample(
+        self, n_rows: int, rng: np.random.Generator, like: MixedRows | None = None
+    ) -> tuple[dict, list[np.ndarray]]:
+        """Rows drawn: codes (n_rows,) of every node with a table, and the columns of every emission of a node.
 
-        Under a posterior parameters are drawn for each row, for more than a thousand rows for a thousand parts of them.
+        With the covariates of rows `like` these, in their order, where covariates are no nodes. Under a posterior
+        parameters are drawn for each row, for more than a thousand rows for a thousand parts of them.
         """
         if self.posterior is None:
-            return drawn_at(self.model, self.point, n_rows, rng)
+            return drawn_at(self.model, self.point, n_rows, rng, like)
         sizes = np.bincount(np.arange(n_rows) % MAX_DRAWS_OF_PARAMETERS).tolist()
-        parts = [drawn_at(self.model, self.posterior.sample(rng), size, rng) for size in sizes]
-        order = rng.permutation(n_rows)
+        rows = [None if like is None else like.taken(at, np.ones(len(at))) for at in _in_parts(sizes)]
+        parts = [drawn_at(self.model, self.posterior.sample(rng), size, rng, of) for size, of in zip(sizes, rows)]
+        order = rng.permutation(n_rows) if like is None else np.arange(n_rows)
         codes = {node: np.concatenate([part[0][node] for part in parts])[order] for node in parts[0][0]}
         columns = [np.concatenate(emission_cells)[order] for emission_cells in zip(*(part[1] for part in parts))]
         return codes, columns
@@ -221,15 +229,34 @@ def drawn_at(
 ) -> tuple[dict, list[np.ndarray]]:
     """Rows drawn at a point: codes (n_rows,) of every node with a table, and the columns of every emission.
 
-    Nodes with a table that were set in rows `like` these are set to the same.
+    Nodes with a table that were set in rows `like` these are set to the same, and covariates that are no nodes are
+    those of these rows.
     """
-    codes = of_tables.sample(model, point[0], n_rows, rng, like)
     columns: dict[int, np.ndarray] = {}
+
+    def draw(k: int, codes: dict) -> np.ndarray:
+        if k not in columns:
+            emission, before = model.emissions[k], [draw(parent, codes) for parent in model.given[k]]
+            states, given = model.states_of_parents(k, codes, n_rows), None
+            if before:
+                unknown = np.full((n_rows, emission.n_columns), np.nan)
+                given = np.concatenate([unknown, *before], axis=1)
+            columns[k] = emission.sample_given(given, None, point[1 + k], states, rng)[:, : emission.n_columns]
+        return columns[k]
+
+    def probabilities(node, codes: dict) -> np.ndarray:
+        k, covariates = model.drivers[node]
+        membership: Any = model.emissions[k]
+        drawn = [draw(each, codes) for each in covariates]
+        table = membership.prepare(np.concatenate(drawn, axis=1)) if drawn else cast(MixedRows, like).tables[k]
+        return membership.probabilities(table, point[1 + k])
+
+    codes = of_tables.sample(model, point[0], n_rows, rng, like, probabilities)
     for k in model.in_order:
-        emission = model.emissions[k]
-        states, given = model.states_of_parents(k, codes, n_rows), None
-        if model.given[k]:
-            unknown = np.full((n_rows, emission.n_columns), np.nan)
-            given = np.concatenate([unknown, *(columns[parent] for parent in model.given[k])], axis=1)
-        columns[k] = emission.sample_given(given, None, point[1 + k], states, rng)[:, : emission.n_columns]
+        draw(k, codes)
     return codes, [columns[k] for k in range(len(columns))]
+
+
+def _in_parts(sizes: Sequence[int]) -> list[np.ndarray]:
+    """Positions of rows, one after the other, in parts of these sizes."""
+    return np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])

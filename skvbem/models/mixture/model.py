@@ -28,6 +28,7 @@ from skvbem.emissions.softmax import membership_of
 from skvbem.families import Product
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.softmax_maximum import Design
+from skvbem.families.softmax_regression import on_design
 from skvbem.models.base import DataInParts, EStep, Expectation
 from skvbem.models.labels.distinct_rows import DistinctRows
 from skvbem.models.labels.model import EmissionAscent, LabelModel, divergence_sums, symmetric_divergences
@@ -262,9 +263,7 @@ class Mixture(LabelModel):
         emission: Any = self.emission
         prior: Any = self.prior.blocks[1]
         parts, blocks = list(parts_of(emission)), list(prior.blocks)
-        family = getattr(blocks[k], "base", blocks[k])  # below hidden precisions
-        on_design = replace(family, design=design)
-        blocks[k] = on_design if family is blocks[k] else replace(blocks[k], base=on_design)
+        blocks[k] = on_design(blocks[k], design)
         parts[k] = replace(parts[k], design=design)  # type: ignore
         return type(self)(emission.with_parts(tuple(parts)), self.weights, Product(tuple(blocks), prior.n_cells))
 

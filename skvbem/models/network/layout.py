@@ -32,6 +32,9 @@ class Layout:
     ties : tuple of (int, tuple of int) or None, for each node
         Of a node whose table is that of another: the other, and for each of its own parents the place of the one that
         it stands for among the other's parents. Empty where each node has a table of its own.
+    driven : tuple of int
+        Positions of nodes without parents whose probabilities hang on covariates of each row, in an emission. Each cell
+        of their tables is a distribution by itself: it stays 1, and counts rows.
     """
 
     names: tuple
@@ -39,6 +42,7 @@ class Layout:
     parents: tuple[tuple[int, ...], ...]
     n_emissions: int = 0
     ties: tuple[tuple[int, tuple[int, ...]] | None, ...] = ()
+    driven: tuple[int, ...] = ()
     first_cell: tuple[int, ...] = field(init=False)
     strides: tuple[Mapping[int, int], ...] = field(init=False)
     n_cells: int = field(init=False)
@@ -89,7 +93,8 @@ class Layout:
     @cached_property
     def row_starts(self) -> np.ndarray:
         """First cell of every distribution of the tables, and the end, (n_rows + 1,)."""
-        starts = [np.arange(self.first_cell[j], self.first_cell[j] + self.table_cells(j), self.cardinalities[j])
+        steps = [1 if j in self.driven else size for j, size in enumerate(self.cardinalities)]
+        starts = [np.arange(self.first_cell[j], self.first_cell[j] + self.table_cells(j), steps[j])
                   for j in range(self.n_tables) if self.has_own_table(j)]  # fmt: skip
         return np.concatenate([*starts, [self.n_table_cells]]).astype(np.int64)
 

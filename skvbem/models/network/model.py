@@ -190,7 +190,8 @@ def prior_of(layout: Layout, tables: Mapping) -> Dirichlet | DirichletMixture:
     """The prior of the tables of a layout, by node: concentrations (*parents, node), or alternatives of these."""
     nodes = [k for k in range(layout.n_tables) if layout.has_own_table(k)]
     arrays = [np.asarray(tables[layout.names[k]], dtype=float) for k in nodes]
-    has_one = [array.ndim == len(layout.parents[k]) + 1 for k, array in zip(nodes, arrays)]
+    n_axes = [len(layout.parents[k]) + 1 + (k in layout.driven) for k in nodes]
+    has_one = [array.ndim == n for array, n in zip(arrays, n_axes)]
     if all(has_one):
         return Dirichlet(np.concatenate([array.ravel() for array in arrays]), layout.row_starts)
     most = max(len(array) for one, array in zip(has_one, arrays) if not one)

@@ -164,17 +164,28 @@ def modes_of(
     return {node: modes[k] for node, k in positions.items()}
 
 
-def sample(model: Any, point: np.ndarray, n_rows: int, rng: np.random.Generator, like: Any = None) -> dict:
+def sample(
+    model: Any,
+    point: np.ndarray,
+    n_rows: int,
+    rng: np.random.Generator,
+    like: Any = None,
+    by_row: Callable[[Any, dict], np.ndarray] | None = None,
+) -> dict:
     """Rows drawn from the network, parents before children: codes (n_rows,) of every node with a table.
 
-    Nodes that were set in rows `like` these are set to the same.
+    Nodes that were set in rows `like` these are set to the same. Probabilities (n_rows, n_states) of nodes that
+    covariates drive are what a function makes of the node, and of the codes that were drawn before.
     """
     drawn: dict = {}
     for node in model.dag.topological_order():
         if model.position[node] >= model.layout.n_tables:
             continue
         table = model.layout.table(point, model.position[node])
-        rows = table[tuple(drawn[parent] for parent in model.dag.parents(node))]
+        if by_row is not None and model.position[node] in model.layout.driven:
+            rows = by_row(node, drawn)
+        else:
+            rows = table[tuple(drawn[parent] for parent in model.dag.parents(node))]
         below = np.cumsum(rows, axis=-1) if rows.ndim > 1 else np.broadcast_to(np.cumsum(rows), (n_rows, len(rows)))
         below = below / below[:, -1:]
         drawn[node] = (rng.random((n_rows, 1)) >= below[:, :-1]).sum(axis=1)

@@ -67,7 +67,7 @@ class NetworkRelabelings:
 
     def listed_relabelings(self, hidden: Sequence, limit: int) -> np.ndarray:
         """Each as the cell that takes each cell's place, (n, n_cells); TooLargeError beyond `limit`."""
-        cells = listed(self.relabelings(hidden), self.model.layout.n_cells, limit)
+        cells = listed(self.relabelings(hidden), self.model.n_cells, limit)
         if cells is None:
             raise TooLargeError(
                 f"There are {np.exp(self.log_n_relabelings(hidden)):.4g} relabelings of the hidden nodes, more than "

@@ -38,7 +38,7 @@ ERRORS = {
         ("return object.__getattribute__(self, name)  # to raise its own reason again", "pass")
     ],
     "classes with covariates weigh as their first table": [
-        ("weights = estimator.query(latent).values if above else estimator.tables_[latent].values",
+        ("weights = estimator.query(latent).values if is_below else estimator.tables_[latent].values",
          "weights = estimator.tables_[latent].values.reshape(-1, 2)[0]")
     ],
 }  # fmt: skip

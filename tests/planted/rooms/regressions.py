@@ -44,8 +44,8 @@ ERRORS = {
     ],
     "numbers are drawn without the numbers above them": [
         (
-            "unknown, *(columns[parent] for parent in model.given[k])",
-            "unknown, *(0 * columns[parent] for parent in model.given[k])",
+            "given = np.concatenate([unknown, *before], axis=1)",
+            "given = np.concatenate([unknown, *(0 * each for each in before)], axis=1)",
         )
     ],
     "the determinants of precisions of coefficients are left out": [

@@ -13,16 +13,22 @@ from skvbem._arguments import check_count, check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
+from skvbem.estimators.discrete_dag.driven import DrivenNetworkKind
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
+from skvbem.estimators.mixed_network import questions
 from skvbem.estimators.network.kind import NetworkKind
 from skvbem.fitted.asking import code_of, mapping_of
 from skvbem.fitted.bayesian_network import Network
 from skvbem.fitted.fills import check_fill
+from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitting.fit import generator_of, question
+from skvbem.fitting.kind import Kind
 from skvbem.models.network import queries
 from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.output import as_fit_saw, filled
 from skvbem.tables import LabeledTable
+
+_DISCRETE, _DRIVEN = NetworkKind(), DrivenNetworkKind()
 
 
 @share_texts
@@ -53,7 +59,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         "bdla" (locally averaged) each table has an equivalent sample size of its own, 1/4, 1, 4, 16, 64 or 256, which
         is hidden; for ``method="vb"``. "auto" is 1.0, but "bdla" of candidates of a `StructureSearchCV` that searches a
         `DAGSpace` without latents by their evidence.
-    %(equivalent_sample_size)s
+    %(equivalent_sample_size, covariates)s
     ties : mapping of node to node, or list of groups of nodes, default=None
         Nodes that share one table. A mapping gives each node the table of the node it is mapped to; a group shares the
         table of its first node. Such nodes have the same states. Their parents have the same states, too, and stand
@@ -166,7 +172,10 @@ class VBDiscreteDAG(LatentNodesEstimator):
     (3398, 2)
     """
 
-    _kind = NetworkKind()
+    @property
+    def _kind(self) -> Kind:  # type: ignore[override]
+        """The kind of models: of discrete networks, or of those that covariates drive."""
+        return _DISCRETE if self.covariates is None else _DRIVEN
 
     _parameter_constraints: ClassVar[dict] = {
         "structure": "no_validation",
@@ -174,6 +183,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         "categories": "no_validation",
         "prior": "no_validation",
         "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
+        "covariates": "no_validation",
         "ties": "no_validation",
         "inference": [StrOptions({"exact", "structured", "mean_field"}), list, tuple],
         "init": [StrOptions({"auto", "random"}), Mapping, Network],
@@ -193,6 +203,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         categories="auto",
         prior="auto",
         equivalent_sample_size=1.0,
+        covariates=None,
         ties=None,
         method="vb",
         map_basis="natural",
@@ -220,9 +231,19 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def network_(self) -> Network:
         """The fitted tables as a Network, which `write_bif` writes and `init` takes."""
         check_is_fitted(self)
+        if self._is_driven:
+            raise AttributeError(
+                f"A {type(self).__name__} with 'covariates' has no 'network_': a Network holds tables alone. See "
+                "'tables_' and 'coefficients_'."
+            )
         return self._fitted_.network()
 
     # Asking -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_driven(self) -> bool:
+        """True if the fit has covariates."""
+        return isinstance(self.fitted, FittedMixedNetwork)
 
     def _ask(self, query, X, *args, interventions=None):
         """The answer of a function of `skvbem.models.network.queries` about the rows of X."""
@@ -248,14 +269,21 @@ class VBDiscreteDAG(LatentNodesEstimator):
 
         %(X, interventions -> ndarray of shape (n_samples,))s
         """
+        if self._is_driven:
+            return questions.score_samples(self, X, interventions)
         return self._ask(queries.log_likelihood, X, interventions=interventions)
 
     def _latent_marginals(self, X, interventions=None) -> list[np.ndarray]:
         latents = self._need_latents()
+        if self._is_driven:
+            return questions.latent_marginals(self, X, interventions)
         return list(self._ask(queries.marginals, X, latents, interventions=interventions).values())
 
     def _joint_modes(self, X) -> list[np.ndarray]:
-        return list(self._ask(queries.joint_mode, X, self._need_latents()).values())
+        latents = self._need_latents()
+        if self._is_driven:
+            return questions.joint_modes(self, X)
+        return list(self._ask(queries.joint_mode, X, latents).values())
 
     def impute(self, X, *, fill="auto", return_proba=False, random_state=None):
         """X with missing cells replaced by the most probable categories given their rows, or by draws.
@@ -275,6 +303,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
         proba : dict of column to ndarray of shape (n_samples, n_categories)
             Only if `return_proba`: probabilities of each column's categories; an observed cell is certain.
         """
+        if self._is_driven:
+            return questions.impute(self, X, fill, return_proba, random_state)
         check_flag("return_proba", "impute", return_proba)
         check_fill(fill)
         network, reading = question(self, X)
@@ -328,6 +358,9 @@ class VBDiscreteDAG(LatentNodesEstimator):
         0.75
         """
         check_is_fitted(self)
+        if self._is_driven:
+            self._refuse_do(do)
+            return questions.query(self, targets, evidence)
         return self._fitted_.asked(self._kind.limits(self)).query(targets, evidence, do)
 
     def marginals(self, evidence: Mapping | None = None, *, do: Mapping | None = None) -> dict[Hashable, LabeledTable]:
@@ -363,7 +396,17 @@ class VBDiscreteDAG(LatentNodesEstimator):
         0.6
         """
         check_is_fitted(self)
+        if self._is_driven:
+            self._refuse_do(do)
+            return questions.marginals(self, evidence)
         return self._fitted_.asked(self._kind.limits(self)).marginals(evidence, do)
+
+    def _refuse_do(self, do) -> None:
+        if do:
+            raise ValueError(
+                f"A {type(self).__name__} with 'covariates' takes no 'do'. Set columns by 'interventions' of fit, and "
+                "ask for what is seen in 'evidence'."
+            )
 
     def sample(self, n_samples=1, random_state=None, *, given=None):
         """Rows drawn from the predictive distribution of a new row, and the latent states behind them.
@@ -371,8 +414,9 @@ class VBDiscreteDAG(LatentNodesEstimator):
         Parameters
         ----------
         %(sample.n_samples, sample.random_state)s
-        given : mapping of node to state, or pandas Series, default=None
-            States of columns and latents that all rows have. The others are drawn given these, exactly.
+        given : mapping of node to state, pandas Series, or table like X, default=None
+            States of columns and latents that all rows have. The others are drawn given these, exactly. With
+            `covariates` they are among these; or they are those of the rows of a table.
 
         Returns
         -------
@@ -388,6 +432,10 @@ class VBDiscreteDAG(LatentNodesEstimator):
         """
         check_is_fitted(self)
         check_count("n_samples", "sample", n_samples)
+        if self._is_driven:
+            columns, states = questions.sample(self, int(n_samples), random_state, given)
+            empty = np.empty((len(columns[0]), 0), dtype=np.int64)
+            return as_fit_saw(self, columns), as_columns(states) if states else empty
         network, n = self._fitted_, int(n_samples)
         numbers = n * (len(network.model.dag.nodes) + 2 * max(network.model.layout.cardinalities))
         self._check_memory(f"{n_samples:.3g} rows drawn", numbers, "fewer at a time")

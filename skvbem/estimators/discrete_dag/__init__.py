@@ -1,0 +1,1 @@
+"""Discrete networks: tables of categories, and roots that covariates drive."""

@@ -1,0 +1,113 @@
+"""Answers of networks whose nodes have tables, emissions or covariates, from the fitted value of an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from skvbem._arguments import check_flag
+from skvbem.fitted.asking import mapping_of, nodes_asked
+from skvbem.fitted.fills import check_fill
+from skvbem.fitted.mixed_network import FittedMixedNetwork
+from skvbem.fitting.fit import generator_of, question
+from skvbem.models.mixed_network.data import MixedRows
+from skvbem.reading.mixed_network import values_of
+from skvbem.reading.output import filled
+from skvbem.tables import LabeledTable
+
+
+def score_samples(estimator: Any, X: Any, interventions: Any = None) -> np.ndarray:
+    """Log predictive density of each row, nats, (n_rows,)."""
+    fitted, reading = question(estimator, X, interventions=interventions)
+    return fitted.predictive.log_densities(fitted.rows(reading.values), **estimator._kind.limits(estimator))
+
+
+def _about_latents(estimator: Any, X: Any, interventions: Any = None) -> tuple[FittedMixedNetwork, MixedRows]:
+    """The fit, and rows whose latents are to be predicted."""
+    fitted, reading = question(estimator, X, interventions=interventions)
+    if not fitted.latents:
+        raise ValueError(f"This {type(estimator).__name__} has no latents to predict. Declare some, or use 'impute'.")
+    return fitted, fitted.rows(reading.values)
+
+
+def latent_marginals(estimator: Any, X: Any, interventions: Any = None) -> list[np.ndarray]:
+    """Posteriors (n_rows, n_states) of the latents."""
+    fitted, rows = _about_latents(estimator, X, interventions)
+    groups = [[latent] for latent in fitted.latents]
+    return fitted.predictive.all_posteriors(rows, groups, **estimator._kind.limits(estimator))
+
+
+def joint_modes(estimator: Any, X: Any) -> list[np.ndarray]:
+    """Codes (n_rows,) of the latents at the joint mode of each row."""
+    fitted, rows = _about_latents(estimator, X)
+    return list(fitted.predictive.joint_modes(rows, fitted.latents, **estimator._kind.limits(estimator)).values())
+
+
+def query(estimator: Any, targets: Any, evidence: Mapping | None) -> LabeledTable:
+    """Joint probability of some nodes given values of others."""
+    fitted: FittedMixedNetwork = estimator.fitted
+    targets = nodes_asked(targets, fitted.levels, fitted.numbers)
+    given = mapping_of("evidence", evidence)
+    if not targets or len(set(targets)) < len(targets) or set(targets) & set(given):
+        raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
+    row, limits = fitted.evidence(given), estimator._kind.limits(estimator)
+    _check_possible(estimator, given, row)
+    joint = fitted.predictive.posteriors(row, targets, **limits)[0]
+    levels = tuple(fitted.levels[node] for node in targets)
+    return LabeledTable(joint.reshape([len(states) for states in levels]), targets, levels)
+
+
+def marginals(estimator: Any, evidence: Mapping | None) -> dict[Hashable, LabeledTable]:
+    """Probabilities of every node with a table given values of some; those are certain."""
+    fitted, given = estimator.fitted, mapping_of("evidence", evidence)
+    certain = {}
+    for node in (node for node in given if node in fitted.levels):
+        states = fitted.levels[node]
+        (code,) = fitted.evidence(given).column(node)
+        certain[node] = LabeledTable(np.eye(len(states))[code], (node,), (states,))
+    return {node: certain[node] if node in certain else query(estimator, node, given) for node in fitted.levels}
+
+
+def _check_possible(estimator: Any, given: Mapping, row: MixedRows) -> None:
+    if not np.isfinite(estimator.fitted.predictive.log_densities(row, **estimator._kind.limits(estimator))[0]):
+        raise ValueError(f"The evidence {given!r} has probability 0 under this fit: nothing follows from it.")
+
+
+def impute(estimator: Any, X: Any, fill: str, return_proba: bool, random_state: Any) -> Any:
+    """X with missing cells filled, and with `return_proba` probabilities of cells of categories."""
+    check_flag("return_proba", "impute", return_proba)
+    check_fill(fill)
+    fitted, reading = question(estimator, X)
+    rows, limits = fitted.rows(reading.values), estimator._kind.limits(estimator)
+    asked = [name for name, codes in zip(rows.names, rows.codes.T) if return_proba or (codes < 0).any()]
+    codes, columns, proba = fitted.imputed(rows, asked, "cells" if fill == "draw" else fill, **limits)
+    of_groups = values_of(fitted.groups, dict(zip(rows.names, codes.T)), columns, reading.values)
+    if fill == "draw":
+        of_groups = fitted.drawn_rows(reading.values, generator_of(estimator, random_state), **limits)
+    completed = filled(X, fitted.groups.missing(reading.values), fitted.groups.columns_of(of_groups))
+    return (completed, proba) if return_proba else completed
+
+
+def sample(estimator: Any, n_samples: int, random_state: Any, given: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Columns of rows drawn, as the table of the fit has them, and the states of each latent.
+
+    `given` is a mapping of nodes and columns to values that all rows have, or a table whose rows have the covariates.
+    """
+    fitted, rng = estimator.fitted, generator_of(estimator, random_state)
+    is_table = given is not None and (hasattr(given, "columns") or not hasattr(given, "items"))
+    if is_table and fitted.groups.covariates:
+        values = question(estimator, given)[1].values
+        if n_samples not in (1, len(values[0])):
+            raise ValueError(
+                f"'given' has {len(values[0])} rows, and 'n_samples' is {n_samples}. Leave 'n_samples' out."
+            )
+        of_groups, codes = fitted.sample(len(values[0]), rng, values)
+    elif given := mapping_of("given", given):
+        _check_possible(estimator, given, fitted.evidence(given))
+        of_groups, codes = fitted.sample_given(given, n_samples, rng, **estimator._kind.limits(estimator))
+    else:
+        fitted.groups.check_covariates("sample", None)
+        of_groups, codes = fitted.sample(n_samples, rng)
+    return fitted.groups.columns_of(of_groups), [codes[name] for name in fitted.latents]
