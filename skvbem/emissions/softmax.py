@@ -14,7 +14,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.linalg import block_diag
 from scipy.special import log_softmax, logsumexp, polygamma
 from scipy.stats import norm
 from scipy.stats.qmc import Sobol
@@ -22,6 +21,7 @@ from scipy.stats.qmc import Sobol
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks, map_reduce
 from skvbem.emissions.base import Step
+from skvbem.emissions.coding import Coding, named_effects
 from skvbem.emissions.given import EmissionOfGiven
 from skvbem.emissions.moments import n_columns_of
 from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Ends, Parameters, is_hierarchical
@@ -38,7 +38,7 @@ _AT_ONCE = 2**16
 class Softmax(EmissionSpecification):
     r"""Covariates of the component of a row, for `membership` of `VBMixture`; of the state of a step in `VBHMM`.
 
-    `VBHMM` takes them as `transitions` and as `start`, where they are numbers.
+    `VBHMM` takes them as `transitions` and as `start`.
 
     Parameters
     ----------
@@ -128,20 +128,13 @@ class Softmax(EmissionSpecification):
         sizes = tuple(0 if n_categories is None else int(n_categories[at]) for at in selected)
         parts = values if isinstance(values, Blocks) else [(values, weight)]
         distinct = map_reduce(partial(_DistinctRows.of, selected), parts)
-        regressors = _uncoded(distinct.rows, sizes)
-        mean, unit = self.units(regressors, distinct.weight)
-        unit = np.where(_are_contrasts(sizes), 1.0, unit)
-        design = Design.of(_regressors(regressors, mean, unit), distinct.weight)
-        return SoftmaxMembership(mean, unit, design, selected, n_given, sizes)
+        coding = self.coding(distinct.rows, distinct.weight, sizes)
+        design = Design.of(coding.regressors(distinct.rows), distinct.weight)
+        return SoftmaxMembership(coding, design, selected, n_given)
 
-    def units(self, values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Origins and units in which numbers (n_rows, n_columns) are measured, those of rows with weights."""
-        mean, unit = np.zeros(values.shape[1]), np.ones(values.shape[1])
-        if self.standardize:
-            mean = weight @ values / weight.sum()
-            deviation = np.sqrt(weight @ (values - mean) ** 2 / weight.sum())
-            unit = np.where(deviation > 0, deviation, 1.0)
-        return mean, unit
+    def coding(self, values: np.ndarray, weight: np.ndarray, n_categories: Sequence[int]) -> Coding:
+        """The coding of covariates (n_rows, n_covariates) of rows with weights."""
+        return Coding.of(values, weight, n_categories, standardize=self.standardize)
 
     @property
     def intercept_variance(self) -> float:
@@ -179,12 +172,10 @@ class Softmax(EmissionSpecification):
 
     def effects(self, names: Sequence[str], levels: Sequence[np.ndarray] = ()) -> list[tuple[str, str]]:
         """The covariate of each coefficient, and its name: that of the covariate, or covariate=level."""
-        effects = []
-        for at, name in enumerate(names):
-            if self.selected is None or self.selected[at]:
-                of_column = levels[at].tolist() if len(levels) else []
-                effects += [(name, f"{name}={level}") for level in of_column] or [(name, name)]
-        return effects
+        are_selected = self.selected if self.selected is not None else [True] * len(names)
+        levels = levels if len(levels) else [np.empty(0)] * len(names)
+        chosen = [at for at in range(len(names)) if are_selected[at]]
+        return named_effects([names[at] for at in chosen], [levels[at] for at in chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,56 +197,29 @@ class _DistinctRows:
         return self.of(range(self.rows.shape[1]), both)
 
 
-def _uncoded(values: np.ndarray, n_categories: Sequence[int]) -> np.ndarray:
-    """Numbers as they are, (n_rows, n_regressors - 1), and orthonormal contrasts in place of codes of categories."""
-    columns = [
-        contrasts(n)[values[:, j].astype(int)] if n else values[:, j : j + 1] for j, n in enumerate(n_categories)
-    ]
-    return np.concatenate([np.empty((len(values), 0)), *columns], axis=1)
-
-
-def _are_contrasts(n_categories: Sequence[int]) -> np.ndarray:
-    """Boolean array of the regressors but the constant that are contrasts of categories."""
-    return np.repeat([n > 0 for n in n_categories], _n_slopes(n_categories)).astype(bool)
-
-
-def _n_slopes(n_categories: Sequence[int]) -> list[int]:
-    """Slopes of each covariate: one of numbers, and of each category but one."""
-    return [n - 1 if n else 1 for n in n_categories]
-
-
-def _regressors(values: np.ndarray, mean: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Regressors (n_rows, n_regressors) of numbers and contrasts, a constant first."""
-    return np.column_stack([np.ones(len(values)), (values - mean) / unit])
-
-
 @dataclass(frozen=True, eq=False)
 class SoftmaxMembership(EmissionOfGiven):
     """The probability of the label of a row, given its covariates.
 
     Parameters
     ----------
-    mean, unit : ndarray of shape (n_regressors - 1,)
-        Selected covariates, numbers and contrasts of categories, are measured in these units from here.
+    coding : Coding
+        Of the selected covariates.
     design : Design
         Regressors of the rows of the fit.
     selected : tuple of int
         Positions of the covariates that have slopes.
     n_given : int
         Covariates of a row, selected or not.
-    n_categories : tuple of int
-        Categories of each selected covariate; 0 of numbers.
     is_normalized : bool, default=False
         Whether probabilities of each row sum to 1 at natural parameters of a point, as of rows that are no part of the
         design; else they do so on average over the design, as a bound needs it.
     """
 
-    mean: np.ndarray
-    unit: np.ndarray
+    coding: Coding
     design: Design
     selected: tuple[int, ...]
     n_given: int
-    n_categories: tuple[int, ...]
     is_normalized: bool = False
 
     @property
@@ -266,41 +230,41 @@ class SoftmaxMembership(EmissionOfGiven):
     @property
     def n_slopes(self) -> list[int]:
         """Slopes of each selected covariate, of each component; none of a category that has one level."""
-        return _n_slopes(self.n_categories)
+        return self.coding.n_slopes
 
     @property
     def doubles_per_row(self) -> int:
         """Doubles that a block holds for each row."""
-        return 1 + len(self.mean)
+        return 1 + len(self.coding.mean)
 
     @property
     def cells_per_component(self) -> int:
         """Cells of each component: a constant, and covariates."""
-        return 1 + len(self.mean)
+        return 1 + len(self.coding.mean)
 
     @property
     def shared_cells(self) -> int:
         """Cells of the squares of coefficients, by regressor."""
-        return 1 + len(self.mean)
+        return 1 + len(self.coding.mean)
 
     def default_prior(
         self, n_components: int, *, intercept_variance: float = 1.0, slope_variance: float | None = 1.0
     ) -> SoftmaxRegression | Hierarchical:
         """A prior of coefficients about 0, equal for all components; slopes of no given variance have hidden ones."""
-        if slope_variance is None and len(self.mean):
+        if slope_variance is None and len(self.coding.mean):
             columns = np.repeat(np.arange(len(self.n_slopes)), self.n_slopes)
             return with_hidden_precisions(n_components, self.design, 1.0 / intercept_variance, columns)
         slope_variance = 1.0 if slope_variance is None else slope_variance
-        variance = np.append(intercept_variance, np.full(len(self.mean), slope_variance))
+        variance = np.append(intercept_variance, np.full(len(self.coding.mean), slope_variance))
         return SoftmaxRegression.from_precisions(n_components, self.design, 1.0 / variance)
 
     def survey(self, values: Any) -> np.ndarray:
         """A table without rows."""
-        return np.zeros((0, 1 + len(self.mean)))
+        return np.zeros((0, 1 + len(self.coding.mean)))
 
     def prepare(self, values: np.ndarray, survey: Any = None) -> np.ndarray:
         """Regressors of rows, (n_rows, n_covariates + 1)."""
-        return _regressors(_uncoded(values[:, [*self.selected]], self.n_categories), self.mean, self.unit)
+        return self.coding.regressors(values[:, [*self.selected]])
 
     def step(self, natural: np.ndarray, table: np.ndarray) -> Step:
         """The membership at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -334,15 +298,9 @@ class SoftmaxMembership(EmissionOfGiven):
         """NaN, (n_rows, n_columns): covariates are given, and none is missing."""
         return np.full((len(block), self.n_columns), np.nan)
 
-    @property
-    def _effects(self) -> np.ndarray:
-        """Matrix from coefficients of regressors to an intercept, slopes by unit, and effects of levels."""
-        of_columns = [contrasts(n) if n else np.eye(1) for n in self.n_categories]
-        return block_diag(1.0, *of_columns) @ to_units(self.mean, self.unit)
-
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Intercepts (..., n_components), and coefficients (..., n) per unit of numbers and of every category."""
-        effects = point @ self._effects.T
+        effects = point @ self.coding.effects.T
         return {"intercepts": effects[..., 0], "coefficients": effects[..., 1:]}
 
     def parameters_of_draws(self, points: np.ndarray) -> dict[str, np.ndarray]:
@@ -351,7 +309,7 @@ class SoftmaxMembership(EmissionOfGiven):
 
     def quantiles(self, posterior: SoftmaxRegression, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of each intercept and coefficient under q."""
-        k, effects = posterior.n_labels, self._effects
+        k, effects = posterior.n_labels, self.coding.effects
         rows = np.kron(contrasts(k), effects)
         deviation = np.sqrt(np.einsum("ij,jk,ik->i", rows, posterior.covariance, rows)).reshape(k, len(effects))
         ends = posterior.mean @ effects.T + norm.ppf(probability) * deviation
@@ -369,13 +327,6 @@ class SoftmaxMembership(EmissionOfGiven):
     def size_of_terms(self, table: np.ndarray, weight: np.ndarray) -> float:
         """Sum of the weights: one term of a row."""
         return float(weight.sum())
-
-
-def to_units(mean: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Matrix from coefficients, of a constant and of deviations from means in units, to an intercept and slopes."""
-    matrix = np.diag(np.append(1.0, 1.0 / unit))
-    matrix[0, 1:] = -mean / unit
-    return matrix
 
 
 def normal_points(d: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem.emissions.coding import named_effects
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.models.hmm.covariates import SoftmaxTransitions
 
@@ -30,6 +31,7 @@ def _table(
     named: Mapping,
     intervals: Mapping | None,
     covariates: Sequence[str],
+    levels: Sequence[np.ndarray],
     numbers: Sequence[str],
     states: Sequence[dict],
 ) -> ParameterTable:
@@ -44,6 +46,8 @@ def _table(
     intervals : mapping of str to pair of ndarray, or None
     covariates : sequence of str
         Names of all columns that are given.
+    levels : sequence of ndarray
+        Of those that are categories; none of numbers.
     numbers, states : sequence
         Of states: what they are called, and the states themselves.
     """
@@ -55,7 +59,9 @@ def _table(
         both = np.where(rows.allowed[..., None], both.reshape(*rows.allowed.shape, -1), np.nan)
         return np.moveaxis(both, -1, 1).reshape(-1, rows.n_states)
 
-    per = ["log odds at 0", *(f"log odds per {covariates[at]}" for at in rows.selected)]
+    levels = levels if len(levels) else [np.empty(0)] * len(covariates)
+    effects = named_effects([covariates[at] for at in rows.selected], [levels[at] for at in rows.selected])
+    per = ["log odds at 0", *(f"log odds {'per' if name == of else 'of'} {name}" for of, name in effects)]
     before, of_rows = ([f"after {number}" for number in numbers], states) if k else (["first"], [{}])
     ends: tuple[np.ndarray, np.ndarray] | None = None
     if intervals is not None:

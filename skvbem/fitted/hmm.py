@@ -169,6 +169,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
                 self._of_chain(*self.point[:2]),
                 None if intervals is None else intervals["chain"],
                 self.groups.groups[getattr(self.model, "part", 0)].names,
+                self.groups.groups[getattr(self.model, "part", 0)].levels,
                 self._numbers,
                 self._states,
             ),

@@ -31,6 +31,7 @@ MODEL_OF_STEP = {"VBClassifier": "network_", "VBImputer": "estimator_"}
 _IN_MODULES = {
     "skvbem.emissions.bernoulli": ("Bernoulli", "BernoulliEmission"),
     "skvbem.emissions.given": ("Given", "GivenColumns"),
+    "skvbem.emissions.coding": ("Coding",),
     "skvbem.emissions.softmax": ("Softmax", "SoftmaxMembership"),
     "skvbem.families.inert": ("Inert",),
     "skvbem.families.softmax_maximum": ("Design",),

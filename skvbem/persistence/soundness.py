@@ -397,17 +397,25 @@ def _softmax(family: Any) -> None:
     check(len(family.coordinates) % p == 0 and len(family.coordinates) >= 2 * p, "coefficients of other regressors")
 
 
+@checks("Coding")
+def _coding(coding: Any) -> None:
+    counts(coding.n_categories, "categories", 0)
+    n = sum(max(levels - 1, levels == 0) for levels in coding.n_categories)
+    floats(coding.mean, n, what="means")
+    floats(coding.unit, n, what="units")
+    check(_measures(coding.unit), "units that measure nothing")
+
+
+def _coded(part: Any) -> None:
+    check(len(part.selected) == len(part.coding.n_categories), "other covariates")
+    check(part.design.regressors.shape[1] == len(part.coding.mean) + 1, "regressors of other covariates")
+
+
 @checks("SoftmaxMembership")
 def _membership(emission: Any) -> None:
-    n = emission.design.regressors.shape[1] - 1
-    floats(emission.mean, n, what="means")
-    floats(emission.unit, n, what="units")
-    check(_measures(emission.unit), "units that measure nothing")
+    _coded(emission)
     counts([emission.n_given], "covariates")
-    check(len(emission.selected) == len(emission.n_categories), "other covariates")
     check({*emission.selected} <= {*range(emission.n_given)}, "covariates that are not there")
-    counts(emission.n_categories, "categories", 0)
-    check(sum(max(levels - 1, levels == 0) for levels in emission.n_categories) == n, "contrasts of other categories")
 
 
 @checks("GivenColumns")
@@ -430,14 +438,11 @@ def _mask(allowed: Any) -> None:
 
 @checks("SoftmaxTransitions")
 def _softmax_transitions(rows: Any) -> None:
-    n = rows.design.regressors.shape[1] - 1
     _mask(rows.allowed)
-    floats(rows.mean, n, what="means")
-    floats(rows.unit, n, what="units")
-    floats(rows.precision, n + 1, what="precisions")
-    check(_measures(rows.unit), "units that measure nothing")
+    _coded(rows)
+    floats(rows.precision, len(rows.coding.mean) + 1, what="precisions")
     check(rows.precision > 0, "precisions that are not positive")
-    check(len(rows.selected) == n and all(at >= 0 for at in rows.selected), "other covariates")
+    check(all(at >= 0 for at in rows.selected), "other covariates")
 
 
 @checks("StickBreaking")

@@ -93,56 +93,41 @@ def driven(
     estimator: Any, reading: SequenceReading, rows: tuple[Transitions, Transitions], part: int
 ) -> tuple[ChainRows, ChainRows]:
     """First states and transitions, those that covariates drive in place of others that are as free."""
-    values, columns = reading.values[part], reading.columns.groups[part].columns
-    if reading.columns.groups[part].given_encoder is not None:
-        raise ValueError(
-            f"Covariates of the chain of {type(estimator).__name__} are numbers, and some of "
-            f"{list(reading.columns.groups[part].names)!r} are categories. Write a column of 0 and 1 for each level "
-            "but one."
-        )
-    starts = np.concatenate([[0], np.cumsum(reading.lengths)])
-    firsts = first_rows(starts)
+    values, firsts = reading.values[part], first_rows(np.concatenate([[0], np.cumsum(reading.lengths)]))
     weight = np.ones(len(reading.lengths)) if reading.weight is None else reading.weight
     by_name: dict[str, SoftmaxTransitions] = {}
     if estimator.start is not None:
-        selected = _places_in_group(estimator, "start", reading, columns)
-        by_name["start"] = _softmax_rows(estimator.start, rows[0], selected, values[firsts], weight, values[firsts])
+        of_firsts = values[firsts]
+        by_name["start"] = _softmax_rows(estimator, "start", reading, part, rows[0], (of_firsts, weight), of_firsts)
     if estimator.transitions is not None:
-        selected = _places_in_group(estimator, "transitions", reading, columns)
-        at_arrival = estimator.transitions.at == "arrival"
         moves = np.ones(len(values), dtype=bool)
         moves[firsts] = False
-        driving = covariates_of_transitions(at_arrival, values)
-        driving = driving[moves] if moves.any() else driving[:1]
-        of_rows = np.repeat(weight, reading.lengths)
-        by_name["transitions"] = _softmax_rows(
-            estimator.transitions, rows[1], selected, values, of_rows, driving, at_arrival=at_arrival
-        )
+        driving = covariates_of_transitions(estimator.transitions.at == "arrival", values)
+        driving, measured = driving[moves] if moves.any() else driving[:1], (values, np.repeat(weight, reading.lengths))
+        by_name["transitions"] = _softmax_rows(estimator, "transitions", reading, part, rows[1], measured, driving)
+    names = reading.columns.groups[part].names
     for name, each in by_name.items() if estimator.method == "ml" else ():
-        names = [reading.columns.groups[part].names[at] for at in each.selected]
-        refuse_collinear(each.design, names, f"{name!r} of {type(estimator).__name__}")
+        of_regressors = [names[at] for at in np.repeat(each.selected, each.coding.n_slopes)]
+        refuse_collinear(each.design, of_regressors, f"{name!r} of {type(estimator).__name__}")
     return by_name.get("start", rows[0]), by_name.get("transitions", rows[1])
 
 
-def _places_in_group(estimator: Any, name: str, reading: SequenceReading, columns: tuple[int, ...]) -> tuple[int, ...]:
-    """Positions among the covariates of those that are selected."""
-    _, selected = _places(estimator, name, reading.columns.names)
-    return tuple(columns.index(each) for each in selected)
-
-
 def _softmax_rows(
-    softmax: Softmax,
+    estimator: Any,
+    name: str,
+    reading: SequenceReading,
+    part: int,
     rows: Transitions,
-    selected: tuple[int, ...],
-    measured: np.ndarray,
-    weight: np.ndarray,
+    measured: tuple[np.ndarray, np.ndarray],
     driving: np.ndarray,
-    *,
-    at_arrival: bool = False,
 ) -> SoftmaxTransitions:
     """Rows that covariates drive, in units of those `measured` with weights, of the patterns of those `driving`."""
-    mean, unit = softmax.units(measured[:, [*selected]], weight)
-    precision = 1.0 / np.append(softmax.intercept_variance, np.full(len(selected), float(softmax.slope_prior)))
-    empty = Design.of(np.ones((1, 1 + len(selected))))
-    made = SoftmaxTransitions(rows.allowed, mean, unit, selected, precision, empty, at_arrival)
-    return made.with_design(driving)
+    softmax, group = getattr(estimator, name), reading.columns.groups[part]
+    _, places = _places(estimator, name, reading.columns.names)
+    selected = tuple(group.columns.index(each) for each in places)
+    sizes = [len(group.levels[at]) if group.levels else 0 for at in selected]
+    values, weight = measured
+    coding = softmax.coding(values[:, [*selected]], weight, sizes)
+    precision = 1.0 / np.append(softmax.intercept_variance, np.full(len(coding.mean), float(softmax.slope_prior)))
+    empty, at_arrival = Design.of(np.ones((1, len(precision)))), name == "transitions" and softmax.at == "arrival"
+    return SoftmaxTransitions(rows.allowed, coding, selected, precision, empty, at_arrival).with_design(driving)

@@ -17,8 +17,8 @@ from scipy.stats import norm
 
 from skvbem._lazy import cached_property
 from skvbem.emissions.base import Step
+from skvbem.emissions.coding import Coding
 from skvbem.emissions.outside import rows_last
-from skvbem.emissions.softmax import to_units
 from skvbem.families.softmax_maximum import Design
 from skvbem.families.softmax_rows import SoftmaxRows
 from skvbem.models.hmm.covariate_passes import CovariatePasses
@@ -64,12 +64,12 @@ class SoftmaxTransitions:
     ----------
     allowed : ndarray of bool, shape (n_rows, n_states)
         Other transitions leave the softmax.
-    mean, unit : ndarray of shape (n_selected,)
-        Selected covariates are measured in these units from here.
+    coding : Coding
+        Of the selected covariates.
     selected : tuple of int
         Positions of the covariates that have slopes.
-    precision : ndarray of shape (n_selected + 1,)
-        Of intercepts, and of slopes of each covariate.
+    precision : ndarray of shape (n_regressors,)
+        Of intercepts, and of slopes.
     design : Design
         Patterns of regressors in the data of the fit.
     at_arrival : bool
@@ -77,8 +77,7 @@ class SoftmaxTransitions:
     """
 
     allowed: np.ndarray
-    mean: np.ndarray
-    unit: np.ndarray
+    coding: Coding
     selected: tuple[int, ...]
     precision: np.ndarray
     design: Design
@@ -105,9 +104,8 @@ class SoftmaxTransitions:
         return self.allowed.astype(float)
 
     def regressors(self, values: np.ndarray) -> np.ndarray:
-        """Regressors (n_steps, n_selected + 1) of covariates (n_steps, n_covariates), a constant first."""
-        chosen = values[:, [*self.selected]]
-        return np.column_stack([np.ones(len(values)), (chosen - self.mean) / self.unit])
+        """Regressors (n_steps, n_regressors) of covariates (n_steps, n_covariates), a constant first."""
+        return self.coding.regressors(values[:, [*self.selected]])
 
     def with_design(self, values: np.ndarray) -> Self:
         """These rows, with the patterns of covariates (n_steps, n_covariates)."""
@@ -191,17 +189,17 @@ class SoftmaxTransitions:
         return np.stack(places).reshape(*orders.shape[:-1], -1)
 
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
-        """Intercepts (n_rows, n_states, ...) and coefficients (n_rows, n_states, n_selected, ...) in units of the data.
+        """Intercepts (n_rows, n_states, ...) and coefficients (n_rows, n_states, n_effects, ...) in units of the data.
 
         Further axes of points (n_rows, n_states, n_regressors, ...) are draws.
         """
-        in_units = np.moveaxis(np.tensordot(self.to_units, point, axes=(1, 2)), 0, 2)
+        in_units = np.moveaxis(np.tensordot(self.coding.effects, point, axes=(1, 2)), 0, 2)
         return {"intercepts": in_units[:, :, 0], "coefficients": in_units[:, :, 1:]}
 
     def quantiles(self, posterior: SoftmaxRows, probability: float) -> dict[str, np.ndarray]:
         """Quantiles under a posterior of what `parameters` names."""
-        deviation = np.sqrt(posterior.variance_of(self.to_units))
-        ends = posterior.mean @ self.to_units.T + norm.ppf(probability) * deviation
+        deviation = np.sqrt(posterior.variance_of(self.coding.effects))
+        ends = posterior.mean @ self.coding.effects.T + norm.ppf(probability) * deviation
         return {"intercepts": ends[..., 0], "coefficients": ends[..., 1:]}
 
     def concentrations(self, posterior: SoftmaxRows) -> dict[str, np.ndarray]:
@@ -217,11 +215,6 @@ class SoftmaxTransitions:
     def redirected(self, statistics: np.ndarray, kept: float, rng: np.random.Generator) -> np.ndarray:
         """The statistics as they are: counts that are led elsewhere say nothing of covariates."""
         return statistics
-
-    @property
-    def to_units(self) -> np.ndarray:
-        """Matrix from coefficients of regressors to an intercept, and slopes in the units of the data."""
-        return to_units(self.mean, self.unit)
 
 
 #: First states or transitions, whatever drives them.

@@ -7,9 +7,10 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import skvbem
-from skvbem import VBHMM
+from skvbem import VBHMM, StructureSearchCV
 from skvbem.emissions import Softmax
 from skvbem.errors import TooLargeError
+from skvbem.families.softmax_maximum import contrasts
 from skvbem.models.hmm.capabilities import capabilities_of
 from skvbem.plotting import ClassProfileDisplay, StatePathDisplay, TransitionsDisplay
 
@@ -68,7 +69,7 @@ def test_rows_to_come_follow_their_covariates(fitted):
     before = model.predict_proba([known])[0][-1]
     assert states[:20] == pytest.approx(model.predict_proba([known])[0], abs=1e-12)
     for t in range(20, 23):
-        u = np.array([1.0, (whole["z"][t - 1] - rows.mean[0]) / rows.unit[0]])
+        u = np.array([1.0, (whole["z"][t - 1] - rows.coding.mean[0]) / rows.coding.unit[0]])
         logits = point @ u
         before = before @ (np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))
         assert states[t] == pytest.approx(before, abs=1e-10)
@@ -243,3 +244,49 @@ def test_what_is_not_there_is_refused_with_advice(fitted):
     twice = [table.assign(twice=2 * table["z"]) for table in X]
     with pytest.raises(ValueError, match="the covariate 'twice' follows from those before it"):
         VBHMM(2, transitions=Softmax(["z", "twice"]), method="ml", **ONE).fit(twice)
+
+
+def test_categories_are_contrasts_of_which_no_level_is_a_reference(fitted, tmp_path):
+    """The bound is that of columns of contrasts about their means; levels in another order change nothing."""
+    _, X, _ = fitted
+    levels = np.array(["dry", "wet", "windy"])
+    codes = [np.random.default_rng(k).integers(0, 3, len(table)) for k, table in enumerate(X)]
+    one = ONE | {"tol": 1e-9, "max_iter": 2000}
+    named = [table.assign(weather=levels[code]) for table, code in zip(X, codes)]
+    model = VBHMM(2, transitions=Softmax(["z", "weather"]), start=Softmax("weather"), **one).fit(named)
+    h = contrasts(3)
+    every = np.concatenate(codes)
+
+    def columns(of):
+        return [
+            table.assign(z=(table["z"] - all_z.mean()) / all_z.std(), a=c[:, 0], b=c[:, 1])
+            for table, c in zip(X, [h[code] - h[of].mean(axis=0) for code in codes])
+        ]
+
+    all_z = np.concatenate([table["z"] for table in X])
+    raw = VBHMM(2, transitions=Softmax(["z", "a", "b"], standardize=False), **one).fit(columns(every))
+    alone = VBHMM(2, transitions=Softmax(["z", "weather"]), **one).fit(named)
+    assert alone.lower_bound_ == pytest.approx(raw.lower_bound_, abs=1e-8)
+    slopes = alone.parameters_["chain"]["transition_coefficients"]
+    assert slopes.shape == (2, 2, 4)
+    of_raw = raw.parameters_["chain"]["transition_coefficients"]
+    assert slopes[..., 1:] == pytest.approx(of_raw[..., 1:] @ h.T, abs=1e-6)
+    other = np.array(["z", "a", "m"])
+    turned = [table.assign(weather=other[code]) for table, code in zip(X, codes)]
+    assert clone(model).fit(turned).lower_bound_ == pytest.approx(model.lower_bound_, abs=1e-9)
+    text = str(model.summary(method="vb"))
+    assert "log odds of weather=wet" in text
+    skvbem.save(model, tmp_path / "chain.skvbem")
+    again = skvbem.load(tmp_path / "chain.skvbem").predict_proba(named)
+    assert np.concatenate(again) == pytest.approx(np.concatenate(model.predict_proba(named)), abs=1e-12)
+    with pytest.raises(ValueError, match="weather"):
+        model.predict([named[0].assign(weather="fog")])
+
+
+def test_numbers_of_states_are_compared_by_evidences_of_refits(fitted):
+    _, X, _ = fitted
+    grid = {"n_components": [1, 2, 3]}
+    search = StructureSearchCV(VBHMM(2, transitions=Softmax("z"), **ONE), grid, scoring="bic", random_state=0).fit(X)
+    assert search.best_params_ == {"n_components": 2}
+    refit = VBHMM(2, transitions=Softmax("z"), **ONE).set_params(n_components=2).fit(X)
+    assert search.best_score_ == pytest.approx(refit.log_evidence(X, kind="bic").value, abs=1e-3)

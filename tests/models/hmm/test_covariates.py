@@ -12,6 +12,7 @@ from scipy.special import betaln, logsumexp, polygamma
 from skvbem import VBHMM
 from skvbem.emissions import Gaussian, Softmax
 from skvbem.emissions.bernoulli import BernoulliEmission
+from skvbem.emissions.coding import Coding
 from skvbem.emissions.given import GivenColumns
 from skvbem.emissions.independent import Independent
 from skvbem.families.softmax_maximum import Design, contrasts
@@ -32,8 +33,7 @@ def driven_rows(rng, values, allowed, at_arrival=False):
     empty = Design.of(np.ones((1, 1 + p)))
     rows = SoftmaxTransitions(
         allowed,
-        rng.normal(size=p),
-        rng.uniform(0.5, 2, p),
+        Coding(rng.normal(size=p), rng.uniform(0.5, 2, p), (0,) * p),
         tuple(range(p)),
         rng.uniform(0.5, 2, p + 1),
         empty,
@@ -46,7 +46,7 @@ def test_coefficients_are_those_of_log_odds_in_the_units_of_the_data(rng):
     """Log odds at covariates, by intercepts and slopes, and by regressors; draws are a further axis; of q by draws."""
     values = rng.normal([5.0, -40.0], [1.0, 8.0], size=(6, 2))
     rows = driven_rows(rng, values, np.ones((2, 3), dtype=bool))
-    rows = replace(rows, mean=values.mean(axis=0), unit=values.std(axis=0)).with_design(values)
+    rows = replace(rows, coding=Coding.of(values, np.ones(6), (0, 0))).with_design(values)
     point = rng.normal(size=(2, 3, 3))
     intercepts, slopes = rows.parameters(point).values()
     by_units = intercepts[..., None] + slopes @ values.T
@@ -146,7 +146,12 @@ def test_statistics_hold_the_covariates_of_the_step_that_is_left_or_arrived_at(a
     """Two states that are seen, of known changes: T sums the covariates of these steps, n their number."""
     z, states = np.array([[0.0], [3.0], [5.0], [7.0]]), np.array([0, 1, 1, 0])
     rows = SoftmaxTransitions(
-        np.ones((2, 2), bool), np.zeros(1), np.ones(1), (0,), np.ones(2), Design.of(np.ones((1, 2))), at_arrival
+        np.ones((2, 2), bool),
+        Coding(np.zeros(1), np.ones(1), (0,)),
+        (0,),
+        np.ones(2),
+        Design.of(np.ones((1, 2))),
+        at_arrival,
     ).with_design(covariates_of_transitions(at_arrival, z)[1:])
     emission = Independent((BernoulliEmission((2,)), GivenColumns(1)))
     model = CovariateHMM(emission, Transitions(np.ones((1, 2))), rows, emission.default_prior(2), 1)

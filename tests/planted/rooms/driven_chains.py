@@ -16,8 +16,8 @@ ERRORS = {
     ],
     "slopes of transitions have the prior of intercepts": [
         (
-            "np.append(softmax.intercept_variance, np.full(len(selected), float(softmax.slope_prior)))",
-            "np.full(1 + len(selected), softmax.intercept_variance)",
+            "np.append(softmax.intercept_variance, np.full(len(coding.mean), float(softmax.slope_prior)))",
+            "np.full(1 + len(coding.mean), softmax.intercept_variance)",
         )
     ],
     "transitions of a step are normalized to one": [
@@ -81,14 +81,26 @@ ERRORS = {
             "((statistics - 0.5 * precision * w) * w).sum(axis=(1, 2))",
         )
     ],
+    "categories of a chain are taken for numbers": [
+        (
+            "sizes = [len(group.levels[at]) if group.levels else 0 for at in selected]",
+            "sizes = [0 for at in selected]",
+        )
+    ],
+    "scores of moved points are derivatives where they came from": [
+        (
+            "prior.jacobian(p).T @ u for p, u in zip(points, expected.T)",
+            "jacobian.T @ u for p, u in zip(points, expected.T)",
+        )
+    ],
     "coefficients are in deviations of covariates": [
         (
-            "in_units = np.moveaxis(np.tensordot(self.to_units, point, axes=(1, 2)), 0, 2)",
-            "in_units = np.moveaxis(np.tensordot(self.to_units.T, point, axes=(1, 2)), 0, 2)",
+            "in_units = np.moveaxis(np.tensordot(self.coding.effects, point, axes=(1, 2)), 0, 2)",
+            "in_units = np.moveaxis(np.tensordot(self.coding.effects.T, point, axes=(1, 2)), 0, 2)",
         ),
         (
-            "matrix[0, 1:] = -mean / unit",
-            "matrix[0, 1:] = 0.0",
+            "to_units[0, 1:] = -self.mean / self.unit",
+            "to_units[0, 1:] = 0.0",
         ),
     ],
 }

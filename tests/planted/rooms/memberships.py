@@ -40,8 +40,8 @@ ERRORS = {
     ],
     "slopes have the prior of intercepts": [
         (
-            "np.append(intercept_variance, np.full(len(self.mean), slope_variance))",
-            "np.full(1 + len(self.mean), intercept_variance)",
+            "np.append(intercept_variance, np.full(len(self.coding.mean), slope_variance))",
+            "np.full(1 + len(self.coding.mean), intercept_variance)",
         )
     ],
     "prior variances stand for precisions": [
@@ -67,8 +67,8 @@ ERRORS = {
     ],
     "covariates are measured from zero": [
         (
-            "return np.column_stack([np.ones(len(values)), (values - mean) / unit])",
-            "return np.column_stack([np.ones(len(values)), values / unit])",
+            "return np.column_stack([np.ones(len(values)), (numbers - self.mean) / self.unit])",
+            "return np.column_stack([np.ones(len(values)), numbers / self.unit])",
         ),
     ],
     "predictions go over three times as wide a Gaussian": [
@@ -116,8 +116,8 @@ ERRORS = {
     ],
     "contrasts of categories are standardized one by one": [
         (
-            "unit = np.where(_are_contrasts(sizes), 1.0, unit)",
-            "unit = np.where(_are_contrasts(sizes), unit, unit)",
+            "unit = np.where((deviation > 0) & ~_are_contrasts(sizes), deviation, 1.0)",
+            "unit = np.where(deviation > 0, deviation, 1.0)",
         )
     ],
     "contrasts of a category have hidden precisions of less weight": [
