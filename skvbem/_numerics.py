@@ -124,6 +124,19 @@ def drawn_codes(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarr
 _COMPARED_ROWS = 4096
 
 
+def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct rows (n_distinct, n_columns) of finite numbers in lexicographic order, and the place of each row there.
+
+    As `numpy.unique` along an axis returns them, several times as fast.
+    """
+    order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
+    in_order, place = rows[order], np.empty(len(rows), dtype=np.intp)
+    is_new = np.ones(len(rows), dtype=bool)
+    is_new[1:] = (in_order[1:] != in_order[:-1]).any(axis=1)
+    place[order] = np.cumsum(is_new) - 1
+    return np.ascontiguousarray(in_order[is_new]), place
+
+
 def extremes(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest number of each column, (n_columns,); NaN is none, and inf and -inf stand for none.
 

@@ -329,7 +329,8 @@ cdef int climb(
         later[0] = swap
         if not is_wide and objective_at(objective, near, d, is_wide) > rounding(objective, near):
             break  # no labels are more than certain: statistics that a leap went to are those of none
-    if gain > (GAIN if tolerance > GAIN else 1e3 * GAIN) or of_covariance > 1e-6:  # too far for the quadratic model
+    if gain > (GAIN if tolerance > GAIN else 1e3 * GAIN) or of_covariance > (GAIN if tolerance > GAIN else 1e-6):
+        # too far for the quadratic model, or from where a later maximum begins
         last.value, last.log_det = near.value, near.log_det
         memcpy(last.mean, near.mean, d * sizeof(double))
         memcpy(last.covariance, near.covariance, d * d * sizeof(double))

@@ -19,6 +19,7 @@ from scipy.stats import norm
 from scipy.stats.qmc import Sobol
 
 from skvbem._compat import Interval, StrOptions
+from skvbem._numerics import distinct_rows
 from skvbem.blocks import Blocks, map_reduce
 from skvbem.emissions.base import Step
 from skvbem.emissions.coding import Coding, named_effects
@@ -26,6 +27,7 @@ from skvbem.emissions.given import EmissionOfGiven
 from skvbem.emissions.moments import n_columns_of
 from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Ends, Parameters, is_hierarchical
 from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.inert import Inert
 from skvbem.families.softmax_maximum import Design, contrasts
 from skvbem.families.softmax_regression import SoftmaxRegression, with_hidden_precisions
 
@@ -189,8 +191,8 @@ class _DistinctRows:
     def of(cls, selected: Sequence[int], part: tuple) -> Self:
         """The distinct rows of some columns of a part, which has values and weights."""
         values, weight = part
-        rows, which = np.unique(values[:, [*selected]], axis=0, return_inverse=True)
-        return cls(rows, np.bincount(which.ravel(), weight, len(rows)).astype(float))
+        rows, which = distinct_rows(values[:, [*selected]])
+        return cls(rows, np.bincount(which, weight, len(rows)).astype(float))
 
     def __add__(self, other: _DistinctRows) -> Self:
         both = np.concatenate([self.rows, other.rows]), np.concatenate([self.weight, other.weight])
@@ -276,9 +278,9 @@ class SoftmaxMembership(EmissionOfGiven):
 
     def log_predictive(self, block: np.ndarray, posterior: SoftmaxRegression) -> np.ndarray:
         """Log probabilities of labels, coefficients integrated out, nats, (n_rows, n_components)."""
+        if not posterior.n_free_parameters:  # of one component, or of a family that says nothing
+            return np.zeros((len(block), len(posterior.coordinates) // self.cells_per_component - 1))
         k, p = posterior.n_labels, posterior.n_regressors
-        if k == 1:
-            return np.zeros((len(block), 1))
         root = np.linalg.cholesky(posterior.covariance)
         drawn = root @ normal_points(len(root))
         h = contrasts(k)
@@ -375,3 +377,12 @@ def membership_of(emission: Any) -> int | None:
     """The position of the membership among the parts of an emission; None without one."""
     parts: Sequence[Any] = getattr(emission, "parts", ())
     return next((k for k, part in enumerate(parts) if isinstance(part, SoftmaxMembership)), None)
+
+
+def prior_without_covariates(emission: Any, prior: Any) -> Any:
+    """The prior of an emission whose membership says nothing: covariates do not say how alike rows are."""
+    k = membership_of(emission)
+    if k is None:
+        return prior
+    inert = Inert(np.zeros(len(prior.blocks[k].coordinates)))
+    return replace(prior, blocks=(*prior.blocks[:k], inert, *prior.blocks[k + 1 :]))

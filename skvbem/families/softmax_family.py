@@ -14,8 +14,8 @@ from skvbem.families.softmax_maximum import Design
 from skvbem.families.softmax_proposals import Students, StudentsByRow
 
 # Precision of coefficients, by row, of maximum likelihood: classes that covariates separate have no maximum. By hand:
-# it keeps matrices positive, and takes less than 1e-9 nats a row away.
-PRECISION_FLOOR = 1e-12
+# it keeps matrices positive, and takes less than a step may lose where log odds are in the thousands.
+PRECISION_FLOOR = 1e-14
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,19 @@ from functools import lru_cache
 import numpy as np
 
 from skvbem._kernels import _softmax
+from skvbem._lazy import cached_property
+from skvbem._numerics import distinct_rows
 
 # Bounds that are kept to begin from: more than runs side by side, and their extrapolations, make in a step. By hand.
 _N_STARTS = 32
-# Part of the gain of its first step that a maximum may leave to later steps of a run, and patterns from which it does:
-# passes are what steps cost there. By hand: half of the passes, and as many steps; nothing is left of gains below 1e-9.
-_KEPT, _PATTERNS_OF_DEAR_PASSES = 0.01, 2048
+# Parts of the gain of its first step that a maximum may leave to later steps of a run: of few patterns, and of so many
+# that passes are what steps cost. Nothing is left of gains below 1e-9. By hand, over forty fits: with 1e-4 of few some
+# came to worse optima, as moves were judged too soon, and with 1e-6 a bound fell by as much; .01 of many takes half of
+# the passes, and as many steps.
+_KEPT, _KEPT_OF_MANY, _PATTERNS_OF_DEAR_PASSES = 1e-8, 0.01, 2048
+# Change of a log odds up to which a point's last step is made without a pass: what its quadratic model lacks is at most
+# so large a part of the gain. Where covariates separate labels, steps without a gain are long, and may lose. By hand.
+_SHORT = 1e-3
 
 
 @lru_cache(maxsize=256)
@@ -57,9 +64,14 @@ class Design:
     @classmethod
     def of(cls, regressors: np.ndarray, weight: np.ndarray | None = None) -> Design:
         """The design of rows, which are merged where they are equal."""
-        patterns, which = np.unique(regressors, axis=0, return_inverse=True)
-        total = np.bincount(which.ravel(), weight, len(patterns)).astype(float)
-        return cls(np.ascontiguousarray(patterns[total > 0]), total[total > 0] / total.sum())
+        patterns, which = distinct_rows(regressors)
+        total = np.bincount(which, weight, len(patterns)).astype(float)
+        return cls(patterns[total > 0], total[total > 0] / total.sum())
+
+    @cached_property
+    def _largest(self) -> np.ndarray:
+        """The largest size of each regressor, (n_regressors,)."""
+        return np.abs(self.regressors).max(axis=0)
 
     def for_run(self) -> Design:
         """The design in a run of its own, whose maxima begin with those that the run has reached."""
@@ -104,10 +116,13 @@ class Design:
         last = TiltedBound(np.empty_like(near.numbers), d)
         rows = self.regressors, self.weight, contrasts(d // self.regressors.shape[1] + 1)
         of_member = objective.t, objective.total, objective.precision
-        kept = _KEPT if starts and not is_exact and len(self.weight) >= _PATTERNS_OF_DEAR_PASSES else 0.0
+        kept = _KEPT_OF_MANY if len(self.weight) >= _PATTERNS_OF_DEAR_PASSES else _KEPT
+        kept *= bool(starts) and not is_exact
         if _softmax.maximum(*rows, *of_member, not is_point, kept, near.numbers, last.numbers) < 0:
             raise FloatingPointError("Coefficients of a softmax have no finite precision.")
         starts.append(near)
+        if is_point and (np.abs(last.mean - near.mean).reshape(-1, len(self._largest)) @ self._largest).max() > _SHORT:
+            last = near
         return Maximum(last, objective.at(last, is_point=is_point))
 
 

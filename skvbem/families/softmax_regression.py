@@ -130,11 +130,15 @@ class SoftmaxRegression(SoftmaxFamily):
 
     def expected_natural(self) -> np.ndarray:
         """Expected natural parameters, of the shape of the coordinates."""
+        return self._naturals(self._maxima).reshape(self.coordinates.shape)
+
+    def _naturals(self, maxima: list[Maximum]) -> np.ndarray:
+        """Natural parameters at maxima, (n_cells, n): expected ones, or those of points."""
         naturals = []
-        for each in self._maxima:
+        for each in maxima:
             squares = each.bound.squares.reshape(self.n_labels - 1, self.n_regressors)
             naturals.append(_natural(self._rows(each), each.bound.value, squares))
-        return self._batch(naturals)
+        return np.stack(naturals, axis=-1)
 
     # Points -----------------------------------------------------------------------------------------------------------
 
@@ -151,7 +155,8 @@ class SoftmaxRegression(SoftmaxFamily):
 
     def natural_of_most_likely(self, statistics: np.ndarray) -> np.ndarray:
         """Natural parameters of the most likely coefficients, in a run of more likely ones than at its last step."""
-        return self.natural(self._modes(self._nearly_flat(statistics), is_exact=False))
+        reached = self._of_lanes(self._nearly_flat(statistics), is_point=True)
+        return self._naturals(reached).reshape(statistics.shape)
 
     def _nearly_flat(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with the least precisions that keep a maximum."""
@@ -159,9 +164,9 @@ class SoftmaxRegression(SoftmaxFamily):
         statistics[-p:] = PRECISION_FLOOR * np.maximum(statistics[:-p:p].sum(axis=0), 1.0)
         return statistics
 
-    def _modes(self, coordinates: np.ndarray, *, is_exact: bool = True) -> np.ndarray:
+    def _modes(self, coordinates: np.ndarray) -> np.ndarray:
         """Coefficients (n_labels, n_regressors, ...) at which points with these coordinates are densest."""
-        reached = self._of_lanes(coordinates, is_point=True, is_exact=is_exact)
+        reached = self._of_lanes(coordinates, is_point=True, is_exact=True)
         modes = [self._rows(each) for each in reached]
         return np.stack(modes, axis=-1).reshape(self.n_labels, self.n_regressors, *coordinates.shape[1:])
 

@@ -21,6 +21,7 @@ from scipy.special import softmax, xlogy
 from skvbem._lazy import cached_property
 from skvbem.emissions.base import Step
 from skvbem.emissions.known_labels import without_labels
+from skvbem.emissions.softmax import prior_without_covariates
 from skvbem.models.labels.distinct_rows import DistinctRows, draws, with_known_labels
 from skvbem.models.labels.model import LabelModel
 from skvbem.optima import ties
@@ -87,7 +88,8 @@ class Recombinations:
         self.natural = natural[first:]
         self._rng = np.random.default_rng(seed)
         self.hyperparameters = model.prior.blocks[-1].hyperparameters(self.natural)
-        self.prior = model.prior.blocks[-1].given_hyperparameters(self.hyperparameters)
+        prior = model.prior.blocks[-1].given_hyperparameters(self.hyperparameters)
+        self.prior = prior_without_covariates(model.emission, prior)  # whose maxima are dear, and say little of rows
         component = model.emission.component_of_cell(self.n)
         self.cells = np.stack([np.flatnonzero(component == k) for k in range(self.n)])
         self.shared_cells = np.flatnonzero(component < 0)
@@ -234,8 +236,6 @@ class Recombinations:
         At most `n_alike` have the same halves, or make the same room for one. `with_unions` two components are divided
         anew, too, and up to half of all may be spikes.
         """
-        if self.n < 2:
-            return [], np.empty((len(self.statistics), 0))
         joins = [(cost, *self._stay_and_go(one, other)) for cost, one, other in self.joins()]
         if not joins:
             return [], np.empty((len(self.statistics), 0))

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 from skvbem._lazy import cached_property
+from skvbem._numerics import distinct_rows
 from skvbem.emissions.base import Step
 from skvbem.emissions.coding import Coding
 from skvbem.emissions.outside import rows_last
@@ -115,10 +116,10 @@ class SoftmaxTransitions:
         """The patterns of steps with covariates (n_steps, n_covariates)."""
         known = self.design.regressors
         both = np.concatenate([known, self.regressors(values)])
-        patterns, which = np.unique(both, axis=0, return_inverse=True)
+        patterns, which = distinct_rows(both)
         place = np.full(len(patterns), -1)
-        place[which.ravel()[: len(known)]] = np.arange(len(known))
-        return StepPatterns(patterns, which.ravel()[len(known) :], place)
+        place[which[: len(known)]] = np.arange(len(known))
+        return StepPatterns(patterns, which[len(known) :], place)
 
     def logs(self, natural: np.ndarray, steps: StepPatterns, which: slice | np.ndarray) -> np.ndarray:
         """(Expected) log probabilities at steps, (n_steps, n_rows, n_states, ...), nats, at natural parameters."""

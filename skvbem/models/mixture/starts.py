@@ -21,9 +21,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 from skvbem.blocks import map_reduce
 from skvbem.emissions.base import start_natural
-from skvbem.emissions.softmax import membership_of
-from skvbem.families import Product
-from skvbem.families.inert import Inert
+from skvbem.emissions.softmax import prior_without_covariates
 from skvbem.models.labels.distinct_rows import DistinctRows, drawn_seeds, nearest_seeds, with_known_labels
 from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData, MixtureEStep
 
@@ -81,11 +79,7 @@ def joined_start(model: Mixture, data: MixtureData, rows: DistinctRows) -> np.nd
 def _joined(model: Mixture, data: MixtureData, group: np.ndarray) -> np.ndarray:
     """Groups (n_rows,) joined until there is one for each component."""
     sums = np.stack([_of_one(model, data, group == g) for g in range(group.max() + 1)], axis=1)
-    prior = model.prior.blocks[1]
-    if (k := membership_of(model.emission)) is not None:  # covariates do not say how alike rows are
-        blocks = cast(Product, prior).blocks
-        inert = Inert(np.zeros(len(blocks[k].coordinates)))
-        prior = replace(cast(Product, prior), blocks=(*blocks[:k], inert, *blocks[k + 1 :]))
+    prior = prior_without_covariates(model.emission, model.prior.blocks[1])
     alone = prior.log_evidence(sums)
     gain = np.full((len(alone), len(alone)), -np.inf)  # of joining a group with one before it
     for g in range(1, len(alone)):

@@ -15,8 +15,11 @@ import skvbem
 from skvbem import VBMixture, blocks_of
 from skvbem.datasets import load_cheating
 from skvbem.emissions import Poisson, Softmax
+from skvbem.families.softmax_maximum import Design
 from skvbem.fitting.evaluation import read_again, run_of
 from skvbem.fitting.fit import read
+from skvbem.optima.recombinations import Recombinations
+from skvbem.vbem.posteriors import VB
 
 approx = pytest.approx
 ITEMS = ["LIEEXAM", "LIEPAPER", "FRAUD", "COPYEXAM"]
@@ -72,6 +75,27 @@ def test_noise_lowers_the_bound():
     assert model.lower_bound_ == approx(-459.440132, abs=1e-5)
     only = classes(Softmax(["noise0", "noise1", "noise2"])).fit(table.drop(columns="GPA"))
     assert only.lower_bound_ == approx(-466.316548, abs=1e-5)
+
+
+def test_moves_are_ranked_without_a_maximum_of_coefficients(monkeypatch):
+    X = drawn(np.random.default_rng(3), n=150, n_classes=3, covariates=2)
+    model = classes(Softmax(covariates_of(X)), 3).fit(X)
+    plan, fitted = run_of(model).plan, model.fitted
+    ascent = plan.method.ascent(fitted.model, model._kind.compiled(model, fitted.model, read_again(model, X), 1), VB, 1)
+    statistics = plan.run(fitted.model, ascent.data, VB).statistics
+    natural = VB.of(ascent.model.prior, statistics[:, None])[0][:, 0]
+    expected_rows = ascent.model.expected_rows(natural, ascent.data, ascent.rows)
+    monkeypatch.setattr(Design, "maximum", None)
+    around = Recombinations(ascent.model, ascent.rows, statistics, natural, expected_rows, seed=0)
+    assert around.proposals(4)[1].shape == (len(statistics), 4)
+    assert around.transferred(expected_rows).shape == expected_rows.shape
+
+
+def test_likelihoods_of_separated_classes_do_not_fall():
+    """Coefficients are in the thousands: neither a last step of theirs nor the least precision may lose."""
+    X = drawn(np.random.default_rng([60, 6]), 60, 4, 3)
+    model = classes(Softmax(covariates_of(X)), 4, method="ml", n_init=3, random_state=6, max_iter=300).fit(X)
+    assert np.abs(model.parameters_["membership"]["coefficients"]).max() > 100
 
 
 @pytest.mark.parametrize("method", ["vb", "ml"])

@@ -58,7 +58,7 @@ ERRORS = {
     ],
     "equal rows count once": [
         (
-            "total = np.bincount(which.ravel(), weight, len(patterns)).astype(float)",
+            "total = np.bincount(which, weight, len(patterns)).astype(float)",
             "total = np.ones(len(patterns))",
         )
     ],
