@@ -1,9 +1,9 @@
 """Observation models p(y | component, theta), the same for mixtures and hidden Markov models.
 
 What users hold are specifications: `Gaussian`, `Regression`, `Categorical`, `Bernoulli`, `Multinomial`, `Poisson`,
-`Exponential`, `StudentT` and `ZeroInflated`, small estimators with the parameters of a prior. Extenders derive from
-`EmissionSpecification`, or from `NumericSpecification` for numbers, and from `Emission` for the model's side;
-`register_emission` gives it a name.
+`Exponential`, `StudentT`, `Censored`, `Interval` and `ZeroInflated`, small estimators with the parameters of a prior.
+Extenders derive from `EmissionSpecification`, or from `NumericSpecification` for numbers, and from `Emission` for the
+model's side; `register_emission` gives it a name.
 """
 
 from skvbem.emissions.base import Emission, Step
@@ -12,6 +12,7 @@ from skvbem.emissions.categorical import Categorical
 from skvbem.emissions.exponential import Exponential
 from skvbem.emissions.factor.analyzer import FactorGaussian
 from skvbem.emissions.gaussian.specification import COVARIANCE_TYPES, Gaussian
+from skvbem.emissions.intervals import Censored, Interval
 from skvbem.emissions.linear import LinearEmission
 from skvbem.emissions.moments import n_columns_of, weighted_means
 from skvbem.emissions.multinomial import Multinomial
@@ -29,11 +30,13 @@ __all__ = [
     "EMISSIONS",
     "Bernoulli",
     "Categorical",
+    "Censored",
     "Emission",
     "EmissionSpecification",
     "Exponential",
     "FactorGaussian",
     "Gaussian",
+    "Interval",
     "LinearEmission",
     "Multinomial",
     "Numbers",

@@ -236,16 +236,17 @@ class StudentTStep(Step):
         if known is block:
             return result
         n_lanes, n_components, d = self.normal.shape
-        peak, seen = np.zeros((n_lanes, n_components, len(block))), np.zeros(len(block))
-        for rows, missing in block.observed_runs:
-            seen[rows] = d - len(missing)
-            volume = 0.0
-            if missing:
+        peak, seen = self.peak[..., None], np.full(len(block), float(d))
+        if block.pattern is not None:
+            peak, seen = np.zeros((n_lanes, n_components, len(block))), np.zeros(len(block))
+            for rows, missing in block.observed_runs:
+                seen[rows] = d - len(missing)
                 observed = self.normal._observed(*missing)
-                volume = observed.peak - observed.whole.peak
-            peak[..., rows] = (self.peak + volume)[..., None]
+                peak[..., rows] = (self.peak + observed.peak - observed.whole.peak)[..., None]
         of_weight_one = self.normal.log_likelihood(block).reshape(n_lanes, len(block), n_components).swapaxes(1, 2)
-        rate = self.df / 2 + np.maximum(peak - of_weight_one, 0.0)
+        rate = np.subtract(peak, of_weight_one)
+        np.maximum(rate, 0.0, out=rate)
+        rate += self.df / 2
         result = peak, (self.df + seen) / 2, rate, seen
         self._last = block, result
         return result
@@ -254,7 +255,9 @@ class StudentTStep(Step):
         """Expected log likelihoods of rows, their weights integrated out, nats."""
         peak, shape, rate, seen = self._weights(block)
         of_rows = log_rising(self.df / 2, seen / 2) - seen / 2 * np.log(self.df / 2)
-        log_likelihood = peak + of_rows - shape * np.log(rate / (self.df / 2))
+        log_likelihood = np.log(rate / (self.df / 2))
+        log_likelihood *= -shape
+        log_likelihood += peak + of_rows
         return (log_likelihood[0] if self.normal.single else log_likelihood).swapaxes(-1, -2)
 
     def zeros(self) -> Any:

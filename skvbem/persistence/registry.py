@@ -44,6 +44,7 @@ _IN_MODULES = {
     "skvbem.emissions.gaussian.diagonal": ("DiagonalGaussian",),
     "skvbem.emissions.gaussian.specification": ("Gaussian",),
     "skvbem.emissions.independent": ("Independent",),
+    "skvbem.emissions.intervals": ("Censored", "Interval", "IntervalEmission", "Limits", "Pairs"),
     "skvbem.emissions.multinomial": ("Multinomial", "MultinomialEmission"),
     "skvbem.emissions.poisson": ("Poisson", "PoissonEmission"),
     "skvbem.emissions.regression": ("RegressionEmission",),

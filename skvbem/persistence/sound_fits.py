@@ -68,9 +68,11 @@ def _column_groups(columns: Any) -> None:
 @checks(
     "Bernoulli",
     "Categorical",
+    "Censored",
     "Exponential",
     "FactorGaussian",
     "Gaussian",
+    "Interval",
     "Multinomial",
     "Poisson",
     "RegressionSpecification",

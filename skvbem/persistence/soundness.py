@@ -289,6 +289,16 @@ def _student_t(emission: Any) -> None:
     check(emission.df > 0 and not emission.tied, "no degrees of freedom")
 
 
+@checks("IntervalEmission", "Pairs")
+def _intervals(emission: Any) -> None:
+    """Nothing to check beyond types: the measurements are checked by themselves."""
+
+
+@checks("Limits")
+def _limits(limits: Any) -> None:
+    check((limits.below < limits.above).all(), "limits with nothing between them")
+
+
 @checks("FactorAnalyzer")
 def _analyzer(emission: Any) -> None:
     _units(emission)

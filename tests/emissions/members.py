@@ -8,9 +8,11 @@ from scipy import stats
 from skvbem.emissions import (
     COVARIANCE_TYPES,
     EMISSIONS,
+    Censored,
     Exponential,
     FactorGaussian,
     Gaussian,
+    Interval,
     Poisson,
     Regression,
     StudentT,
@@ -226,6 +228,50 @@ def student_t(rng, n_rows=12, gaps=0.0):
     )
 
 
+def censored(rng, n_rows=12, gaps=0.0):
+    """Measurements below a limit, above another, or both."""
+    mean, deviation = rng.normal(scale=10, size=2), rng.uniform(0.5, 3.0, size=2)
+    limits = {"below": mean - rng.uniform(0, 1, 2) * deviation, "above": mean + rng.uniform(0.2, 2, 2) * deviation}
+    below, above = limits["below"], limits["above"]
+    values = with_gaps(rng.normal(mean, deviation, size=(n_rows, 2)), gaps, rng, np.nan)
+
+    def log_density(row, parameters, k):
+        law = stats.norm(parameters["means"][k], np.sqrt(parameters["covariances"][k]))
+        cells = np.where(row <= below, law.logcdf(below), np.where(row >= above, law.logsf(above), law.logpdf(row)))
+        return np.nansum(cells)
+
+    made = Censored(**limits)
+    emission, n_components = made.for_data(values), int(rng.integers(1, 4))
+    conjugate = emission.is_conjugate(emission.prepare(values))
+    return EmissionExample(
+        emission, values, n_components, log_density, None, conjugate, made.for_data, specification=made
+    )
+
+
+def interval(rng, n_rows=12, gaps=0.0):
+    """Points, closed intervals, and intervals with an open end; a pair is missing as a whole."""
+    low = rng.normal(rng.normal(scale=10, size=2), rng.uniform(0.5, 3.0, size=2), size=(n_rows, 2))
+    high = low + np.where(rng.random(low.shape) < 0.3, 0.0, rng.exponential(1.0, size=low.shape))
+    opened = np.where(high > low, rng.random(low.shape), 1.0)
+    low, high = np.where(opened < 0.2, np.nan, low), np.where((opened >= 0.2) & (opened < 0.4), np.nan, high)
+    missing = np.isnan(with_gaps(np.zeros(low.shape), gaps, rng, np.nan))
+    values = np.where(missing[..., None], np.nan, np.stack([low, high], axis=-1)).reshape(n_rows, 4)
+
+    def log_density(row, parameters, k):
+        law, (low, high) = (
+            stats.norm(parameters["means"][k], np.sqrt(parameters["covariances"][k])),
+            (row[::2], row[1::2]),
+        )
+        inside = np.where(np.isnan(high), 1.0, law.cdf(high)) - np.where(np.isnan(low), 0.0, law.cdf(low))
+        with np.errstate(divide="ignore"):
+            cells = np.where(low == high, law.logpdf(low), np.log(inside))
+        return cells[~(np.isnan(low) & np.isnan(high))].sum()
+
+    made = Interval()
+    emission, n_components = made.for_data(values), int(rng.integers(1, 4))
+    return EmissionExample(emission, values, n_components, log_density, None, False, made.for_data, specification=made)
+
+
 def independent(rng, n_rows=12, gaps=0.0):
     problems = [PROBLEMS[name](rng, n_rows, gaps) for name in ("diag", "categorical", "poisson", "diag")]
 
@@ -247,13 +293,17 @@ PROBLEMS = {
     "multinomial": multinomial,
     "regression": regression,
     "student_t": student_t,
+    "censored": censored,
+    "interval": interval,
     "zero_inflated": zero_inflated,
     "independent": independent,
 }
 
 
 #: Families whose rows with missing cells have statistics of their own: their evidence has a closed form.
-CONJUGATE = [name for name in PROBLEMS if name not in {"full", "tied", "student_t", "zero_inflated"}]
+CONJUGATE = [
+    name for name in PROBLEMS if name not in {"full", "tied", "student_t", "censored", "interval", "zero_inflated"}
+]
 
 
 def with_nothing_hidden(name, rng, **options):

@@ -1,6 +1,11 @@
 """Errors in emissions that hide one number in each cell."""
 
-TESTS = ("emissions/test_zero_inflated.py", "emissions/test_student_t.py", "emissions/test_laws.py")
+TESTS = (
+    "emissions/test_zero_inflated.py",
+    "emissions/test_student_t.py",
+    "emissions/test_intervals.py",
+    "emissions/test_laws.py",
+)
 
 ERRORS = {
     "zeros that are not inflated count for the base in full": [
@@ -17,6 +22,15 @@ ERRORS = {
     ],
     "missing cells of heavy tails vary less where a row is far": [
         ("unweighted = (by_row - weighted)[:, rows]", "unweighted = 0 * (by_row - weighted)[:, rows]"),
+    ],
+    "far tails of intervals have the density of the near end": [
+        ("at_far = at_near * np.exp(fallen)", "at_far = at_near * np.exp(0 * fallen)"),
+    ],
+    "an interval is as probable as if its mean were known": [
+        (
+            "log_root + LOG_2PI / 2 - np.log(tau) / 2 + norm + tau * self.mean**2 / 2",
+            "log_root + LOG_2PI / 2 - np.log(tau) / 2",
+        ),
     ],
     "a row of heavy tails has a degree of freedom more": [
         ("result = peak, (self.df + seen) / 2, rate, seen", "result = peak, (self.df + seen + 1) / 2, rate, seen"),
