@@ -104,6 +104,7 @@ SUBJECTS = {
     "VBMixture by ml": _fits(VBMixture(2, method="ml", covariance_type="diag", **OPTIONS), NUMBERS),
     "VBHMM": _fits(VBHMM(2, **OPTIONS), NUMBERS, **LENGTHS),
     "VBDiscreteDAG": _fits(VBDiscreteDAG("[h][a|h][b|h][c|h]", latents={"h": 2}, **OPTIONS), CODES),
+    "VBDiscreteDAG with covariates": _fits(VBDiscreteDAG(latents=2, covariates=[2], **OPTIONS), CODES),
     "VBNetwork": _fits(VBNetwork(MIXED_EDGES, latents={"h": 2}, emission=KINDS, **OPTIONS), MIXED),
     "VBFactorAnalysis": _fits(VBFactorAnalysis(1, **OPTIONS), NUMBERS),
     "VBLinearDynamicalSystem": _fits(VBLinearDynamicalSystem(1, n_draws=5, **OPTIONS), NUMBERS, **LENGTHS, **INPUTS),
@@ -179,6 +180,7 @@ SKIPPED = {"get_metadata_routing", "get_params", "set_callbacks", "set_output", 
 # Calls that take what has attributes of its own, or rows of covariates; those that ask for a density; those of a
 # posterior over candidates; those of covariates.
 _FOREIGN = {("VBClassifier", "score"), ("Network", "from_networkx"), ("VBMixture with covariates", "sample")}
+_FOREIGN |= {("VBDiscreteDAG with covariates", "sample"), ("VBDiscreteDAG with covariates", "query")}
 _OF_DENSITIES = {"summary", "sample_posterior", "credible_intervals"}
 _OF_POSTERIORS = {"states_in_use"}
 _OF_COVARIATES = {"odds_ratios", "class_probabilities"}

@@ -98,7 +98,46 @@ TWICE = VBMixture(2, membership=Softmax(["z", "twice"]), **FEW | {"method": "ml"
 
 DRIVEN = VBHMM(2, emission={"gaussian": ["x"], "remainder": "drop"}, transitions=Softmax("z"), **FEW)
 
+CODED = CODES.assign(z=NUMBERS[:, 2])
+EDGES = [("h0", "a"), ("h1", "b")]
+ROOTS = VBDiscreteDAG(EDGES, latents=["h0", "h1"], covariates="z", **FEW)
+CHORDAL = UndirectedGraph([*"abc"], [("a", "b")])
+
 CASES = {
+    "covariates without a root": Case(
+        lambda: clone(ROOTS).set_params(structure=[("a", "h0"), ("h0", "b"), ("a", "h1")]).fit(CODED),
+        "Name a root, as in covariates={'h0': ['age']}",
+        lambda text: [
+            lambda: (
+                clone(ROOTS)
+                .set_params(structure=[("a", "h0"), ("h0", "b")], covariates={"a": ["z"]}, latents=["h0"])
+                .fit(CODED)
+            )
+        ],
+    ),
+    "covariates of an undirected structure": Case(
+        lambda: VBDiscreteDAG(CHORDAL, prior="bdeu", covariates={"a": "z"}, **FEW).fit(CODED),
+        "Give a directed one, as by DAG.from_chordal(structure)",
+        each_line(
+            r"DAG.from_chordal\(structure\)",
+            lambda dag: VBDiscreteDAG(dag, prior="bdeu", covariates={dag.nodes[0]: "z"}, **FEW).fit(CODED),
+            DAG=DAG,
+            structure=CHORDAL,
+        ),
+    ),
+    "parameters that do not go with covariates": Case(
+        lambda: clone(ROOTS).set_params(learn_prior=True).fit(CODED),
+        "does not go with 'covariates'. Leave it ",
+        lambda text: [
+            lambda: clone(ROOTS).set_params(learn_prior=False).fit(CODED),
+            lambda: clone(ROOTS).set_params(learn_prior=True, covariates=None).fit(CODES),
+        ],
+    ),
+    "odds of one of several nodes": Case(
+        lambda: clone(ROOTS).set_params(method="ml").fit(CODED).odds_ratios(CODED),
+        "name it, as in node=",
+        each_keyword(lambda **options: clone(ROOTS).set_params(method="ml").fit(CODED).odds_ratios(CODED, **options)),
+    ),
     "covariates of a chain beside its prior": Case(
         lambda: clone(DRIVEN).set_params(transmat_prior=2.0).fit(TABLE),
         "leave that at its default, and say the prior in Softmax",
@@ -184,16 +223,6 @@ CASES = {
                 among="lower_bound|bic|laplace|linear_response",
             )(text),
         ],
-    ),
-    "numbers that drive a latent": Case(
-        lambda: VBNetwork([("z", "class"), ("class", "x")], latents={"class": 2}).fit(TABLE[["x", "z"]]),
-        "A mixture has components that numbers drive: ",
-        each_line(
-            r"VBMixture\(2, membership=Softmax\('z'\)\)",
-            lambda model: model.set_params(**FEW).fit(TABLE[["x", "z"]]),
-            VBMixture=VBMixture,
-            Softmax=Softmax,
-        ),
     ),
     "before a fit": Case(
         lambda: VBMixture(2).means_,

@@ -404,8 +404,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
     def _refuse_do(self, do) -> None:
         if do:
             raise ValueError(
-                f"A {type(self).__name__} with 'covariates' takes no 'do'. Set columns by 'interventions' of fit, and "
-                "ask for what is seen in 'evidence'."
+                f"A {type(self).__name__} with 'covariates' takes no 'do': effects of nodes that are set are found "
+                "from tables alone, and some of its nodes have regressions."
             )
 
     def sample(self, n_samples=1, random_state=None, *, given=None):

@@ -7,6 +7,8 @@ from typing import Any
 
 from sklearn.base import clone
 
+from skvbem._arguments import is_list, is_whole
+from skvbem._arguments import listed as as_list
 from skvbem.emissions.given import Given
 from skvbem.emissions.softmax import Softmax, SoftmaxMembership
 from skvbem.errors import StructureError
@@ -41,6 +43,11 @@ def _softmaxes(estimator: Any) -> dict[Any, Softmax]:
         return {}
     softmaxes = {}
     for node, each in (given if isinstance(given, Mapping) else {None: given}).items():
+        if not (isinstance(each, (Softmax, str)) or is_whole(each) or is_list(each)):
+            raise TypeError(
+                f"The 'covariates' parameter of {type(estimator).__name__} must be None, columns by name or position, "
+                f"a Softmax of some, or a mapping of nodes to these. Got {show(each)} instead."
+            )
         softmax = each if isinstance(each, Softmax) else Softmax(each)
         softmax.check_parameters()
         softmaxes[node] = softmax
@@ -100,18 +107,13 @@ def _of_edges(node: Any, dag: DAG, reading: MixedReading, named: Mapping, owner:
     softmax = named.get(node, Softmax())
     if others:
         raise _has_parents(node, others, owner)
-    if len(listed_of(softmax.covariates)) or softmax.selected is not None:
+    if as_list(softmax.covariates) or softmax.selected is not None:
         raise ValueError(
-            f"The 'prior' parameter of {owner} gives {show(node)} a Softmax that names columns. Edges of the "
-            "'structure' say which there are: leave its 'covariates' and 'selected' out."
+            f"The 'prior' parameter of {owner} gives {show(node)} a Softmax that names columns. The columns are those "
+            "that edges of the 'structure' come from."
         )
     softmax.check_parameters()
     return softmax
-
-
-def listed_of(covariates: Any) -> list:
-    """Columns that a Softmax names, as a list."""
-    return [covariates] if isinstance(covariates, (str, int)) else list(covariates)
 
 
 def _has_parents(node: Any, parents: Any, owner: str) -> StructureError:
