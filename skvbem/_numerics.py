@@ -238,3 +238,29 @@ def _special_pair(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     of_gamma, of_digamma = np.empty(x.size), np.empty(x.size)
     log_gamma_digamma(flat, of_gamma, of_digamma)
     return of_gamma.reshape(x.shape), of_digamma.reshape(x.shape)
+
+
+def covariance_of_products(mean: np.ndarray, covariance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Covariance of z and of its packed products for z Gaussian about each of many means, summed with weights.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d, n)
+    covariance : ndarray of shape (d, d)
+    weight : ndarray of shape (n,)
+
+    Returns
+    -------
+    ndarray of shape (d + d (d + 1) / 2, d + d (d + 1) / 2)
+    """
+    d, n = len(mean), weight.sum()
+    i, j = np.triu_indices(d)
+    total, second = mean @ weight, (mean * weight) @ mean.T
+    with_products = total[i] * covariance[:, j] + total[j] * covariance[:, i]
+
+    def crossed(a, b, c, e):
+        pairs = n * covariance[np.ix_(a, c)] + second[np.ix_(a, c)]
+        return pairs * covariance[np.ix_(b, e)] + covariance[np.ix_(a, c)] * second[np.ix_(b, e)]
+
+    products = crossed(i, j, i, j) + crossed(i, j, j, i)
+    return np.block([[n * covariance, with_products], [with_products.T, products]])

@@ -27,11 +27,11 @@ import numpy as np
 from scipy.special import stdtr
 
 from skvbem._compat import Interval
-from skvbem._numerics import log_rising, pack_symmetric
+from skvbem._numerics import covariance_of_products, log_rising, pack_symmetric
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Step, by_cell, by_lane
 from skvbem.emissions.gaussian.dense import DenseGaussian
-from skvbem.emissions.gaussian.dense_step import DenseStep, covariance_of_products
+from skvbem.emissions.gaussian.dense_step import DenseStep
 from skvbem.emissions.gaussian.dense_table import DenseTable
 from skvbem.emissions.gaussian.specification import Gaussian
 from skvbem.emissions.parameters import check_covariances, check_shape, named_arrays

@@ -22,12 +22,18 @@ import numpy as np
 
 from skvbem._kernels import _factors
 from skvbem._lazy import cached_property
-from skvbem._numerics import diagonal_places, last_axes_first, pack_symmetric, pairings, unpack_symmetric
+from skvbem._numerics import (
+    covariance_of_products,
+    diagonal_places,
+    last_axes_first,
+    pack_symmetric,
+    pairings,
+    unpack_symmetric,
+)
 from skvbem.emissions.base import Step, as_matrix, by_row
 from skvbem.emissions.factor.expansion import FactorExpansion
 from skvbem.emissions.factor.group_moves import FactorOrbit
 from skvbem.emissions.factor.table import FactorTable, MatricesOfColumns
-from skvbem.emissions.gaussian.dense_step import covariance_of_products
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
 

@@ -38,12 +38,9 @@ from skvbem._memory import OF_BLOCKS
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission, draws_first
-from skvbem.emissions.gaussian.dense_step import (
-    MAX_EXPANDED_COLUMNS,
-    DenseStep,
-    Quadratic,
-)
+from skvbem.emissions.gaussian.dense_step import MAX_EXPANDED_COLUMNS, DenseStep
 from skvbem.emissions.gaussian.dense_table import DenseTable, missing_patterns
+from skvbem.emissions.gaussian.quadratic import Quadratic
 from skvbem.emissions.moments import ROWS_AT_ONCE, weighted_moments
 from skvbem.emissions.specification import BY_COLUMN, is_hierarchical
 from skvbem.families import NormalPoint, NormalWishart

@@ -6,18 +6,23 @@ The formulas stand in `skvbem.emissions.gaussian.dense`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg.blas import dtrmm
 
 from skvbem._kernels import _hidden_cells
 from skvbem._lazy import cached_property
 from skvbem._memory import OF_BLOCKS
-from skvbem._numerics import LOG_2PI, first_axes_last, pack_symmetric, pairings, safe_cholesky, unpack_symmetric
+from skvbem._numerics import (
+    covariance_of_products,
+    first_axes_last,
+    pack_symmetric,
+    pairings,
+    unpack_symmetric,
+)
 from skvbem.emissions.base import Step, as_matrix, by_cell, by_lane, by_row
 from skvbem.emissions.gaussian.dense_table import DenseTable
+from skvbem.emissions.gaussian.quadratic import Observed, Quadratic
 from skvbem.families.parallel_generator import ParallelGenerator
 
 #: Largest precision times squared reach for which the square is expanded.
@@ -26,125 +31,6 @@ MAX_EXPANDED_SQUARE = 1e7
 MAX_EXPANDED_COLUMNS = 40
 #: Square root of the share of a row, relative to the largest one of its component, below which it adds nothing.
 NEGLIGIBLE_ROOT = 1e-20
-
-
-class Quadratic:
-    r"""Functions :math:`a_k - \tfrac12 (z - m_k)^\top J_k (z - m_k)` of the frame, some of whose cells may be hidden.
-
-    Parameters
-    ----------
-    precision : ndarray of shape (..., n_precisions, d, d)
-        J; one for all components or one for each.
-    mean : ndarray of shape (..., n_components, d)
-    peak : ndarray of shape (..., n_components)
-        a.
-    """
-
-    def __init__(self, precision: np.ndarray, mean: np.ndarray, peak: np.ndarray):
-        self.precision, self.mean, self.peak = precision, mean, peak
-
-    @cached_property
-    def factor(self) -> np.ndarray:
-        """Upper triangular factors of the precisions, U^T U."""
-        return safe_cholesky(self.precision).swapaxes(-1, -2)
-
-    def squares(self, frame: np.ndarray) -> np.ndarray:
-        """(z - m)^T J (z - m) of rows (d, n_rows), by their differences from the means, (..., n_components, n_rows)."""
-        shape = self.mean.shape
-        squares, away = OF_BLOCKS.empty(*shape[:-1], frame.shape[1]), OF_BLOCKS.empty(*frame.shape)
-        factors = np.broadcast_to(self.factor, (*shape, shape[-1]))
-        for index in np.ndindex(shape[:-1]):
-            np.subtract(frame, self.mean[index][:, None], out=away)
-            # a triangle, whose product takes half the time, and goes where the rows were
-            turned = dtrmm(1.0, factors[index], away.T, side=1, trans_a=1, overwrite_b=1).T
-            np.einsum("dn,dn->n", turned, turned, out=squares[index])
-        return squares
-
-    def without(self, hidden: np.ndarray) -> Observed:
-        """The function with cells integrated out, whose columns of the whitener are `hidden` (d, n_hidden)."""
-        d, m = hidden.shape
-        # the unit of each column, without which squares could leave the floats
-        size = np.abs(hidden).max(axis=0, initial=0.0)
-        precision = np.ascontiguousarray(self.precision.reshape(-1, d, d))
-        mean, n = np.ascontiguousarray(self.mean.reshape(-1, d)), len(precision)
-        root, crossed, log_det = np.empty((n, d, m)), np.empty((n, d, m)), np.empty(n)
-        shift, linear, products = np.empty(mean.shape), np.empty(mean.shape), np.empty((n, d * (d + 1) // 2))
-        directions = np.ascontiguousarray(hidden / size)
-        if not _hidden_cells.hide(precision, mean, directions, root, crossed, shift, log_det, linear, products):
-            raise np.linalg.LinAlgError("A precision matrix is not positive.")
-        log_det += 2 * np.log(size).sum()
-        batch = self.precision.shape[:-2]
-        conditional = root.reshape(*batch, d, m), crossed.reshape(*batch, d, m), shift.reshape(self.mean.shape)
-        observed = log_det.reshape(batch), linear.reshape(self.mean.shape), products.reshape(*batch, -1)
-        return Observed(self, *conditional, *observed)
-
-
-@dataclass(frozen=True, eq=False)
-class Observed:
-    """A quadratic of the observed cells, and how the hidden ones hang on them.
-
-    A row z of the frame, 0 where hidden, is completed as `keep` z + `shift` with covariance `root` `root`^T.
-
-    Parameters
-    ----------
-    whole : Quadratic
-    root, crossed : ndarray of shape (..., n_precisions, d, n_hidden)
-        `crossed` is the precision times `root`.
-    shift : ndarray of shape (..., n_components, d)
-    log_det_hidden : ndarray of shape (..., n_precisions)
-        Of the precision of what is hidden, nats.
-    linear : ndarray of shape (..., n_components, d)
-        What multiplies z.
-    products : ndarray of shape (..., n_precisions, d (d + 1) / 2)
-        What multiplies the packed products of z.
-    """
-
-    whole: Quadratic
-    root: np.ndarray
-    crossed: np.ndarray
-    shift: np.ndarray
-    log_det_hidden: np.ndarray
-    linear: np.ndarray
-    products: np.ndarray
-
-    @cached_property
-    def keep(self) -> np.ndarray:
-        """Projection of rows onto their observed cells, (..., n_precisions, d, d)."""
-        return np.eye(self.root.shape[-2]) - self.root @ self.crossed.swapaxes(-1, -2)
-
-    @property
-    def peak(self) -> np.ndarray:
-        """Its largest value, (..., n_components)."""
-        return self.whole.peak + (self.root.shape[-1] * LOG_2PI - self.log_det_hidden) / 2
-
-    def squares(self, frame: np.ndarray) -> np.ndarray:
-        """(z - m)^T J (z - m) of rows (d, n_rows), by their differences from the means, (..., n_components, n_rows)."""
-        if not self.root.shape[-1]:
-            return self.whole.squares(frame)
-        shape, factor = self.whole.mean.shape, self.whole.factor @ self.keep
-        squares = OF_BLOCKS.empty(*shape[:-1], frame.shape[1])
-        away, turned = OF_BLOCKS.empty(*frame.shape), OF_BLOCKS.empty(*frame.shape)
-        factors = np.broadcast_to(factor, (*shape, shape[-1]))
-        for index in np.ndindex(shape[:-1]):
-            np.subtract(frame, self.whole.mean[index][:, None], out=away)
-            np.matmul(factors[index], away, out=turned)
-            np.einsum("dn,dn->n", turned, turned, out=squares[index])
-        return squares
-
-    @property
-    def expanded(self) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients of 1 and z, (..., n_components, 1 + d), and of the products of z, (..., n_precisions, ...)."""
-        constant = self.peak - 0.5 * (self.linear * self.whole.mean).sum(axis=-1)
-        return np.concatenate([constant[..., None], self.linear], axis=-1), self.products
-
-    def completed(self, sums: np.ndarray) -> np.ndarray:
-        """Sums (..., n_components, 1 + d + d (d + 1) / 2) of rows whose hidden cells are completed by their moments."""
-        flat = np.ascontiguousarray(sums.reshape(-1, sums.shape[-1]))
-        root, crossed = (x.reshape(-1, *x.shape[-2:]) for x in (self.root, self.crossed))
-        completed = np.empty(flat.shape)
-        _hidden_cells.complete(flat, root, crossed, self.shift.reshape(len(flat), -1), completed)
-        return completed.reshape(sums.shape)
-
 
 # Bytes of what is kept for each pattern of missing cells.
 _PATTERN_BYTES = 2**26
@@ -423,29 +309,3 @@ class DenseStep(Step):
             features = np.concatenate([np.ones((1, len(block))), drawn, products]) * seen
             features *= 1.0 if weight is None else weight[:, lane]
             total[lane] += (chosen == np.arange(n_components)[:, None]).astype(float) @ features.T
-
-
-def covariance_of_products(mean: np.ndarray, covariance: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Covariance of z and of its packed products for z Gaussian about each of many means, summed with weights.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (d, n)
-    covariance : ndarray of shape (d, d)
-    weight : ndarray of shape (n,)
-
-    Returns
-    -------
-    ndarray of shape (d + d (d + 1) / 2, d + d (d + 1) / 2)
-    """
-    d, n = len(mean), weight.sum()
-    i, j = np.triu_indices(d)
-    total, second = mean @ weight, (mean * weight) @ mean.T
-    with_products = total[i] * covariance[:, j] + total[j] * covariance[:, i]
-
-    def crossed(a, b, c, e):
-        pairs = n * covariance[np.ix_(a, c)] + second[np.ix_(a, c)]
-        return pairs * covariance[np.ix_(b, e)] + covariance[np.ix_(a, c)] * second[np.ix_(b, e)]
-
-    products = crossed(i, j, i, j) + crossed(i, j, j, i)
-    return np.block([[n * covariance, with_products], [with_products.T, products]])
