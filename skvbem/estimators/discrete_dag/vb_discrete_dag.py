@@ -174,8 +174,17 @@ class VBDiscreteDAG(LatentNodesEstimator):
 
     @property
     def _kind(self) -> Kind:  # type: ignore[override]
-        """The kind of models: of discrete networks, or of those that covariates drive."""
-        return _DISCRETE if self.covariates is None else _DRIVEN
+        """The kind of models of the fit, discrete networks or such as covariates drive; in a fit as it is asked for."""
+        fitted = None if hasattr(self, "_is_fitting") else vars(self).get("_fitted_")
+        is_driven = vars(self).get("covariates") is not None if fitted is None else type(fitted) is _DRIVEN.fitted
+        return _DRIVEN if is_driven else _DISCRETE
+
+    def _fit(self, X, y, sample_weight, **where):
+        self._is_fitting = True  # parameters that were set since the last fit decide
+        try:
+            return super()._fit(X, y, sample_weight, **where)
+        finally:
+            del self._is_fitting
 
     _parameter_constraints: ClassVar[dict] = {
         "structure": "no_validation",

@@ -272,6 +272,17 @@ def test_files_and_batches_keep_covariates(network, tmp_path):
     assert clone(model).set_params(warm_start=True).fit(table).lower_bound_ == approx(model.lower_bound_, abs=1e-4)
 
 
+def test_covariates_that_are_set_after_a_fit_act_from_the_next_fit_on(network):
+    model, table = network
+    other = clone(model).fit(table)
+    expected = other.predict(table)
+    other.set_params(covariates=None)
+    np.testing.assert_array_equal(other.predict(table), expected)
+    other.set_params(structure=None, latents=2, categories="auto").fit(table[[*"abc"]]).set_params(covariates="a")
+    assert other.predict(table[[*"abc"]]).shape == (80,)
+    assert not hasattr(other, "coefficients_")
+
+
 def test_searches_over_states_and_over_covariates():
     table = CHEATING.assign(noise=np.random.default_rng(1).normal(size=315))
     model = VBDiscreteDAG(latents=2, n_init=1, random_state=0)
