@@ -130,6 +130,21 @@ MEMBERSHIPS = {
         np.c_[np.nan_to_num(CODES[:, :2]) > 0, NUMBERS[:, 0]].astype(float),
         {},
     ),
+    "covariates of a root": (
+        VBDiscreteDAG({"x0": ["h"], "x1": ["h"]}, latents={"h": 2}, covariates={"h": Softmax([2, 3])}, **OPTIONS),
+        np.c_[np.nan_to_num(CODES[:, :2]) > 0, np.nan_to_num(NUMBERS[:, :2])].astype(float),
+        {},
+    ),
+    "an edge from numbers": (
+        VBNetwork(
+            {"h": ["x2"], "x0": ["h"], "x1": ["h"], "x3": ["x2"]},
+            latents={"h": 2},
+            emission={"categorical": [0, 1], "gaussian": [2, 3]},
+            **OPTIONS,
+        ),
+        np.c_[np.nan_to_num(CODES[:, :2]) > 0, np.nan_to_num(NUMBERS[:, :2])].astype(float),
+        {},
+    ),
     "a driven chain": (
         VBHMM(2, emission="bernoulli", transitions=Softmax(2), start=Softmax([2, 3], selected=[3]), **OPTIONS),
         np.c_[np.nan_to_num(CODES[:, :2]) > 0, np.nan_to_num(NUMBERS[:, :2])].astype(float),
@@ -141,7 +156,7 @@ MEMBERSHIPS = {
 def drawn(fit, X, where):
     """Five rows that a fit draws, given the inputs or covariates of the first ones if it has any."""
     given = {key: values[:5] for key, values in where.items() if "inputs" in key}
-    if any(getattr(fit, name, None) is not None for name in ("membership", "transitions")):
+    if any(getattr(fit, name, None) is not None for name in ("membership", "transitions", "covariates")):
         given["given"] = X[:5]
     return fit.sample(5, random_state=7, **given)
 
