@@ -55,6 +55,11 @@ class Coding:
         """Slopes of each covariate: one of numbers, and of each category but one."""
         return _n_slopes(self.n_categories)
 
+    @property
+    def columns(self) -> np.ndarray:
+        """The covariate that each regressor but the constant is of, (n_regressors - 1,)."""
+        return np.repeat(np.arange(len(self.n_categories)), self.n_slopes)
+
     def regressors(self, values: np.ndarray) -> np.ndarray:
         """Regressors (n_rows, n_regressors) of covariates (n_rows, n_covariates)."""
         numbers = _uncoded(values, self.n_categories)

@@ -28,8 +28,9 @@ from skvbem.emissions.moments import n_columns_of
 from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Ends, Parameters, is_hierarchical
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.families.inert import Inert
+from skvbem.families.softmax_family import with_hidden_precisions
 from skvbem.families.softmax_maximum import Design, contrasts
-from skvbem.families.softmax_regression import SoftmaxRegression, with_hidden_precisions
+from skvbem.families.softmax_regression import SoftmaxRegression
 
 # Points of a Sobol sequence over which coefficients are integrated for a prediction.
 _N_POINTS = 512
@@ -253,12 +254,12 @@ class SoftmaxMembership(EmissionOfGiven):
         self, n_components: int, *, intercept_variance: float = 1.0, slope_variance: float | None = 1.0
     ) -> SoftmaxRegression | Hierarchical:
         """A prior of coefficients about 0, equal for all components; slopes of no given variance have hidden ones."""
-        if slope_variance is None and len(self.coding.mean):
-            columns = np.repeat(np.arange(len(self.n_slopes)), self.n_slopes)
-            return with_hidden_precisions(n_components, self.design, 1.0 / intercept_variance, columns)
-        slope_variance = 1.0 if slope_variance is None else slope_variance
-        variance = np.append(intercept_variance, np.full(len(self.coding.mean), slope_variance))
-        return SoftmaxRegression.from_precisions(n_components, self.design, 1.0 / variance)
+        hides = slope_variance is None and len(self.coding.mean) > 0
+        variance = np.append(
+            intercept_variance, np.full(len(self.coding.mean), 1.0 if slope_variance is None else slope_variance)
+        )
+        prior = SoftmaxRegression.from_precisions(n_components, self.design, 1.0 / variance)
+        return with_hidden_precisions(prior, self.coding.columns) if hides else prior
 
     def survey(self, values: Any) -> np.ndarray:
         """A table without rows."""

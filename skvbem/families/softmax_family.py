@@ -10,6 +10,8 @@ from typing import Self
 import numpy as np
 
 from skvbem.families.base import FlatFamily
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.hyperpriors import GammaHyperprior
 from skvbem.families.softmax_maximum import Design
 from skvbem.families.softmax_proposals import Students, StudentsByRow
 
@@ -38,6 +40,11 @@ class SoftmaxFamily(FlatFamily):
     def n_regressors(self) -> int:
         """Number of regressors, the constant among them."""
         return self.design.regressors.shape[1]
+
+    @property
+    @abstractmethod
+    def precision_cells(self) -> slice:
+        """Cells of the precisions of the coefficients of each regressor."""
 
     @property
     @abstractmethod
@@ -121,3 +128,26 @@ class SoftmaxFamily(FlatFamily):
         """Arrays of members stacked along the axes of the batch."""
         stacked = np.stack(of_members, axis=-1)
         return stacked.reshape((*stacked.shape[:-1], *self.coordinates.shape[1:]))
+
+
+def with_hidden_precisions(prior: SoftmaxFamily, columns: np.ndarray) -> Hierarchical:
+    r"""A prior whose slopes have hidden precisions instead, :math:`\tau_g \sim \mathrm{Gamma}(1, 1)`.
+
+    Parameters
+    ----------
+    prior : SoftmaxFamily
+        Its intercepts keep their precision.
+    columns : ndarray of int, shape (n_regressors - 1,)
+        The covariate that each regressor but the constant is of: contrasts of one category share a precision.
+    """
+    p, cells = prior.n_regressors, prior.precision_cells
+    coordinates = prior.coordinates.copy()
+    coordinates[cells.start + 1 : cells.stop] = 0.0
+    c = prior.n_free_parameters // p
+    groups, sizes = np.unique(columns, return_counts=True)
+    loadings = np.zeros((len(groups), len(coordinates)))
+    loadings[:, cells.start + 1 : cells.stop] = columns == groups[:, None]  # of minus half of the squares
+    constant = 0.5 * c * (np.log(coordinates[cells.start]) - p * np.log(2 * np.pi))
+    one = np.ones(len(groups))
+    hyperprior = GammaHyperprior(one, one, 0.5 * c * sizes, loadings, float(constant))
+    return Hierarchical(replace(prior, coordinates=coordinates), hyperprior)

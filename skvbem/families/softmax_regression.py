@@ -34,8 +34,6 @@ import numpy as np
 
 from skvbem._lazy import cached_property
 from skvbem.families.base import principal_submatrix
-from skvbem.families.hierarchical import Hierarchical
-from skvbem.families.hyperpriors import GammaHyperprior
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.families.softmax_family import PRECISION_FLOOR, SoftmaxFamily
 from skvbem.families.softmax_maximum import Design, Maximum, Objective, contrasts
@@ -81,6 +79,11 @@ class SoftmaxRegression(SoftmaxFamily):
     def n_free_parameters(self) -> int:
         """Number of contrasts of coefficients."""
         return (self.n_labels - 1) * self.n_regressors
+
+    @property
+    def precision_cells(self) -> slice:
+        """Cells of the precisions."""
+        return slice(len(self.coordinates) - self.n_regressors, len(self.coordinates))
 
     @property
     def is_valid(self) -> np.ndarray:
@@ -223,29 +226,6 @@ class SoftmaxRegression(SoftmaxFamily):
 
     def _log_natural_measure(self, point: np.ndarray) -> np.ndarray:
         return np.zeros(point.shape[2:])
-
-
-def with_hidden_precisions(
-    n_labels: int, design: Design, intercept_precision: float, columns: np.ndarray
-) -> Hierarchical:
-    r"""The prior whose slopes have hidden precisions, :math:`\tau_g \sim \mathrm{Gamma}(1, 1)`.
-
-    Parameters
-    ----------
-    n_labels : int
-    design : Design
-    intercept_precision : float
-    columns : ndarray of int, shape (n_regressors - 1,)
-        The covariate that each regressor but the constant is of: contrasts of one category share a precision.
-    """
-    p, c = design.regressors.shape[1], n_labels - 1
-    base = SoftmaxRegression.from_precisions(n_labels, design, np.append(intercept_precision, np.zeros(p - 1)))
-    groups, sizes = np.unique(columns, return_counts=True)
-    loadings = np.zeros((len(groups), len(base.coordinates)))
-    loadings[:, -(p - 1) :] = columns == groups[:, None]  # of minus half of the squares
-    constant = 0.5 * c * (np.log(intercept_precision) - p * np.log(2 * np.pi))
-    one = np.ones(len(groups))
-    return Hierarchical(base, GammaHyperprior(one, one, 0.5 * c * sizes, loadings, float(constant)))
 
 
 def on_design(family: Any, design: Design) -> Any:

@@ -83,14 +83,19 @@ class SoftmaxRows(SoftmaxFamily):
         """Number of contrasts of coefficients, of all rows."""
         return sum(self._sizes)
 
+    @property
+    def precision_cells(self) -> slice:
+        """Cells of the precisions."""
+        first = self.allowed.size * self.n_regressors
+        return slice(first, first + self.n_regressors)
+
     def parts(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cells of coefficients (n_rows, n_labels, p, ...), precisions (p, ...), patterns (n_patterns, n_rows, ...)."""
-        first, p = self.allowed.size * self.n_regressors, self.n_regressors
-        of_patterns = cells[first + p :]
+        precisions = self.precision_cells
         return (
-            cells[:first].reshape(*self.allowed.shape, p, *cells.shape[1:]),
-            cells[first : first + p],
-            of_patterns.reshape(-1, len(self.allowed), *cells.shape[1:]),
+            cells[: precisions.start].reshape(*self.allowed.shape, self.n_regressors, *cells.shape[1:]),
+            cells[precisions],
+            cells[precisions.stop :].reshape(-1, len(self.allowed), *cells.shape[1:]),
         )
 
     @property

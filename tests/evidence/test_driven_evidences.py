@@ -137,11 +137,13 @@ def test_draws_have_the_moments_by_quadrature(seven):
 def test_completed_paths_have_the_statistics_of_the_e_step_on_average(rng):
     for at_arrival in (False, True):
         model, data, _ = random_chain(rng, 12, 3, masked=True, at_arrival=at_arrival)
-        data = model.compile(data.table, data.lengths, np.array([1.0, 2.0])).for_draws(model.emission)
+        whole = model.compile(data.table, data.lengths, np.array([1.0, 2.0]))
+        data = whole.for_draws(model.emission)
         at = (model.prior + model.statistics_of(rng.dirichlet(np.ones(3), len(data)), data)).expected_natural()
         streams = rng.integers(0, 2**64, size=(4, 2000), dtype=np.uint64)
         log_z, drawn = completed(model, np.repeat(at[:, None], 2000, axis=1), data, ParallelGenerator(streams))
         found = model.expect(at[:, None], data)
+        np.testing.assert_allclose(model.expect(at[:, None], whole).statistics, found.statistics, atol=1e-12)
         np.testing.assert_allclose(log_z, found.log_normalizer[0], rtol=1e-12)
         error = drawn.std(axis=1) / np.sqrt(2000)
         assert (np.abs(drawn.mean(axis=1) - found.statistics[:, 0]) < 4.5 * error + 1e-9).all()

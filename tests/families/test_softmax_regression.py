@@ -9,8 +9,9 @@ from scipy.optimize import check_grad, minimize
 from scipy.special import gammaln, logsumexp, polygamma, softmax
 from scipy.stats import norm
 
+from skvbem.families.softmax_family import with_hidden_precisions
 from skvbem.families.softmax_maximum import Design, contrasts
-from skvbem.families.softmax_regression import SoftmaxRegression, with_hidden_precisions
+from skvbem.families.softmax_regression import SoftmaxRegression
 
 WOMEN = Path(__file__).parents[1] / "data" / "third_party" / "gpl" / "womenlf.csv"
 V0 = float(polygamma(1, 1.0))
@@ -196,7 +197,7 @@ def test_one_label_has_no_coefficients():
 
 def test_hidden_precisions_are_integrated_out_of_the_density_of_coefficients(rng):
     design = Design.of(np.column_stack([np.ones(9), rng.normal(size=(9, 3))]))
-    prior = with_hidden_precisions(3, design, 0.6, np.array([0, 1, 1]))
+    prior = with_hidden_precisions(SoftmaxRegression.from_precisions(3, design, [0.6, 1, 1, 1]), np.array([0, 1, 1]))
     free = rng.normal(size=(2, 4))
     point = contrasts(3) @ free
     density = prior.log_density(point) + prior.hyperprior.expect(prior.natural(point))[1]

@@ -8,6 +8,7 @@ import numpy as np
 
 from skvbem.emissions.given import Given
 from skvbem.emissions.softmax import Softmax
+from skvbem.emissions.specification import is_hierarchical
 from skvbem.estimators.given_columns import places_of_covariates, refuse_collinear, with_given
 from skvbem.families.softmax_maximum import Design
 from skvbem.models.hmm.covariates import ChainRows, SoftmaxTransitions, covariates_of_transitions, first_rows
@@ -40,11 +41,6 @@ def check_covariates(estimator: Any) -> None:
                 f"{show(softmax)} instead."
             )
         softmax.check_parameters()
-        if isinstance(softmax.slope_prior, str):
-            raise ValueError(
-                f"slope_prior={softmax.slope_prior!r} in {name!r} of {owner} learns precisions, and chains have slopes "
-                "of known ones alone. Give a number."
-            )
         if isinstance(given, str) or not np.array_equal(given, 1.0):
             raise ValueError(
                 f"{name!r} of {owner} takes the place of {prior!r}: leave that at its default, and say the prior in "
@@ -128,6 +124,9 @@ def _softmax_rows(
     sizes = [len(group.levels[at]) if group.levels else 0 for at in selected]
     values, weight = measured
     coding = softmax.coding(values[:, [*selected]], weight, sizes)
-    precision = 1.0 / np.append(softmax.intercept_variance, np.full(len(coding.mean), float(softmax.slope_prior)))
+    learns = is_hierarchical(softmax.slope_prior)
+    slope_variance = 1.0 if learns else float(softmax.slope_prior)
+    precision = 1.0 / np.append(softmax.intercept_variance, np.full(len(coding.mean), slope_variance))
     empty, at_arrival = Design.of(np.ones((1, len(precision)))), name == "transitions" and softmax.at == "arrival"
-    return SoftmaxTransitions(rows.allowed, coding, selected, precision, empty, at_arrival).with_design(driving)
+    made = SoftmaxTransitions(rows.allowed, coding, selected, precision, empty, at_arrival, learns)
+    return made.with_design(driving)

@@ -11,6 +11,7 @@ from skvbem.blocks import map_reduce
 from skvbem.capabilities import Capabilities, Relabelings
 from skvbem.emissions.base import exchangeability_classes, n_symmetries
 from skvbem.families.parallel_generator import ParallelGenerator
+from skvbem.models.hmm.covariates import CovariateHMM
 from skvbem.models.hmm.dimension import identifiable_dimension
 from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
 from skvbem.models.hmm.information import score_covariance, score_covariance_by_differences
@@ -131,8 +132,10 @@ def capabilities_of(model: HMM) -> Capabilities:
 
     One whose chain covariates drive has draws, and orders of its states.
     """
-    if not model.is_homogeneous:
-        sampler = CoefficientSampler(model, partial(log_z, model), partial(completed, model))
+    if isinstance(model, CovariateHMM):
+        sampler = None  # of hidden precisions of slopes none is known
+        if not model.learns_precisions:
+            sampler = CoefficientSampler(model, partial(log_z, model), partial(completed, model))
         return Capabilities(
             points=sampler,
             annealing=sampler,

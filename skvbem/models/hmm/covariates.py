@@ -20,11 +20,14 @@ from skvbem._numerics import distinct_rows
 from skvbem.emissions.base import Step
 from skvbem.emissions.coding import Coding
 from skvbem.emissions.outside import rows_last
+from skvbem.families.hierarchical import Hierarchical
+from skvbem.families.softmax_family import with_hidden_precisions
 from skvbem.families.softmax_maximum import Design
 from skvbem.families.softmax_rows import SoftmaxRows
 from skvbem.models.hmm.covariate_passes import CovariatePasses
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.transitions import Transitions
+from skvbem.models.labels.model import WITH_HIDDEN_PRECISIONS
 from skvbem.models.sequences import HMMData
 
 _LACK = (
@@ -75,6 +78,8 @@ class SoftmaxTransitions:
         Patterns of regressors in the data of the fit.
     at_arrival : bool
         Whether covariates of the step that is arrived at drive a transition; else those of the step that is left.
+    learns_precisions : bool, default=False
+        Whether slopes of each covariate have a hidden precision in place of a known one.
     """
 
     allowed: np.ndarray
@@ -83,6 +88,7 @@ class SoftmaxTransitions:
     precision: np.ndarray
     design: Design
     at_arrival: bool = False
+    learns_precisions: bool = False
 
     @property
     def n_states(self) -> int:
@@ -90,14 +96,19 @@ class SoftmaxTransitions:
         return self.allowed.shape[1]
 
     @cached_property
-    def prior(self) -> SoftmaxRows:
-        """The prior of the coefficients of all rows."""
+    def family(self) -> SoftmaxRows:
+        """The coefficients of all rows, with known precisions."""
         return SoftmaxRows.from_precisions(self.design, self.allowed, self.precision)
+
+    @cached_property
+    def prior(self) -> SoftmaxRows | Hierarchical:
+        """The prior of the coefficients of all rows."""
+        return with_hidden_precisions(self.family, self.coding.columns) if self.learns_precisions else self.family
 
     @property
     def n_cells(self) -> int:
         """Cells of the prior."""
-        return self.prior.coordinates.shape[0]
+        return self.family.coordinates.shape[0]
 
     @property
     def concentration(self) -> np.ndarray:
@@ -123,7 +134,7 @@ class SoftmaxTransitions:
 
     def logs(self, natural: np.ndarray, steps: StepPatterns, which: slice | np.ndarray) -> np.ndarray:
         """(Expected) log probabilities at steps, (n_steps, n_rows, n_states, ...), nats, at natural parameters."""
-        w, _, bounds = self.prior.parts(natural)
+        w, _, bounds = self.family.parts(natural)
         index = steps.index[which]
         are_few = len(steps.regressors) <= len(index)  # then a matrix of each pattern is made once
         regressors, place = (each if are_few else each[index] for each in (steps.regressors, steps.place))
@@ -144,7 +155,7 @@ class SoftmaxTransitions:
         index = steps.index[which]
         lanes = posterior.reshape(int(np.prod(posterior.shape[:-3])), *posterior.shape[-3:])
         out = np.zeros((self.n_cells, len(lanes)))
-        counts, _, of_patterns = self.prior.parts(out)
+        counts, _, of_patterns = self.family.parts(out)
         used, place = lanes.sum(axis=3), steps.place[index]
         if (used[:, place < 0] > 0).any():
             raise ValueError("Statistics are of the design, which does not hold the covariates of some steps.")
@@ -157,11 +168,11 @@ class SoftmaxTransitions:
 
     def matrix(self, statistics: np.ndarray) -> np.ndarray:
         """Counts of transitions (n_rows, n_states, ...) that statistics (n_cells, ...) hold: of the constant."""
-        return self.prior.parts(statistics)[0][:, :, 0]
+        return self.family.parts(statistics)[0][:, :, 0]
 
     def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
         """Statistics where new states get fractions of those there are."""
-        counts, precision, used = self.prior.parts(statistics)
+        counts, precision, used = self.family.parts(statistics)
         rows = fractions if len(self.allowed) > 1 else np.ones((1, 1))
         counts = np.einsum("aj,jkp,bk->abp", rows, counts, fractions) * self.allowed[..., None]
         return np.concatenate([counts.ravel(), precision, (used @ rows.T).ravel()])
@@ -180,7 +191,7 @@ class SoftmaxTransitions:
             If an order puts a transition that exists in the place of one that does not.
         """
         single = np.atleast_2d(orders.reshape(-1, orders.shape[-1]))
-        counts, precision, used = self.prior.parts(np.arange(self.n_cells))
+        counts, precision, used = self.family.parts(np.arange(self.n_cells))
         places = []
         for order in single:
             rows = order if len(self.allowed) > 1 else np.arange(1)
@@ -248,7 +259,12 @@ class CovariateHMM(HMM):
     @property
     def reasons(self) -> Mapping[str, str]:
         """Why a chain with covariates lacks capabilities."""
-        return _WITH_COVARIATES
+        return _WITH_COVARIATES | (WITH_HIDDEN_PRECISIONS if self.learns_precisions else {})
+
+    @property
+    def learns_precisions(self) -> bool:
+        """True if slopes have hidden precisions."""
+        return any(rows.prior.hyperprior is not None for rows in (self.initial, self.transitions))
 
     def covariates_of(self, table: Any, starts: np.ndarray) -> tuple[StepPatterns | None, StepPatterns | None]:
         """Patterns of covariates of first steps, and of transitions into each row."""

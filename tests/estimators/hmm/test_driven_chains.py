@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import skvbem
-from skvbem import VBHMM, StructureSearchCV
+from skvbem import VBHMM, StructureSearchCV, VBMixture
 from skvbem.emissions import Softmax
 from skvbem.errors import TooLargeError
 from skvbem.families.softmax_maximum import contrasts
@@ -215,7 +215,6 @@ def test_relabelings_of_states_are_listed_up_to_a_limit(fitted):
         ({"transmat_prior": 2.0}, "takes the place of 'transmat_prior'"),
         ({"start": Softmax(["z"]), "startprob_prior": "unit"}, "takes the place of 'startprob_prior'"),
         ({"sticky": 3.0}, "Leave 'sticky' at 0"),
-        ({"start": Softmax(["z"], slope_prior="hierarchical")}, "Give a number"),
         ({"learn_prior": True}, "Leave it False"),
         ({"predictive": "vb"}, "Take 'mean' or 'average'"),
     ],
@@ -290,3 +289,35 @@ def test_numbers_of_states_are_compared_by_evidences_of_refits(fitted):
     assert search.best_params_ == {"n_components": 2}
     refit = VBHMM(2, transitions=Softmax("z"), **ONE).set_params(n_components=2).fit(X)
     assert search.best_score_ == pytest.approx(refit.log_evidence(X, kind="bic").value, abs=1e-3)
+
+
+@pytest.mark.parametrize("slope_prior", [1.0, "hierarchical"])
+def test_chains_of_one_step_have_the_bound_of_a_mixture_with_membership(slope_prior, rng):
+    """Transitions have no data there, and cost nothing."""
+    X = np.column_stack([rng.integers(0, 2, size=(80, 3)), rng.normal(size=80), rng.integers(0, 3, 80)]).astype(float)
+    X[:, :3] = np.where(rng.random((80, 3)) < 0.8, (X[:, 3] > 0)[:, None], X[:, :3])
+    softmax = Softmax([3, 4], slope_prior=slope_prior)
+    options = {"emission": {"bernoulli": [0, 1, 2]}, "tol": 1e-10, "max_iter": 5000, "random_state": 0, "n_init": 3}
+    chain = VBHMM(2, start=softmax, **options).fit(X, lengths=np.ones(80, dtype=int))
+    mixture = VBMixture(2, membership=softmax, **options).fit(X)
+    assert chain.lower_bound_ == pytest.approx(mixture.lower_bound_, abs=1e-6)
+
+
+def test_hidden_precisions_of_slopes_are_learned_and_draws_refused_by_name(fitted, tmp_path):
+    _, X, _ = fitted
+    noise = [table.assign(w=np.random.default_rng(k).integers(0, 3, len(table))) for k, table in enumerate(X)]
+    learned = Softmax(["z", "w"], slope_prior="hierarchical")
+    model = VBHMM(2, transitions=learned, **ONE).fit(noise)
+    assert (np.diff(model.lower_bounds_) > -1e-7).all()
+    known = clone(model).set_params(transitions__slope_prior=1.0).fit(noise)
+    slopes, of_known = (np.abs(each.parameters_["chain"]["transition_coefficients"]) for each in (model, known))
+    assert slopes[..., 1].sum() < of_known[..., 1].sum()  # those of noise are drawn to 0
+    assert abs(model.lower_bound_ - known.lower_bound_) < 5
+    assert model.log_evidence(noise, kind="laplace").value > model.lower_bound_ - 5
+    low, high = model.credible_intervals(method="vb")["chain"]["transition_coefficients"]
+    assert (low < high).all()
+    with pytest.raises(TypeError, match=r"Set slope_prior=1.0 in Softmax"):
+        model.sample_posterior(noise, 10)
+    skvbem.save(model, tmp_path / "chain.skvbem")
+    again = skvbem.load(tmp_path / "chain.skvbem")
+    assert np.concatenate(again.predict_proba(noise)) == pytest.approx(np.concatenate(model.predict_proba(noise)))

@@ -16,7 +16,7 @@ ERRORS = {
     ],
     "slopes of transitions have the prior of intercepts": [
         (
-            "np.append(softmax.intercept_variance, np.full(len(coding.mean), float(softmax.slope_prior)))",
+            "np.append(softmax.intercept_variance, np.full(len(coding.mean), slope_variance))",
             "np.full(1 + len(coding.mean), softmax.intercept_variance)",
         )
     ],
@@ -86,6 +86,9 @@ ERRORS = {
             "sizes = [len(group.levels[at]) if group.levels else 0 for at in selected]",
             "sizes = [0 for at in selected]",
         )
+    ],
+    "hidden precisions of slopes are those of one row": [
+        ("c = prior.n_free_parameters // p", "c = 1"),
     ],
     "scores of moved points are derivatives where they came from": [
         (

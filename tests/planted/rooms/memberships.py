@@ -40,8 +40,8 @@ ERRORS = {
     ],
     "slopes have the prior of intercepts": [
         (
-            "np.append(intercept_variance, np.full(len(self.coding.mean), slope_variance))",
-            "np.full(1 + len(self.coding.mean), intercept_variance)",
+            "intercept_variance, np.full(len(self.coding.mean), 1.0 if slope_variance is None else slope_variance)",
+            "intercept_variance, np.full(len(self.coding.mean), intercept_variance)",
         )
     ],
     "prior variances stand for precisions": [
