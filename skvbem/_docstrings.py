@@ -63,6 +63,10 @@ random_state : int, RandomState instance or None, default=None
 n_jobs : int, default=None
     Threads that share the rows of a large table; the result does not depend on it.
 
+coefficients_ : dict of node to LabeledTable
+    Log odds of the states of each node that covariates drive, against the mean over states: where all covariates are 0,
+    and by unit of each. Only with covariates.
+
 lower_bound_ : float
     Lower bound on the log marginal likelihood of the data, total nats (``method="vb"``).
 

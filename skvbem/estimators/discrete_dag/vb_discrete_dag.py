@@ -121,6 +121,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         Expected counts; of tied tables, those of all their nodes together.
     prior_ : dict of node to LabeledTable
         Prior concentrations, as learned if `learn_prior`; under ``prior="bdla"`` as expected under q.
+    %(coefficients_)s
     structure_ : DAG
         Nodes in the order latents, then columns. For an undirected structure, one directed graph that says the same:
         nodes with many missing cells have no children as far as possible.

@@ -71,6 +71,7 @@ class VBNetwork(LatentNodesEstimator):
         state of the parents along the first axis.
     tables_, counts_ : dict of node to LabeledTable
         Probabilities of each node with a table, and how many rows are expected in each of its cells.
+    %(coefficients_)s
     structure_ : DAG
         Nodes in the order latents, then nodes of columns.
     latent_names_ : tuple

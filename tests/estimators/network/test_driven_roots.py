@@ -65,6 +65,17 @@ def test_one_driven_latent_is_a_mixture_with_a_membership(method, rng):
         np.testing.assert_allclose(mine, proba, atol=1e-4)
     np.testing.assert_allclose(network.score_samples(table), mixture.score_samples(table), atol=1e-4)
     assert network.n_free_parameters_ == mixture.n_free_parameters_
+    given = VBNetwork(ONE, latents=2, covariates="GPA", emission="categorical", **options)
+    assert getattr(given.fit(table, sample_weight=weight), name) == approx(expected, abs=1e-7)
+
+
+def test_batches_are_those_of_a_mixture():
+    table, first = CHEATING.sample(frac=1.0, random_state=0), slice(0, 200)
+    mixture = VBMixture(2, emission="categorical", membership=Softmax("GPA"), **CLOSE)
+    network = VBDiscreteDAG(latents=2, covariates="GPA", **CLOSE)
+    for model in (mixture, network):
+        model.partial_fit(table[first]).partial_fit(table[200:])
+    assert network.batch_lower_bound_ == approx(mixture.batch_lower_bound_, abs=1e-4)
 
 
 def test_hidden_precisions_and_categories_are_those_of_a_mixture(rng):
