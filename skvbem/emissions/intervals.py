@@ -295,12 +295,12 @@ def middles(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 # The normal distribution between two ends -----------------------------------------------------------------------------
 
 # Nodes by which narrow intervals are integrated, and the width of the widest of them times the distance of its far end.
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
 _NARROW = 1.0
 
 
-def log_mass_and_moments(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """ln of the standard normal probability of intervals, nats, and the first four moments there, (4, ...).
+def log_mass_and_moments(low: np.ndarray, high: np.ndarray, n_moments: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """ln of the standard normal probability of intervals, nats, and the first moments there, (n_moments, ...).
 
     One of the ends of each is finite. By erfcx of the end that is nearer to 0, so that no tail is too far.
     """
@@ -316,11 +316,11 @@ def log_mass_and_moments(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray,
         at_near = of_near / (1 - rest)
         at_far = at_near * np.exp(fallen)
         by_power, end = [np.ones_like(near), at_far - at_near], np.where(np.isinf(far), 0.0, far)
-        for power in (1, 2, 3):
+        for power in range(1, n_moments):
             by_power.append(power * by_power[power - 1] + end**power * at_far - near**power * at_near)
     moments = np.array(by_power[1:])
     if narrow.any():
-        log_mass[narrow], moments[:, narrow] = _of_narrow(near[narrow], far[narrow])
+        log_mass[narrow], moments[:, narrow] = _of_narrow(near[narrow], far[narrow], n_moments)
     moments[::2] *= np.where(flip, -1.0, 1.0)
     return log_mass, moments
 
@@ -331,15 +331,20 @@ def _share_beyond(near: np.ndarray, far: np.ndarray, fallen: np.ndarray) -> np.n
     return np.where(near <= 0, np.where(np.isinf(far), 0.0, in_tail), np.exp(log_ndtr(far) - log_ndtr(near)))
 
 
-def _of_narrow(near: np.ndarray, far: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _of_narrow(near: np.ndarray, far: np.ndarray, n_moments: int) -> tuple[np.ndarray, np.ndarray]:
     """Of intervals on which the density changes little, by Gauss-Legendre nodes."""
     middle, half = (near + far) / 2, (near - far) / 2
     away = half * _NODES[:, None]
     density = _WEIGHTS[:, None] / 2 * np.exp(-away * (middle + away / 2))  # over that at the middle
     total = density.sum(axis=0)
     log_mass = np.log(total) - middle**2 / 2 - LOG_2PI / 2 + np.log(2 * half)
-    powers = (middle + away) ** np.arange(1, 5)[:, None, None]
-    return log_mass, (density / total * powers).sum(axis=1)
+    density /= total
+    away += middle
+    moments = []
+    for _ in range(n_moments):
+        density *= away
+        moments.append(density.sum(axis=0))
+    return log_mass, np.array(moments)
 
 
 def draw_between(low: np.ndarray, high: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -594,8 +599,10 @@ class IntervalStep(Step):
         """Covariance of measurements between their ends and of their squares."""
         if not block.has.nnz:
             return None
-        _, mean, unit, moments = self._of_intervals(block)
-        (mean, unit), (first, second, third, fourth), d = (mean[0], unit[0]), moments[:, 0], self.mean.shape[2]
+        mean, unit, d = self.mean[0][:, block.column], self.unit[0][:, block.column], self.mean.shape[2]
+        _, (first, second, third, fourth) = log_mass_and_moments(
+            (block.low - mean) / unit, (block.high - mean) / unit, 4
+        )
         variance, crossed = unit**2 * (second - first**2), unit**3 * (third - first * second)
         counts = (block.has.T @ responsibilities).T
         linear = counts * variance

@@ -41,12 +41,26 @@ def in_classes(waits, *ends):
 
 # --- the normal distribution between two ends -------------------------------------------------------------------------
 
-ENDS = [(-np.inf, -1), (-np.inf, 3), (-1, 2), (-3, 8), (-8, 3), (5, 6), (0.3, 0.3001), (-2, 2), (-7, -6.5), (4, np.inf)]
+ENDS = [
+    (-np.inf, -1),
+    (-np.inf, 3),
+    (-1, 2),
+    (-3, 8),
+    (-8, 3),
+    (5, 6),
+    (0.3, 0.3001),
+    (-2, 2),
+    (-7, -6.5),
+    (4, np.inf),
+    (0, 0.99),
+    (6, 6.16),
+    (-0.5, 0.49),
+]
 
 
 @pytest.mark.parametrize(("low", "high"), ENDS)
 def test_mass_and_moments_are_those_of_quadrature(low, high):
-    log_mass, moments = log_mass_and_moments(np.array([float(low)]), np.array([float(high)]))
+    log_mass, moments = log_mass_and_moments(np.array([float(low)]), np.array([float(high)]), 4)
     low, high = max(low, -12.0), min(high, 12.0)
     nodes, weights = np.polynomial.legendre.leggauss(200)
     z, weights = (low + high) / 2 + (high - low) / 2 * nodes, weights * (high - low) / 2
@@ -61,7 +75,7 @@ def test_far_tails_are_finite():
     assert log_mass == approx(stats.norm.logsf(far), rel=1e-12)
     assert moments[0] == approx(far + 1 / far - 2 / far**3, rel=1e-6)
     assert (moments[1] - moments[0] ** 2)[:3] == approx(far[:3] ** -2, rel=1e-2)
-    assert np.isfinite(log_mass_and_moments(-far - 1, -far)[1]).all()
+    assert np.isfinite(log_mass_and_moments(-far - 1, -far, 4)[1]).all()
     drawn = draw_between(np.repeat(far, 3), np.full(12, np.inf), np.tile([0.1, 0.5, 0.9], 4))
     assert (drawn >= np.repeat(far, 3)).all()
     near = draw_between(np.full(3, 5.0), np.full(3, np.inf), np.array([0.1, 0.5, 0.9]))
@@ -71,7 +85,7 @@ def test_far_tails_are_finite():
 
 def test_narrow_intervals_are_points():
     width = 1e-9
-    log_mass, moments = log_mass_and_moments(np.array([2.0]), np.array([2.0 + width]))
+    log_mass, moments = log_mass_and_moments(np.array([2.0]), np.array([2.0 + width]), 4)
     assert log_mass[0] == approx(stats.norm.logpdf(2.0) + np.log(width), abs=1e-7)
     assert moments[:, 0] == approx(2.0 ** np.arange(1, 5))
     mass = log_t_mass(np.array([2.0]), np.array([2.0 + width]), np.array([3.0]))
