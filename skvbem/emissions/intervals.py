@@ -295,7 +295,7 @@ def middles(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 # The normal distribution between two ends -----------------------------------------------------------------------------
 
 # Nodes by which narrow intervals are integrated, and the width of the widest of them times the distance of its far end.
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(9)
 _NARROW = 1.0
 
 
