@@ -1,5 +1,7 @@
 """Probabilities of covariates of membership, in the record of a full run, and a table of it again."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from reproduction import covariate_selection as study
@@ -34,3 +36,13 @@ def test_a_table_of_the_record_again():
     X, selected = study.table("drawn", 200, line["seed"])
     assert selected == line["selected"]
     assert study.probabilities(X, line["seed"]) == pytest.approx(line["bound"], abs=2e-3)
+
+
+def test_the_page_has_the_sums_of_the_record():
+    page = " ".join((Path(__file__).parents[2] / "doc" / "user_guide" / "membership.rst").read_text().split())
+    _, few, many = ([round(float(x)) for x in row[2:6]] for row in [(0,) * 6, *list(study.rows_of_drawn())[1:]])
+    assert f"200 rows {few[0]} covariates had slopes, and their probabilities summed to {few[1]} ± {few[3]}" in page
+    assert f"1000 rows to {many[1]} ± {many[3]}, and {many[0]} had" in page
+    _, few, many = study.rows_of_fixed()
+    assert f"the others {few[3][1:]} on average with 200 rows ({few[5][1:]} by BIC)" in page
+    assert f"and {many[3][1:]} with 1000 ({many[5][1:]})" in page

@@ -8,12 +8,23 @@ LINES = read_record(study.RECORD)
 
 
 def test_runs_lie_about_long_runs_as_far_as_they_say():
-    assert len(LINES) == len(study.PROBLEMS)
-    z = study.differences(LINES)
+    lines = [line for line in LINES if study.kind_of(line["problem"]) == "bridge"]
+    assert len(lines) == 10
+    z = study.differences(lines)
     assert len(z) >= 60  # without warnings
     assert abs(z.mean()) < 0.5
     assert np.sqrt((z**2).mean()) < 1.5
     assert np.abs(z).max() < 4.5
+
+
+def test_two_errors_of_auto_cover_what_they_say():
+    lines = [line for line in LINES if study.kind_of(line["problem"]) == "auto"]
+    z = study.differences(lines)
+    assert len(z) >= 0.95 * sum(len(line["runs"]) for line in lines)  # the others warn
+    chance = np.sqrt(0.954 * 0.046 / len(z))
+    assert abs((np.abs(z) < 2).mean() - 0.954) < 2 * chance
+    assert abs(z.mean()) < 3 / np.sqrt(len(z))
+    assert np.abs(z).max() < 4
 
 
 def test_a_run_again():
