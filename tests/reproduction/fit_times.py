@@ -20,12 +20,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.datasets import load_digits
 from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_info
 
 from skvbem import VBMixture
 
 RESULTS = Path(__file__).with_name("fit_times_results.json")
+#: CPU and wall seconds of two fits of 100 000 x 10, K = 10, with the threads of BLAS that are installed and with one.
+THREADS = Path(__file__).with_name("blas_threads_results.json")
 #: Rows, columns, components, and rounds in turns.
 CASES = {
     "300 x 4": (300, 4, 3, 7),
@@ -73,6 +77,29 @@ def measured_auto() -> dict:
     X = X[:, X.max(axis=0) > 0]
     seconds, model = timed(lambda: VBMixture("auto", emission="poisson", random_state=0).fit(X))
     return {"seconds": [round(seconds, 2)], "n_components": model.n_components_, "bound": round(model.lower_bound_, 2)}
+
+
+def of_threads(kind: str) -> tuple[float, float, bool]:
+    """CPU and wall seconds of two default fits of 100 000 x 10, and whether BLAS has as many threads after as before.
+
+    They are fitted in turn ("plain"), in "threads" that overlap, or in "workers" of joblib. Call it in a fresh process,
+    with and without ``OMP_NUM_THREADS=1`` in its environment.
+    """
+    X = clumps(100_000, 10, 10)
+
+    def fit(seed: int) -> float:
+        return timed(lambda: VBMixture(10, random_state=seed).fit(X))[0]
+
+    def threads() -> list[int]:
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+    backend, n_jobs = ("loky", 2) if kind == "workers" else ("threading", 1 + (kind == "threads"))
+    with Parallel(n_jobs, backend=backend) as parallel:
+        parallel(delayed(fit)(seed) for seed in range(2))  # imports have their time
+        before, began, cpu = threads(), time.perf_counter(), time.process_time()
+        seconds = parallel(delayed(fit)(seed) for seed in range(2))
+        cpu = sum(seconds) if kind == "workers" else time.process_time() - cpu
+        return cpu, time.perf_counter() - began, threads() == before
 
 
 AUTO = "counts 1 797 x 64, auto"

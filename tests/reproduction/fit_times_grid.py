@@ -138,8 +138,9 @@ def table(records: dict[str, dict]) -> list[tuple[str, ...]]:
             seconds = (f"> {LIMIT}" if ours is None else f"{ours:.3g}" for ours in (vb, ml))
             ratios = (ratio(ours, theirs) for theirs in (peer, tight) for ours in (vb, ml))
             gain = f"{record['gain']:+.2f}" if "gain" in record else ""
-            gains = (record.get(f"better_{name}") for name in ("vb", "ml"))
-            better = ("spike" if each is None else f"{max(each, 0.0):.2f}" for each in gains)
+            none = {name: "" if record[name] is None else "spike" for name in ("vb", "ml")}
+            gains = {name: record.get(f"better_{name}") for name in none}
+            better = (none[name] if each is None else f"{max(each, 0.0):.2f}" for name, each in gains.items())
             rows.append((f"{n} x {d}", str(k), *seconds, *ratios, gain, *better))
     return rows
 

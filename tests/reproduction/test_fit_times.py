@@ -34,3 +34,11 @@ def test_our_likelihood_is_never_below(label):
 def test_the_page_shows_the_record():
     for records in RECORDS.values():
         check_page(PAGE, fit_times.table(records))
+
+
+def test_threads_of_blas_change_no_time():
+    """Of default fits of 100 000 x 10, in one process, in two that overlap in threads, and in two workers."""
+    for kind, turns in fit_times.read(fit_times.THREADS).items():
+        installed, one = (np.sum([turn[side] for turn in turns], axis=0) for side in ("installed", "one"))
+        assert (installed < 1.1 * one).all(), kind
+        assert all(turn["as_before"] for turn in turns)

@@ -19,15 +19,26 @@ def test_factors_are_chosen_in_a_few_times_what_one_fit_of_all_takes():
 
 def test_our_likelihood_is_lower_only_where_the_peer_has_a_spike_or_components_are_many():
     lower = [name for name, record in RECORDS.items() if record.get("gain", 0.0) < -0.01]
-    assert sorted(lower) == ["300 x 10, 10", "3000 x 2, 30"]
+    assert sorted(lower) == ["300 x 10, 10", "3000 x 2, 30", "30000 x 2, 10"]
     assert "better_ml" not in RECORDS["300 x 10, 10"]
 
 
-@pytest.mark.parametrize(("method", "better"), [("vb", ["3000 x 10, 30"]), ("ml", ["3000 x 2, 30"])])
+@pytest.mark.parametrize(("method", "better"), [("vb", ["3000 x 10, 30"]), ("ml", ["3000 x 2, 30", "30000 x 2, 10"])])
 def test_fits_from_the_solution_of_the_peer_are_no_better(method, better):
-    """But for one case of thirty components by each method."""
+    """But for one case of thirty components by each method, and ten that overlap by maximum likelihood."""
     gains = {name: record.get(f"better_{method}", 0.0) for name, record in RECORDS.items()}
     assert [name for name, gain in gains.items() if gain > 0.01] == better
+
+
+@pytest.mark.parametrize(("method", "n_as_soon"), [("vb", 21), ("ml", 20)])
+def test_most_sizes_take_at_most_twice_the_time_of_the_peer(method, n_as_soon):
+    """What was stopped counts with the time at which it was."""
+    records = [RECORDS[name] for n, d, k in grid.MIXTURES if (name := f"{n} x {d}, {k}") in RECORDS]
+    ratios = [(record[method] or grid.LIMIT) / (record["peer"] or grid.LIMIT) for record in records]
+    of_tight = [(record[method] or grid.LIMIT) / (record["tight"] or grid.LIMIT) for record in records]
+    assert len(records) == 30
+    assert sum(ratio <= 2 for ratio in ratios) == n_as_soon
+    assert sum(ratio <= 1 for ratio in of_tight) == 23
 
 
 def test_a_number_of_components_takes_as_long_as_fits_of_twenty_numbers():

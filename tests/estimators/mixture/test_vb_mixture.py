@@ -575,3 +575,18 @@ def test_a_bend_without_steps_is_refused():
         model.log_evidence(X, kind="smc", **few, **bend).value for bend in ({"bend": -1.5}, {"bend": 0.5}, {})
     )
     assert bent == default != straight
+
+
+def test_by_maximum_likelihood_a_spike_is_refused_where_a_proper_solution_is_less_likely():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(180, 2)) + np.repeat([[0, 0], [4, 4], [8, 0]], 60, axis=0)
+    X[1] = X[0] + 1e-6
+    around_both = np.repeat(np.eye(4)[:3], 60, axis=0)
+    around_both[:2] = np.eye(4)[3]
+    with pytest.warns(DataWarning, match="no width|no more rows|spike"):
+        spike = VBMixture(4, method="ml", init=around_both).fit(X)
+    proper = VBMixture(4, method="ml", random_state=0).fit(X)
+    assert spike.restarts_.refused.all()
+    assert spike.log_likelihood_ > proper.log_likelihood_ + 5
+    assert proper.counts_.min() > 3
+    assert np.linalg.eigvalsh(proper.covariances_).min() > 0.1
