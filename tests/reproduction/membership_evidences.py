@@ -2,7 +2,7 @@
 
 Problems are drawn from their prior: two to four classes of five yes/no items, one or two covariates. "bridge", the
 first sampler of "auto", runs from ten seeds on each of ten of 20 to 200 rows, and "auto" from twelve on each of eight
-others of 60 to 400, of which the first two are on record. The long run is importance sampling about Gibbs draws with
+others of 60 to 400, of which four are on record. The long run is importance sampling about Gibbs draws with
 four times the draws of its default; its error is part of every difference.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1

@@ -1,5 +1,7 @@
 """Sampled evidences of mixtures with covariates of the component, in the record of a run, and one of them again."""
 
+from pathlib import Path
+
 import numpy as np
 from reproduction import membership_evidences as study
 from reproduction.records import read_record
@@ -21,6 +23,9 @@ def test_two_errors_of_auto_cover_what_they_say():
     lines = [line for line in LINES if study.kind_of(line["problem"]) == "auto"]
     z = study.differences(lines)
     assert len(z) >= 0.95 * sum(len(line["runs"]) for line in lines)  # the others warn
+    page = " ".join((Path(__file__).parents[2] / "doc" / "user_guide" / "membership.rst").read_text().split())
+    assert f'In {len(z)} runs of "auto"' in page
+    assert f"long run {(np.abs(z) < 2).sum()} times" in page
     chance = np.sqrt(0.954 * 0.046 / len(z))
     assert abs((np.abs(z) < 2).mean() - 0.954) < 2 * chance
     assert abs(z.mean()) < 3 / np.sqrt(len(z))
