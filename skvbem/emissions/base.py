@@ -380,6 +380,21 @@ class Emission(ABC):
         """
         return None
 
+    def excess(self, data: Any, counts: np.ndarray, statistics: np.ndarray) -> float | None:
+        """Nats by which rows of one kind outnumber those that components expect, beyond chance; None if not known.
+
+        Components explain rows well if it is low: divisions of them promise nothing.
+
+        Parameters
+        ----------
+        data : LabeledRows
+        counts : ndarray of shape (n_components,)
+            Expected rows of each component.
+        statistics : ndarray of shape (n_cells,)
+            Of these rows.
+        """
+        return None
+
     def count_blocks(self, prior: Any) -> list[tuple[int, Dirichlet]]:
         """Dirichlet blocks of a prior whose statistics count rows, each with its first cell.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -17,7 +19,7 @@ import numpy as np
 from skvbem._kernels import _categorical
 from skvbem._lazy import cached_property
 from skvbem._numerics import safe_log
-from skvbem.blocks import Blocks
+from skvbem.blocks import Blocks, map_reduce
 from skvbem.emissions.base import (
     Emission,
     Step,
@@ -118,6 +120,9 @@ class Categorical(EmissionSpecification):
         return profiles
 
 
+# Codes and combinations of them whose rows are counted, and rows times sets of groups of columns that are gone through:
+# more take longer than divisions of components do. By hand.
+_MAX_CODES, _MAX_COMBINATIONS, _MAX_COUNTED = 2**9, 2**22, 2**23
 # Most codes of a group of joined columns.
 _MAX_CODES_PER_GROUP = 64
 # Rows for each code, below which joining costs more than it brings.
@@ -247,6 +252,33 @@ class CategoricalEmission(Emission):
         """Categories of each column."""
         return self.n_categories
 
+    def excess(self, data: Any, counts: np.ndarray, statistics: np.ndarray) -> float | None:
+        r"""Nats by which combinations of categories are more frequent than components expect, beyond chance.
+
+        The largest of three: of combinations of categories in two, and in three, groups of columns, which O rows have
+        where E are expected, the highest :math:`O \ln(O/E) - (O - E)`, less the logarithm of their number, as rare
+        clusters have it; and :math:`\lambda^2/4 - q`, where :math:`\lambda` is the largest eigenvalue of the residuals
+        :math:`(O - E) \sqrt{N / N_a N_b}` of categories a and b of different columns, and q the number of free
+        probabilities of a component. Halves of the rows that differ along its eigenvector gain :math:`\lambda^2/4`, by
+        chance up to q. None if there are too many combinations.
+        """
+        pairs, triples = (_Combinations(data.table.join, n) for n in (2, 3))
+        if not pairs.groups or not pairs.are_few(len(data)):
+            return None
+        shares = pairs.shares(self._tables(statistics), counts)
+        observed = map_reduce(pairs.observed, data.parts)
+        expected = pairs.expected(shares, counts, np.arange(pairs.size))
+        highest = pairs.highest(observed, expected)
+        if triples.groups and triples.are_few(len(data)):
+            of_triples = map_reduce(triples.observed, data.parts)
+            cells = np.flatnonzero(of_triples)
+            highest = max(highest, triples.highest(of_triples[cells], triples.expected(shares, counts, cells)))
+        residuals = pairs.of_categories(observed - expected)
+        deviation = np.sqrt(np.maximum(statistics.reshape(len(counts), -1).sum(axis=0), 1.0))
+        residuals *= np.sqrt(counts.sum()) / np.outer(deviation, deviation)
+        n_free = self.cells_per_component - self.n_columns
+        return max(highest, float(np.linalg.eigvalsh(residuals)[-1]) ** 2 / 4 - n_free)
+
     def seeding_coordinates(self, block: CategoricalTable) -> np.ndarray:
         """An axis for each category of each column; different categories are 1 apart."""
         coordinates = np.zeros((len(block), self.cells_per_component))
@@ -287,6 +319,76 @@ class CategoricalEmission(Emission):
     def cells_per_component(self) -> int:
         """Cells of natural parameters, and of statistics, of one component."""
         return sum(self.n_categories)
+
+
+class _Combinations:
+    """Numbers of rows with each combination of codes of so many groups of joined columns, one set after the other."""
+
+    def __init__(self, join: Joint, n_groups: int):
+        self.join, self.sizes = join, np.diff(join.first_code)
+        self.groups = list(combinations(range(len(join.groups)), n_groups))
+        self._shapes = [tuple(self.sizes[list(each)].tolist()) for each in self.groups]
+        self._ends = np.cumsum([prod(shape) for shape in self._shapes])
+        self.size = sum(prod(shape) for shape in self._shapes)
+
+    def are_few(self, n_rows: int) -> bool:
+        """True if it takes little to count so many rows."""
+        n_codes = self.join.first_code[-1]
+        return n_codes <= _MAX_CODES and self.size <= _MAX_COMBINATIONS and len(self.groups) * n_rows <= _MAX_COUNTED
+
+    def observed(self, part: Any) -> np.ndarray:
+        """Weights of rows of a part, (size,)."""
+        codes = np.ascontiguousarray(part.table.joined.T) - self.join.first_code[:-1, None]
+        tables = []
+        for groups, shape in zip(self.groups, self._shapes):
+            code = codes[groups[0]]
+            for each in groups[1:]:
+                code = code * self.sizes[each] + codes[each]
+            tables.append(np.bincount(code, part.weight, prod(shape)))
+        return np.concatenate(tables)
+
+    def shares(self, tables: list[np.ndarray], counts: np.ndarray) -> list[np.ndarray]:
+        """Shares of codes of each group in components with these counts, of rows and of categories by column."""
+        rows, shares = np.maximum(counts, np.finfo(float).tiny)[:, None], []
+        for group in self.join.groups:
+            share = np.ones((len(rows), 1))
+            for column in group:
+                table = tables[column] / rows
+                if self.join.gappy[column]:
+                    table = np.column_stack([table, 1.0 - table.sum(axis=1)])
+                share = (share[:, :, None] * table[:, None]).reshape(len(rows), -1)
+            shares.append(share)
+        return shares
+
+    def expected(self, shares: list[np.ndarray], counts: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Rows with some of the combinations, in increasing order, that components expect."""
+        of_sets = []
+        for k, part in enumerate(np.split(cells, np.searchsorted(cells, self._ends[:-1]))):
+            rows = np.repeat(counts[:, None], len(part), axis=1)
+            places = np.unravel_index(part - (self._ends[k] - prod(self._shapes[k])), self._shapes[k])
+            for group, place in zip(self.groups[k], places):
+                rows *= shares[group][:, place]
+            of_sets.append(rows.sum(axis=0))
+        return np.concatenate(of_sets)
+
+    def highest(self, observed: np.ndarray, expected: np.ndarray) -> float:
+        """The highest O ln(O/E) - (O - E) of combinations with O > E, less the logarithm of the number of all."""
+        more = observed > expected
+        o, e = observed[more], np.maximum(expected[more], np.finfo(float).tiny)
+        return float((o * np.log(o / e) - (o - e)).max(initial=0.0) - np.log(self.size))
+
+    def of_categories(self, numbers: np.ndarray) -> np.ndarray:
+        """Sums of numbers (size,) of pairs of groups over codes with both of two categories, (n_cells, n_cells)."""
+        first, (n_codes, _) = self.join.first_code, self.join.members.shape
+        by_code = np.zeros((n_codes, n_codes))
+        for (a, b), shape, flat in zip(self.groups, self._shapes, np.split(numbers, self._ends[:-1])):
+            rows, columns, table = slice(*first[a : a + 2]), slice(*first[b : b + 2]), flat.reshape(shape)
+            by_code[rows, columns], by_code[columns, rows] = table, table.T
+            by_code[rows, rows], by_code[columns, columns] = np.diag(table.sum(axis=1)), np.diag(table.sum(axis=0))
+        has = np.zeros((n_codes, sum(self.join.n_categories) + 1))
+        has[np.arange(n_codes)[:, None], self.join.members] = 1.0
+        has = has[:, :-1]  # the last is for what is missing
+        return has.T @ by_code @ has
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ class Softmax(EmissionSpecification):
         models that select unlike covariates are those of the same columns. `CovariateSpace` has all selections.
     at : {"departure", "arrival"}, default="departure"
         Step whose covariates drive a transition, for `transitions` alone: the step that is left, as in depmixS4, or the
-        step that is arrived at, as in moveHMM.
+        step that is arrived at, as in moveHMM. An error where there are no transitions.
     slope_prior : float or "hierarchical", default=1.0
         Prior variance of the slopes, by standard deviation of each covariate. "hierarchical" gives all slopes of a
         covariate a hidden precision, Gamma(1, 1), which is learned with them.

@@ -16,8 +16,9 @@ from skvbem.reading.column_groups import ColumnOptions
 from skvbem.reading.names import ColumnSelection
 from skvbem.reading.tables import Table, show
 
-# Singular value of covariates of length 1, below which one of them follows from the others. By hand.
-_COLLINEAR = 1e-7
+# Singular value of covariates of length 1, below which one of them follows from the others. By hand: what follows
+# exactly leaves less than 1e-14, and a maximum is found down to 2e-6, so that half and double make no difference to it.
+_COLLINEAR = 1e-5
 
 
 def places_of_covariates(
@@ -44,6 +45,11 @@ def places_of_covariates(
     places = ColumnSelection(text, "covariate", names, source).positions(parameter, given)
     if len(set(places)) < len(places):
         raise ValueError(f"{text} names a column twice. Name each once.")
+    if parameter != "transitions" and softmax.at != "departure":
+        raise ValueError(
+            f"The 'at' parameter of {whose} says which covariates drive a transition, and {parameter!r} has none. "
+            "Leave 'at' out."
+        )
     selected, text = softmax.selected, f"The 'selected' parameter of {whose}"
     if selected is None:
         return places, places

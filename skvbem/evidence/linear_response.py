@@ -133,11 +133,6 @@ class LinearResponse:
         return self.root @ self.inflation @ self.root.T
 
     @cached_property
-    def covariance_under_q(self) -> np.ndarray:
-        """V, the covariance of natural parameters under q(theta), (n_cells, n_cells)."""
-        return self.root @ self.root.T
-
-    @cached_property
     def covariance_of_statistics(self) -> np.ndarray:
         r"""The covariance of the statistics of complete data by linear response, (n_cells, n_cells).
 

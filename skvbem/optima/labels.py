@@ -116,17 +116,24 @@ class LabelMethod(FitMethod):
         """Proposals that fill empty components, or make room for halves where none is empty.
 
         The latter are worth their time on a sample, where components overlap, and once a division `gained`. A sample
-        tells optima apart by few nats where components overlap, though they are many nats apart on all rows.
+        tells optima apart by few nats where components overlap, though they are many nats apart on all rows. Nothing is
+        filled where all rows are as components expect them, since a component more has its price.
         """
         model, rows = ascent.model, ascent.rows
         if model.n_components == 1:
             return Proposals([], np.empty((len(statistics), 0)))
+        label_cells, emission_cells = model.prior.split(statistics)
+        counts = model.weights.counts(label_cells)
+        has_empty = bool((counts < TUNING.empty).any())
+        if has_empty and ascent.form.density and not ascent.is_sample:
+            excess = model.emission.excess(ascent.data, counts, emission_cells)
+            if excess is not None and excess < TUNING.excess:
+                return Proposals([], np.empty((len(statistics), 0)))
         if not ascent.is_sample:
             rows = ascent.rows_up_to(TUNING.largest_sample).counting(TUNING.most_weight)
         natural, _ = ascent.form.of(model.prior, statistics[:, None])
         expected_rows = model.expected_rows(natural[:, 0], ascent.data, rows)
-        counts = model.weights.counts(model.prior.split(statistics)[0])
-        is_due = ascent.is_sample or gained or (counts < TUNING.empty).any()
+        is_due = ascent.is_sample or gained or has_empty
         if not is_due and overlap(rows, expected_rows) < TUNING.overlap:
             return Proposals([], np.empty((len(statistics), 0)))
         smoothing = smoothing_of(ascent.form)
@@ -352,7 +359,7 @@ class MixtureMethod(LabelMethod):
         stronger = base.weights.of_strength(strength)
         if stronger.prior.log_evidence(counts) <= model.weights.prior.log_evidence(counts):
             return model
-        return Mixture(model.emission, stronger, model.prior.blocks[1])
+        return model.with_weights(stronger)
 
 
 # Factor analyzers -----------------------------------------------------------------------------------------------------

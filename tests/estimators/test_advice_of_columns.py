@@ -180,6 +180,11 @@ CASES = {
         "Name one, or leave 'membership' out",
         each_name(lambda name: VBMixture(2, **{name: None}, **FEW).fit(TABLE), among="membership"),
     ),
+    "steps of a membership": Case(
+        lambda: VBMixture(2, membership=Softmax("z", at="arrival"), **FEW).fit(TABLE),
+        "Leave 'at' out",
+        lambda text: [lambda: VBMixture(2, membership=Softmax("z"), **FEW).fit(TABLE)],
+    ),
     "a covariate that follows from another, by maximum likelihood": Case(
         lambda: clone(TWICE).fit(TABLE.assign(twice=2 * TABLE["z"])),
         "Leave it out of Softmax, or take method='vb'",

@@ -97,7 +97,7 @@ def test_statistics_vary_so_that_parameters_do_as_linear_response_says(rng):
     """A mixture over statistics of covariance C has V + V C V as its covariance, to first order."""
     X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 2])
     _, response = response_of(VBMixture(2, random_state=0, tol=1e-9), X)
-    v = response.covariance_under_q
+    v = response.root @ response.root.T
     spread = np.sqrt(np.diag(v))
     mixed = v + v @ response.covariance_of_statistics @ v
     difference = (mixed - response.covariance) / np.outer(spread, spread)

@@ -133,7 +133,9 @@ class NormalPriorEmission(Emission):
 # Columns of rows that change their component one by one by a compiled loop, the nats up to which a gain is rounding,
 # and sweeps over all rows.
 _MAX_COLUMNS_OF_TRANSFERS, _MIN_GAIN, _MAX_SWEEPS = 32, 1e-6, 50
-# Share of the variance of standardized columns, in some direction, that is taken for rounding.
+# Share of the variance of standardized columns, in some direction, that is taken for rounding. By hand: what follows
+# exactly leaves less than 1e-15, up to a deviation of 1e-6 less than 2e-13, and from 1e-5 on more than 3e-12: half and
+# double tell the same columns.
 _COLLINEAR = 1e-12
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from scipy.special import softmax
@@ -128,6 +128,10 @@ class Mixture(LabelModel):
         self.emission, self.n_components = emission, weights.n_components
         blocks = weights.prior, emission_prior
         self.prior = Product(blocks, tuple(len(block.coordinates) for block in blocks))
+
+    def with_weights(self, weights: Weights) -> Self:
+        """The mixture with another prior of its weights."""
+        return type(self)(self.emission, weights, self.prior.blocks[1])
 
     def compile(
         self,

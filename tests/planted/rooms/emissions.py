@@ -11,6 +11,15 @@ TESTS = (
 )
 
 ERRORS = {
+    "combinations of categories are expected as if components were equal": [
+        ("np.repeat(counts[:, None], len(part), axis=1)", "np.full((len(counts), len(part)), counts.mean())")
+    ],
+    "halves that gain what chance gives are no chance": [
+        (".eigvalsh(residuals)[-1]) ** 2 / 4 - n_free", ".eigvalsh(residuals)[-1]) ** 2 / 4")
+    ],
+    "components are filled whatever rows there are": [
+        ("if excess is not None and excess < TUNING.excess:", "if excess is not None and excess < -1e9:")
+    ],
     "a narrow component beside others has another peak": [
         ("peak = constant[far] + 0.5 * (linear[far] * mean)", "peak = constant[far] + (linear[far] * mean)")
     ],
