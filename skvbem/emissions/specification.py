@@ -52,6 +52,8 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     if_larger: ClassVar[str] = ""
     #: True if columns are given, and no distribution of theirs is modeled; none of their cells may be missing.
     are_given: ClassVar[bool] = False
+    #: True if cells have means and deviations.
+    has_moments: ClassVar[bool] = False
     #: True if a column that holds one value wherever it is observed tells no component from another.
     needs_variation: ClassVar[bool] = False
     #: Parameters of families that have them: columns that explain these, how many earlier rows do, columns in groups
@@ -242,6 +244,8 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
 
 class NumericSpecification(EmissionSpecification):
     """Columns of numbers, each with a mean and a deviation in each component."""
+
+    has_moments: ClassVar[bool] = True
 
     #: True if `cumulative` gives the distribution of a cell, of which forecasts have intervals.
     has_cumulative: ClassVar[bool] = False

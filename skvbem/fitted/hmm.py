@@ -10,7 +10,6 @@ import numpy as np
 
 from skvbem._lazy import cached_property
 from skvbem._numerics import drawn_codes
-from skvbem.emissions import NumericSpecification
 from skvbem.emissions.base import parts_of
 from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
@@ -325,7 +324,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
 
 def groups_of_numbers(groups: ColumnGroups) -> list[Group]:
     """Those whose cells have means and deviations."""
-    return [group for group in groups.groups if isinstance(group.specification, NumericSpecification)]
+    return [group for group in groups.groups if group.specification.has_moments]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

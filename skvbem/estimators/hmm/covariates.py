@@ -82,7 +82,7 @@ def _places(estimator: Any, name: str, names: Any, source: Any = None) -> tuple[
 def part_with_covariates(columns: ColumnGroups) -> int | None:
     """The place of the group of covariates; None without one."""
     groups = enumerate(columns.groups)
-    return next((k for k, group in groups if isinstance(group.specification, Given)), None)
+    return next((k for k, group in groups if group.specification.are_given), None)
 
 
 def driven(

@@ -13,6 +13,7 @@ from skvbem.emissions.given import Given
 from skvbem.emissions.softmax import Softmax, SoftmaxMembership
 from skvbem.errors import StructureError
 from skvbem.estimators.given_columns import places_of_covariates, refuse_collinear, with_given
+from skvbem.estimators.network.parameters import by_node
 from skvbem.families.base import ConjugateFamily
 from skvbem.graphs.dag import DAG
 from skvbem.reading.column_groups import ColumnOptions
@@ -62,9 +63,11 @@ def driven_nodes(estimator: Any, dag: DAG, latents: Mapping, reading: MixedReadi
     StructureError
         If one of them has parents with a table.
     """
-    owner, prior = type(estimator).__name__, estimator.prior
-    named = {node: each for node, each in prior.items() if isinstance(each, Softmax)} if _is_by_node(prior) else {}
-    prior = {node: each for node, each in prior.items() if node not in named} if _is_by_node(prior) else prior
+    owner, of_nodes = type(estimator).__name__, by_node(estimator.prior)
+    named = {node: each for node, each in (of_nodes or {}).items() if isinstance(each, Softmax)}
+    prior = (
+        estimator.prior if of_nodes is None else {node: each for node, each in of_nodes.items() if node not in named}
+    )
     columns, roots = reading.columns, [node for node in latents if not dag.parents(node)]
     driven: dict[Any, Softmax] = {}
     given = _softmaxes(estimator)
@@ -94,10 +97,6 @@ def driven_nodes(estimator: Any, dag: DAG, latents: Mapping, reading: MixedReadi
             "columns of numbers. Give concentrations of its table, or add an edge."
         )
     return driven, prior
-
-
-def _is_by_node(prior: Any) -> bool:
-    return isinstance(prior, Mapping)
 
 
 def _of_edges(node: Any, dag: DAG, reading: MixedReading, named: Mapping, owner: str) -> Softmax:
