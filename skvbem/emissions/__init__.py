@@ -11,11 +11,13 @@ from skvbem.emissions.bernoulli import Bernoulli
 from skvbem.emissions.categorical import Categorical
 from skvbem.emissions.exponential import Exponential
 from skvbem.emissions.factor.analyzer import FactorGaussian
+from skvbem.emissions.gamma import Gamma
 from skvbem.emissions.gaussian.specification import COVARIANCE_TYPES, Gaussian
 from skvbem.emissions.intervals import Censored, Interval
 from skvbem.emissions.linear import LinearEmission
 from skvbem.emissions.moments import n_columns_of, weighted_means
 from skvbem.emissions.multinomial import Multinomial
+from skvbem.emissions.negative_binomial import NegativeBinomial
 from skvbem.emissions.poisson import Poisson
 from skvbem.emissions.profiles import Numbers, Probabilities
 from skvbem.emissions.registry import EMISSIONS, register_emission
@@ -23,6 +25,7 @@ from skvbem.emissions.regression import Regression
 from skvbem.emissions.softmax import Softmax
 from skvbem.emissions.specification import EmissionSpecification, NumericSpecification
 from skvbem.emissions.student_t import StudentT
+from skvbem.emissions.von_mises import VonMises
 from skvbem.emissions.zero_inflated import ZeroInflated
 
 __all__ = [
@@ -35,10 +38,12 @@ __all__ = [
     "EmissionSpecification",
     "Exponential",
     "FactorGaussian",
+    "Gamma",
     "Gaussian",
     "Interval",
     "LinearEmission",
     "Multinomial",
+    "NegativeBinomial",
     "Numbers",
     "NumericSpecification",
     "Poisson",
@@ -48,6 +53,7 @@ __all__ = [
     "Step",
     "StudentT",
     "ZeroInflated",
+    "VonMises",
     "n_columns_of",
     "register_emission",
     "weighted_means",

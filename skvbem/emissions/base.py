@@ -39,8 +39,9 @@ Two kinds of emissions share their default priors: measurements with a mean and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
+from types import MappingProxyType
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -233,6 +234,8 @@ class Emission(ABC):
     n_levels: int = 0
     #: Those of them that label a row.
     named: tuple[int, ...] = ()
+    #: Periods of `parameters` that go round in a circle, such as directions, by name.
+    periods: Mapping[str, float] = MappingProxyType({})
     #: Hidden variables of rows besides labels, if these have symmetries or a start of their own; else None.
     hidden: Hidden | None = None
 
@@ -391,7 +394,7 @@ class Emission(ABC):
         counts : ndarray of shape (n_components,)
             Expected rows of each component.
         statistics : ndarray of shape (n_cells,)
-            Of these rows.
+            Statistics of the rows.
         """
         return None
 

@@ -265,14 +265,14 @@ class CategoricalEmission(Emission):
         pairs, triples = (_Combinations(data.table.join, n) for n in (2, 3))
         if not pairs.groups or not pairs.are_few(len(data)):
             return None
-        shares = pairs.shares(self._tables(statistics), counts)
+        frequencies = pairs.frequencies(self._tables(statistics), counts)
         observed = map_reduce(pairs.observed, data.parts)
-        expected = pairs.expected(shares, counts, np.arange(pairs.size))
+        expected = pairs.expected(frequencies, counts, np.arange(pairs.size))
         highest = pairs.highest(observed, expected)
         if triples.groups and triples.are_few(len(data)):
             of_triples = map_reduce(triples.observed, data.parts)
             cells = np.flatnonzero(of_triples)
-            highest = max(highest, triples.highest(of_triples[cells], triples.expected(shares, counts, cells)))
+            highest = max(highest, triples.highest(of_triples[cells], triples.expected(frequencies, counts, cells)))
         residuals = pairs.of_categories(observed - expected)
         deviation = np.sqrt(np.maximum(statistics.reshape(len(counts), -1).sum(axis=0), 1.0))
         residuals *= np.sqrt(counts.sum()) / np.outer(deviation, deviation)
@@ -347,9 +347,9 @@ class _Combinations:
             tables.append(np.bincount(code, part.weight, prod(shape)))
         return np.concatenate(tables)
 
-    def shares(self, tables: list[np.ndarray], counts: np.ndarray) -> list[np.ndarray]:
+    def frequencies(self, tables: list[np.ndarray], counts: np.ndarray) -> list[np.ndarray]:
         """Shares of codes of each group in components with these counts, of rows and of categories by column."""
-        rows, shares = np.maximum(counts, np.finfo(float).tiny)[:, None], []
+        rows, frequencies = np.maximum(counts, np.finfo(float).tiny)[:, None], []
         for group in self.join.groups:
             share = np.ones((len(rows), 1))
             for column in group:
@@ -357,17 +357,17 @@ class _Combinations:
                 if self.join.gappy[column]:
                     table = np.column_stack([table, 1.0 - table.sum(axis=1)])
                 share = (share[:, :, None] * table[:, None]).reshape(len(rows), -1)
-            shares.append(share)
-        return shares
+            frequencies.append(share)
+        return frequencies
 
-    def expected(self, shares: list[np.ndarray], counts: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    def expected(self, frequencies: list[np.ndarray], counts: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """Rows with some of the combinations, in increasing order, that components expect."""
         of_sets = []
         for k, part in enumerate(np.split(cells, np.searchsorted(cells, self._ends[:-1]))):
             rows = np.repeat(counts[:, None], len(part), axis=1)
             places = np.unravel_index(part - (self._ends[k] - prod(self._shapes[k])), self._shapes[k])
             for group, place in zip(self.groups[k], places):
-                rows *= shares[group][:, place]
+                rows *= frequencies[group][:, place]
             of_sets.append(rows.sum(axis=0))
         return np.concatenate(of_sets)
 

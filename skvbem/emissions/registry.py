@@ -9,12 +9,15 @@ from skvbem.emissions.bernoulli import Bernoulli
 from skvbem.emissions.categorical import Categorical
 from skvbem.emissions.exponential import Exponential
 from skvbem.emissions.factor.analyzer import FactorGaussian
+from skvbem.emissions.gamma import Gamma
 from skvbem.emissions.gaussian.specification import Gaussian
 from skvbem.emissions.multinomial import Multinomial
+from skvbem.emissions.negative_binomial import NegativeBinomial
 from skvbem.emissions.poisson import Poisson
 from skvbem.emissions.regression import Regression
 from skvbem.emissions.specification import EmissionSpecification
 from skvbem.emissions.student_t import StudentT
+from skvbem.emissions.von_mises import VonMises
 from skvbem.emissions.zero_inflated import ZeroInflated
 
 #: Specifications by the name of their family.
@@ -22,13 +25,16 @@ EMISSIONS: dict[str, type[EmissionSpecification]] = {
     "bernoulli": Bernoulli,
     "categorical": Categorical,
     "exponential": Exponential,
+    "gamma": Gamma,
     "gaussian": Gaussian,
     "factor": FactorGaussian,
     "multinomial": Multinomial,
+    "negative_binomial": NegativeBinomial,
     "poisson": Poisson,
     "regression": Regression,
     "student_t": StudentT,
     "zero_inflated": ZeroInflated,
+    "von_mises": VonMises,
 }
 _LIBRARY = frozenset(EMISSIONS)
 #: Families of columns of numbers, and of all others, where nothing is said.

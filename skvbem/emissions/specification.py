@@ -201,6 +201,10 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         list of ndarray of shape (n_components,), or (n_components, n_levels) of probabilities
         """
 
+    def value_of_mean(self, mean: np.ndarray) -> np.ndarray:
+        """Value that a mean over components of `expected` stands for: itself, but for angles."""
+        return mean
+
     def exposure(self, values: np.ndarray) -> np.ndarray | float:
         """Factor of each row by which expected values become those of its cells, such as the total of shares."""
         return 1.0
@@ -251,6 +255,8 @@ class NumericSpecification(EmissionSpecification):
     has_cumulative: ClassVar[bool] = False
     #: True if cells are whole numbers.
     holds_counts: ClassVar[bool] = False
+    #: Of columns that go round in a circle, the number that is as good as 0.
+    period: float | None = None
 
     @abstractmethod
     def means(self, parameters: Parameters) -> np.ndarray:

@@ -6,10 +6,12 @@ from skvbem.families.dirichlet_mixture import DirichletMixture
 from skvbem.families.gamma import Gamma
 from skvbem.families.normal_gamma import NormalGamma, NormalPoint
 from skvbem.families.normal_wishart import NormalWishart
+from skvbem.families.one_dimensional import DirectionConcentration, ShapeRate, SizeProbability
 from skvbem.families.regression import Regression, RegressionPoint
 
 #: Every family of the library: the laws of conjugate families are tested on each.
 FAMILIES = {
+    "direction_concentration": DirectionConcentration,
     "dirichlet": Dirichlet,
     "dirichlet_mixture": DirichletMixture,
     "gamma": Gamma,
@@ -17,10 +19,13 @@ FAMILIES = {
     "normal_wishart": NormalWishart,
     "product": Product,
     "regression": Regression,
+    "shape_rate": ShapeRate,
+    "size_probability": SizeProbability,
 }
 
 __all__ = [
     "FAMILIES",
+    "DirectionConcentration",
     "Dirichlet",
     "DirichletMixture",
     "Gamma",
@@ -30,4 +35,6 @@ __all__ = [
     "Product",
     "Regression",
     "RegressionPoint",
+    "ShapeRate",
+    "SizeProbability",
 ]

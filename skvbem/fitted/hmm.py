@@ -222,11 +222,20 @@ class FittedHMM(FittedSequences, FittedEmissions):
         Of a column of categories the probability of each, in the order of `categories_`; of zeros and ones that of a
         one; of counts that share a total the share.
         """
+        return self._values(self._means(states))
+
+    def _means(self, states: np.ndarray) -> dict[str, np.ndarray]:
+        """Means over states of the expected values of each column, as `expected` of its specification tells them."""
         by_name: dict[str, np.ndarray] = {}
         for group, parameters in zip(self.groups.groups, self.parameters()):
             tables = group.specification.expected(parameters, group.levels)
             by_name |= {name: states @ table for name, table in zip(group.names, tables)}
         return {name: by_name[name] for name in self.groups.names if name in by_name}
+
+    def _values(self, means: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Means in the units of the data: directions, where columns are angles."""
+        specifications = {name: group.specification for group in self.groups.groups for name in group.names}
+        return {name: specifications[name].value_of_mean(mean) for name, mean in means.items()}
 
     def forecast(
         self, data: HMMData, last: np.ndarray, n_steps: int, level: float, naturals: np.ndarray, at: np.ndarray | None
@@ -253,14 +262,14 @@ class FittedHMM(FittedSequences, FittedEmissions):
             drawn = self.at(natural)
             now = drawn.last_states(data, last, natural)
             states.append(drawn.ahead(now, n_steps))
-            expected.append(drawn.expected_values(states[-1]) if at is None else {})
+            expected.append(drawn._means(states[-1]) if at is None else {})
             moments.append(drawn.moments())
             for k, of_draws in lagged.items():
                 of_draws.append(Autoregression.of(drawn, k, data, last, now))
         variance, lower, upper = _intervals_of_numbers(self.groups, states, moments, level)
         if at is None:
             probabilities = np.mean(states, axis=0)
-            values = {name: np.mean([each[name] for each in expected], axis=0) for name in expected[0]}
+            values = self._values({name: np.mean([each[name] for each in expected], axis=0) for name in expected[0]})
         else:
             now = self.last_states(data, last, at)
             probabilities = self.ahead(now, n_steps)

@@ -45,10 +45,13 @@ _IN_MODULES = {
     "skvbem.emissions.gaussian.specification": ("Gaussian",),
     "skvbem.emissions.independent": ("Independent",),
     "skvbem.emissions.intervals": ("Censored", "Interval", "IntervalEmission", "Limits", "Pairs"),
+    "skvbem.emissions.gamma": ("GammaEmission",),
     "skvbem.emissions.multinomial": ("Multinomial", "MultinomialEmission"),
+    "skvbem.emissions.negative_binomial": ("NegativeBinomial", "NegativeBinomialEmission"),
     "skvbem.emissions.poisson": ("Poisson", "PoissonEmission"),
     "skvbem.emissions.regression": ("RegressionEmission",),
     "skvbem.emissions.student_t": ("StudentT", "StudentTEmission"),
+    "skvbem.emissions.von_mises": ("VonMises", "VonMisesEmission"),
     "skvbem.emissions.zero_inflated": ("ZeroInflated", "ZeroInflatedEmission"),
     "skvbem.fitted.factor_analysis": ("FittedFactorAnalysis",),
     "skvbem.fitted.base": ("FittedRun",),
@@ -74,6 +77,12 @@ _IN_MODULES = {
     "skvbem.families.hyperpriors": ("BlockHyperpriors", "GammaHyperprior", "WishartHyperprior"),
     "skvbem.families.normal_gamma": ("NormalGamma", "NormalPoint"),
     "skvbem.families.normal_wishart": ("NormalWishart",),
+    "skvbem.families.one_dimensional.direction_concentration": (
+        "DirectionConcentration",
+        "DirectionConcentrationPoint",
+    ),
+    "skvbem.families.one_dimensional.shape_rate": ("ShapeRate", "ShapeRatePoint"),
+    "skvbem.families.one_dimensional.size_probability": ("SizeProbability", "SizeProbabilityPoint"),
     "skvbem.families.regression": ("Regression",),
     "skvbem.families.regression_rows": ("RegressionPoint",),
     "skvbem.graphs.dag": ("DAG",),
@@ -99,6 +108,7 @@ _IN_MODULES = {
 CLASSES = {
     **{name: (module, name) for name, module in FITS.items()},
     **{name: (module, name) for module, names in _IN_MODULES.items() for name in names},
+    "GammaSpecification": ("skvbem.emissions.gamma", "Gamma"),
     "RegressionSpecification": ("skvbem.emissions.regression", "Regression"),
 }
 #: Functions that a fit may name.

@@ -71,14 +71,17 @@ def _column_groups(columns: Any) -> None:
     "Censored",
     "Exponential",
     "FactorGaussian",
+    "GammaSpecification",
     "Gaussian",
     "Interval",
     "Multinomial",
+    "NegativeBinomial",
     "Poisson",
     "RegressionSpecification",
     "Given",
     "Softmax",
     "StudentT",
+    "VonMises",
     "ZeroInflated",
 )
 def _specification(specification: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 import numpy as np
 
 from skvbem.emissions.base import parts_of
+from skvbem.emissions.specification import LARGEST_COUNT
 from skvbem.emissions.zero_inflated import ZeroInflated
 from skvbem.families.hierarchical import regression_of
 from skvbem.models.mixed_network.model import name_of_membership
@@ -234,7 +235,20 @@ def _definite(matrix: np.ndarray, d: int, what: str) -> None:
     check(np.linalg.eigvalsh(matrix) > 0, f"{what} that is not definite")
 
 
-@checks("NormalPoint", "RegressionPoint")
+@checks("DirectionConcentration", "ShapeRate", "SizeProbability")
+def _one_dimensional(family: Any) -> None:
+    n = family.n_features
+    counts([n], "features")
+    for name in family.of_features:
+        floats(getattr(family, name), n, what="parameters of priors")
+        check(_measures(getattr(family, name)), "parameters of priors that are not positive, or beyond all use")
+    knots = getattr(family, "knots", np.ones(1))
+    floats(knots, None, what="knots")
+    check((knots > 0) & np.isfinite(knots) & (np.diff(knots, prepend=0.0) > 0), "knots in no order")
+    _cells(family, family.n_cells * n)
+
+
+@checks("DirectionConcentrationPoint", "NormalPoint", "RegressionPoint", "ShapeRatePoint", "SizeProbabilityPoint")
 def _point(point: Any) -> None:
     floats(point[0], *[None] * point[0].ndim, what="means")
     floats(point[1], *[None] * point[1].ndim, what="precisions")
@@ -281,6 +295,28 @@ def _dense(emission: Any) -> None:
     check(_measures(np.diagonal(whitener)), "axes that measure nothing")
     check(not np.triu(whitener, 1).any() and np.isfinite(emission.unwhitener), "axes that are none")
     check(0 < emission.total_weight < _LARGEST, "data of no weight")
+
+
+@checks("GammaEmission")
+def _gamma_emission(emission: Any) -> None:
+    _units(emission)
+    n = len(emission.unit)
+    for name in ("log_mean", "log_deviation", "largest_shape"):
+        floats(getattr(emission, name), n, what="columns whose moments")
+    check(_measures(emission.log_deviation) and _measures(emission.largest_shape), "spreads that measure nothing")
+
+
+@checks("NegativeBinomialEmission")
+def _negative_binomial(emission: Any) -> None:
+    _units(emission)
+    check(0 <= emission.most <= LARGEST_COUNT, "a largest count that is none")
+
+
+@checks("VonMisesEmission")
+def _von_mises(emission: Any) -> None:
+    floats(emission.largest_concentration, None, what="concentrations")
+    check(len(emission.largest_concentration) > 0 and _measures(emission.largest_concentration), "no concentrations")
+    check(_measures(np.array([emission.per_radian])), "angles without a unit")
 
 
 @checks("StudentTEmission")

@@ -568,7 +568,7 @@ class EmissionReader:
 
     def _forms(self) -> str:
         return (
-            f"'auto', one of {listed(map(repr, sorted(EMISSIONS)))}, an emission such as Gaussian(), a mapping of "
+            f"'auto', one of {_names_of_families()}, an emission such as Gaussian(), a mapping of "
             "names to columns, or a list of (name, emission, columns)"
         )
 
@@ -611,7 +611,7 @@ class EmissionReader:
             )
         return ValueError(
             f"{self._whose} names the family {show(family)}.{did_you_mean(family, EMISSIONS)} Families are "
-            f"{listed(map(repr, sorted(EMISSIONS)))}.{_FROM_OUTSIDE}"
+            f"{_names_of_families()}.{_FROM_OUTSIDE}"
         )
 
     def _check_covariance_type(self, emission: EmissionSpecification) -> None:
@@ -701,3 +701,8 @@ def without_remainder(emission) -> tuple[Any, Any]:
 
 def _is_of_remainder(item) -> bool:
     return is_list(item) and len(item) == 2 and is_option(item[0], _REMAINDER)
+
+
+def _names_of_families() -> str:
+    """Names of all families, for messages."""
+    return ", ".join(map(repr, sorted(EMISSIONS)))

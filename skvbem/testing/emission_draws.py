@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from skvbem.blocks import Blocks
 from skvbem.emissions import EmissionSpecification, NumericSpecification
+from skvbem.emissions.base import parts_of as emissions_of
 from skvbem.estimators import VBMixture
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.testing.emission_examples import EmissionExample, n_rows, observed, parts_of, rows_of
@@ -139,11 +140,15 @@ def quantiles_are_those_of_draws_of_the_posterior(case: EmissionExample, rng: np
     emission, n_draws = case.emission, 2000
     _, _, posterior = case.posterior(rng)
     draws = [parts_of(emission.parameters(posterior.sample(rng))) for _ in range(n_draws)]
+    middles = parts_of(emission.quantiles(posterior, 0.5))
     for probability in (0.1, 0.5, 0.95):
         for group, quantiles in enumerate(parts_of(emission.quantiles(posterior, probability))):
             for name, computed in quantiles.items():
                 drawn = np.array([draw[group][name] for draw in draws])
                 require(computed.shape == drawn.shape[1:], f"Quantiles of {name!r} have the shape {computed.shape}.")
+                if (period := emissions_of(emission)[group].periods.get(name)) is not None:  # of angles
+                    middle = middles[group][name]
+                    drawn = middle + np.remainder(drawn - middle + period / 2, period) - period / 2
                 below = np.mean(drawn < computed, axis=0)[~np.isnan(computed) & (np.ptp(drawn, axis=0) > 0)]
                 error = 5 * np.sqrt(probability * (1 - probability) / n_draws)
                 require(abs(below - probability) < error, f"{below} of the draws of {name!r} are below {probability}.")
@@ -233,6 +238,14 @@ def numbers_are_distributed_as_said(case: EmissionExample, rng: np.random.Genera
     for k in range(case.n_components):
         drawn = case.emission.sample(point, np.full(n, k), rng)
         mean, deviation = means[k], deviations[k]
+        if specification.period is not None:
+            radians = drawn * 2 * np.pi / specification.period
+            length = np.abs(resultant := np.exp(1j * radians).mean(axis=0))
+            aside = np.exp(-2j * np.pi * mean / specification.period)
+            agree("The mean direction", np.angle(resultant * aside), 0.0, abs=6 / np.sqrt(n) / length)
+            computed = np.sqrt(-2 * np.log(length)) * specification.period / (2 * np.pi)
+            agree("The circular deviation", computed, deviation, rel=0.1)
+            continue
         agree("The mean", drawn.mean(axis=0), mean, abs=6 * deviation / np.sqrt(n))
         agree("The deviation", drawn.std(axis=0), deviation, rel=0.25)
         if specification.holds_counts:

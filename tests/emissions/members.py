@@ -272,6 +272,50 @@ def interval(rng, n_rows=12, gaps=0.0):
     return EmissionExample(emission, values, n_components, log_density, None, False, made.for_data, specification=made)
 
 
+def gamma(rng, n_rows=12, gaps=0.0):
+    values = rng.gamma(rng.uniform(0.5, 9, size=2), rng.exponential(50, size=2), size=(n_rows, 2))
+
+    def log_density(row, parameters, k):
+        seen = ~np.isnan(row)
+        mean, shape = (parameters[name][k][seen] for name in ("means", "shapes"))
+        return stats.gamma(shape, scale=mean / shape).logpdf(row[seen]).sum()
+
+    return of_specification(EMISSIONS["gamma"](), values, log_density, rng, gaps)
+
+
+def von_mises(rng, n_rows=12, gaps=0.0):
+    unit = str(rng.choice(["radians", "degrees"]))
+    radian = 1.0 if unit == "radians" else 180 / np.pi
+    values = rng.vonmises(rng.uniform(-1, 1, size=2), rng.uniform(2, 9, size=2), size=(n_rows, 2)) * radian
+
+    def log_density(row, parameters, k):
+        seen = ~np.isnan(row)
+        direction, concentration = (parameters[name][k][seen] for name in ("means", "concentrations"))
+        of_radians = stats.vonmises(concentration, direction / radian).logpdf(row[seen] / radian)
+        return (of_radians - np.log(radian)).sum()
+
+    return of_specification(EMISSIONS["von_mises"](unit=unit), values, log_density, rng, gaps)
+
+
+def negative_binomial(rng, n_rows=12, gaps=0.0):
+    """Some counts beyond those that have cells of their own."""
+    values = rng.poisson(rng.gamma(rng.uniform(0.5, 3), 8.0, size=(n_rows, 2))) * rng.choice([1, 20], size=2)
+
+    def log_density(row, parameters, k):
+        seen = ~np.isnan(row)
+        mean, size = (parameters[name][k][seen] for name in ("means", "sizes"))
+        return stats.nbinom(size, size / (size + mean)).logpmf(row[seen]).sum()
+
+    return of_specification(EMISSIONS["negative_binomial"](), values.astype(float), log_density, rng, gaps)
+
+
+def of_specification(made, values, log_density, rng, gaps):
+    """Rows of a family whose predictions `test_one_dimensional.py` integrates: their tails are too long for the law."""
+    values = with_gaps(values, gaps, rng, np.nan)
+    n = int(rng.integers(1, 4))
+    return EmissionExample(made.for_data(values), values, n, log_density, None, True, made.for_data, specification=made)
+
+
 def independent(rng, n_rows=12, gaps=0.0):
     problems = [PROBLEMS[name](rng, n_rows, gaps) for name in ("diag", "categorical", "poisson", "diag")]
 
@@ -292,9 +336,12 @@ PROBLEMS = {
     "exponential": exponential,
     "multinomial": multinomial,
     "regression": regression,
+    "gamma": gamma,
+    "negative_binomial": negative_binomial,
     "student_t": student_t,
     "censored": censored,
     "interval": interval,
+    "von_mises": von_mises,
     "zero_inflated": zero_inflated,
     "independent": independent,
 }

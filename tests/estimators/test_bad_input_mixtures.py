@@ -59,10 +59,15 @@ GOOD["student_t"] = {  # of which no component is on a line at maximum likelihoo
     "x0": [0.35, 0.82, 0.33, -1.3, 0.91, 0.45, -0.54, 0.58, 0.36, 0.29],
     "x1": [0.03, 0.55, -0.74, -0.16, -0.48, 0.6, 0.04, -0.29, -0.78, -0.26],
 }
-GOOD["zero_inflated"] = GOOD["poisson"]
+GOOD["zero_inflated"] = GOOD["negative_binomial"] = GOOD["poisson"]
+GOOD["von_mises"] = GOOD["gaussian"]
+GOOD["gamma"] = {name: [each + 0.125 for each in column] for name, column in GOOD["exponential"].items()}
 OBJECTIVE = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 NUMERIC = [family for family in EMISSIONS if family != "categorical"]
 any_family_name = pytest.mark.parametrize("family", EMISSIONS)
+#: Families whose numbers may be 0.
+any_family_of_zeros = pytest.mark.parametrize("family", [family for family in EMISSIONS if family != "gamma"])
+any_numeric_family_of_zeros = pytest.mark.parametrize("family", [family for family in NUMERIC if family != "gamma"])
 any_numeric_family = pytest.mark.parametrize("family", NUMERIC)
 any_method = pytest.mark.parametrize("method", OBJECTIVE)
 ASKING = ["predict", "predict_proba", "transform", "score_samples", "impute", "score"]
@@ -129,7 +134,7 @@ def test_containers_make_no_difference(family, container):
 
 @any_family_name
 def test_storage_makes_no_difference(family):
-    values = np.abs(table(family)).round()
+    values = np.abs(table(family)).round() + (family == "gamma")
     expected = plain(family).fit(values).lower_bound_
     stored = [values.astype(dtype) for dtype in ("f2", "f4", "g", ">f8", "i1", "i8", "u1", ">i4", "O")]
     frozen = values.copy()
@@ -140,7 +145,7 @@ def test_storage_makes_no_difference(family):
         assert np.array_equal(X, kept)
 
 
-@any_family_name
+@any_family_of_zeros
 def test_kinds_of_cells(family):
     """What each family takes besides floats: booleans as 0 and 1, exact numbers, masked cells, missing ones."""
     zero_one = np.array([FIRST, SECOND]).T
@@ -309,7 +314,7 @@ def test_numbers_beyond_floats(family):
     refused(ValueError, "Column 'x0' of X holds 1000", model(family).fit, X)
 
 
-@any_numeric_family
+@any_numeric_family_of_zeros
 @pytest.mark.parametrize("infinity", [np.inf, -np.inf])
 @any_numeric
 def test_infinity(family, container, infinity):
@@ -468,7 +473,7 @@ def test_missing_cells_rows_and_columns(family, method):
         assert is_finite(model(family, method=method).fit(one), one)
 
 
-@any_family_name
+@any_family_of_zeros
 @pytest.mark.parametrize("container", [as_objects, as_floats, as_pandas_objects, as_lists])
 def test_columns_and_tables_without_observed_cells(family, container):
     columns = {"x0": [0, 1, 1], "x1": [None, None, None]}

@@ -4,7 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from skvbem.families import Dirichlet, DirichletMixture, Gamma, NormalGamma, NormalWishart, Product, Regression
+from skvbem.families import (
+    DirectionConcentration,
+    Dirichlet,
+    DirichletMixture,
+    Gamma,
+    NormalGamma,
+    NormalWishart,
+    Product,
+    Regression,
+    ShapeRate,
+    SizeProbability,
+)
 from skvbem.testing import FamilyExample
 
 
@@ -173,6 +184,59 @@ def regression(rng, n_members=3):
     return _case(prior, data(0.7), data(1.0), member(), 3e-4 * np.concatenate(steps))
 
 
+def one_dimensional(prior, of_member, rng):
+    """Up to two components of up to two features, with the statistics of weighted rows of each."""
+
+    def data(generator):
+        shape = (prior.n_components, prior.n_features)
+        cells = [
+            [of_member(generator, generator.exponential(5, size=6)) for _ in range(shape[1])] for _ in range(shape[0])
+        ]
+        without_prior = np.pad(np.array(cells), ((0, 0), (0, 0), (2, 0)))
+        return without_prior.swapaxes(1, 2).ravel()
+
+    return FamilyExample.of(prior, data, rng)
+
+
+def shape_rate(rng):
+    """Spreads from a tenth of the mean to its double; shapes that priors allow from 1e3 to 1e6."""
+    n_components, n_features = rng.permutation([1, 1 + rng.integers(2)])
+    prior = ShapeRate.from_parameters(
+        n_components, rng.uniform(0.5, 2, n_features), 10 ** rng.uniform(3, 6, n_features)
+    )
+
+    def of_member(generator, weight):
+        y = generator.gamma(10 ** generator.uniform(-0.5, 1.5), size=6) * generator.exponential()
+        return weight.sum(), weight @ y, weight @ np.log(y)
+
+    return one_dimensional(prior, of_member, rng)
+
+
+def direction_concentration(rng):
+    """Angles from all around to within a tenth."""
+    n_components, n_features = rng.permutation([1, 1 + rng.integers(2)])
+    prior = DirectionConcentration.from_parameters(n_components, 10 ** rng.uniform(3, 6, n_features))
+
+    def of_member(generator, weight):
+        y = generator.vonmises(generator.uniform(-3, 3), 10 ** generator.uniform(-1, 2), size=6)
+        return weight.sum(), weight @ np.cos(y), weight @ np.sin(y)
+
+    return one_dimensional(prior, of_member, rng)
+
+
+def size_probability(rng):
+    """Counts at five knots, and zeros."""
+    n_components, n_features = rng.permutation([1, 1 + rng.integers(2)])
+    knots = np.sort(rng.choice(np.arange(1, 60), size=5, replace=False)).astype(float)
+    unit, weight = rng.exponential(5, n_features) + 0.1, rng.uniform(0.5, 2, n_features)
+    prior = SizeProbability.from_parameters(n_components, unit, weight, knots)
+
+    def of_member(generator, weight):
+        return weight.sum(), weight[:5] @ knots, *weight[:5]
+
+    return one_dimensional(prior, of_member, rng)
+
+
 def product(rng, n_members=3):
     """A block of each of two other families."""
     cases = [dirichlet(rng, n_members), normal_gamma(rng, n_members)]
@@ -188,6 +252,7 @@ def product(rng, n_members=3):
 
 
 CASES = {
+    "direction_concentration": direction_concentration,
     "dirichlet": dirichlet,
     "dirichlet_mixture": dirichlet_mixture,
     "gamma": gamma,
@@ -195,4 +260,6 @@ CASES = {
     "normal_wishart": normal_wishart,
     "product": product,
     "regression": regression,
+    "shape_rate": shape_rate,
+    "size_probability": size_probability,
 }

@@ -227,6 +227,7 @@ def whiskers(ax):
 def test_every_family_is_drawn(mixed):
     """Those that take columns of others, measurements or counts, apart from them."""
     alone = {"factor": ["height", "weight"], "student_t": ["height", "weight"], "zero_inflated": ["visits"]}
+    alone |= {"gamma": ["height", "weight"], "von_mises": ["height", "weight"], "negative_binomial": ["visits"]}
     assert {*mixed.groups_, *alone, "regression"} == set(EMISSIONS)
     for family, columns in alone.items():
         fitted = VBMixture(2, emission=family, n_init=1, random_state=0).fit(table()[columns])

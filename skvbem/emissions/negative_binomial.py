@@ -1,0 +1,422 @@
+r"""Overdispersed counts: :math:`p(y) = \binom{y + r - 1}{y} p^y (1 - p)^r`, independent columns.
+
+The prior of size and probability is `skvbem.families.one_dimensional.SizeProbability`. The log likelihood of a row is
+no function of a few sums: rows are counted by the values of their cells, and each distinct value has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import betainc
+
+from skvbem._kernels import _categorical
+from skvbem._lazy import cached_property
+from skvbem._numerics import log_gamma, log_rising
+from skvbem.blocks import Blocks, map_reduce
+from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row, draws_first
+from skvbem.emissions.moments import weighted_means
+from skvbem.emissions.parameters import check_positive, check_shape, named_arrays
+from skvbem.emissions.specification import LARGEST_COUNT, CountCells, NumericSpecification, Parameters
+from skvbem.families.one_dimensional import SizeProbability, SizeProbabilityPoint
+
+# Counts up to which each has a cell. Beyond, intervals that double in length have so many that interpolation errs by
+# less than 1e-8 nats to counts of 1e5 (`tests/emissions/test_negative_binomial.py`).
+_SMALL = 64
+# Such intervals go on to twice the largest count of the data. From there to the largest count that is taken so many
+# cells stand at logarithms of counts: new rows may hold those, too. Their likelihoods err by less than .01 nats.
+_BEYOND, _FAR_CELLS = 2.0, 12
+# Counts up to which distinct values are found by counting.
+_COUNTED = 2**20
+
+
+class NegativeBinomial(CountCells, NumericSpecification):
+    """Columns of counts that spread more than Poisson counts do, with a mean and a size in each component.
+
+    The variance of a component is mean + mean^2 / size. An infinite size makes the counts Poisson.
+
+    Parameters
+    ----------
+    weight : float or array-like of shape (n_columns,), default=1.0
+        Weight of the prior mean of a component, which is the mean of X: `a` of its Beta prior.
+
+    See Also
+    --------
+    Poisson : counts whose variance is their mean.
+
+    Notes
+    -----
+    The size has the prior :math:`p(r) = (1 + r)^{-2}`. It is integrated out numerically, so that with one component the
+    lower bound is the evidence.
+
+    Examples
+    --------
+    Five kinds of pupils, by their days of absence, are one kind whose days spread:
+
+    >>> import numpy as np
+    >>> from skvbem import VBMixture
+    >>> from skvbem.emissions import NegativeBinomial
+    >>> days = np.random.default_rng(0).negative_binomial(1.0, 0.06, size=(146, 1))
+    >>> model = VBMixture("auto", emission=NegativeBinomial(), random_state=0).fit(days)
+    >>> model.n_components_
+    1
+    """
+
+    has_cumulative: ClassVar[bool] = True
+
+    def __init__(self, weight=1.0):
+        self.weight = weight
+
+    def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> NegativeBinomialEmission:
+        """The emission of counts (n_rows, n_columns) with weights (n_rows,)."""
+        return NegativeBinomialEmission.for_data(values, weight)
+
+    def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
+        """Weight of the prior mean."""
+        return {"weight": self.positive("weight", names)}
+
+    def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
+        """Means and sizes above 0, each (n_components, n_columns)."""
+        owner = type(self).__name__
+        arrays = named_arrays(owner, parameters, {"means": 2, "sizes": 2})
+        check_shape(owner, "sizes", arrays["sizes"], arrays["means"].shape, "that of the means")
+        for name, each in arrays.items():
+            check_positive(owner, name, each)
+        return arrays
+
+    def typical_rows(self, parameters: Parameters) -> np.ndarray:
+        """For each component a row at most a deviation below its means, and one above; whole counts."""
+        means, deviations = self.means(parameters), self.deviations(parameters)
+        return np.ceil(np.concatenate([np.maximum(means - deviations, 0.0), means + deviations]))
+
+    def means(self, parameters: Parameters) -> np.ndarray:
+        """Means."""
+        return parameters["means"]
+
+    def deviations(self, parameters: Parameters) -> np.ndarray:
+        """Square roots of mean + mean^2 / size."""
+        return np.sqrt(parameters["means"] + parameters["means"] ** 2 / parameters["sizes"])
+
+    def cumulative(self, values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+        """Probabilities that counts with these means and deviations are at most some values."""
+        size = means**2 / np.maximum(deviations**2 - means, 1e-12 * means)
+        return np.where(values < 0, 0.0, betainc(size, np.floor(np.maximum(values, 0.0)) + 1, size / (size + means)))
+
+
+@dataclass(frozen=True, eq=False)
+class CountTable:
+    """Rows of counts, each cell by the number of its value.
+
+    Parameters
+    ----------
+    emission : NegativeBinomialEmission
+    values : ndarray of shape (n_rows, n_columns)
+        NaN where a cell is missing.
+    codes : ndarray of int32, shape (n_rows, n_columns)
+        Places of the cells' values in the `distinct` ones of all columns, one after the other; the last for none.
+    distinct : tuple of ndarray
+        Distinct counts of each column, in order.
+    of_values : csr_array of shape (n_values + 1, cells of a component)
+        Statistics of each distinct count; none of the last.
+    base : ndarray of shape (n_values + 1,)
+        Minus ln y! of each, nats.
+    """
+
+    emission: NegativeBinomialEmission
+    values: np.ndarray
+    codes: np.ndarray
+    distinct: tuple[np.ndarray, ...]
+    of_values: csr_array
+    base: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> Self:
+        return replace(self, values=self.values[rows], codes=self.codes[rows])
+
+    def __add__(self, other: CountTable) -> CountTable:
+        """What must be known of the rows of both, of tables without rows."""
+        return self.emission.table_of(tuple(map(np.union1d, self.distinct, other.distinct)))
+
+
+@dataclass(frozen=True, eq=False)
+class NegativeBinomialEmission(Emission):
+    """Negative binomial counts, independent given the component.
+
+    Parameters
+    ----------
+    unit : ndarray of shape (n_columns,)
+        Prior means: the means of all data.
+    most : float
+        The largest count.
+    """
+
+    unit: np.ndarray
+    most: float
+
+    @classmethod
+    def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None) -> NegativeBinomialEmission:
+        """The emission of counts (n_rows, n_columns)."""
+        parts = values if isinstance(values, Blocks) else [(values, weight)]
+        mean, most = weighted_means(values, weight), map_reduce(_Largest.of, parts).value
+        return cls(np.where(mean > 0, mean, 1.0), most)
+
+    @cached_property
+    def knots(self) -> Knots:
+        """Counts, and numbers between counts, that have cells."""
+        return Knots.to(_BEYOND * self.most)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a row."""
+        return len(self.unit)
+
+    @property
+    def doubles_per_row(self) -> int:
+        """Doubles that a block holds for each row."""
+        return 2 * self.n_columns
+
+    @property
+    def cells_per_component(self) -> int:
+        """Of each column those of the prior, rows, the sum of counts, and weights at knots."""
+        return (4 + len(self.knots.counts)) * self.n_columns
+
+    def default_prior(self, n_components: int, *, weight=1.0) -> SizeProbability:
+        """Priors of sizes and probabilities.
+
+        Parameters
+        ----------
+        n_components : int
+        weight : float or array_like of shape (n_columns,)
+        """
+        weight = np.broadcast_to(np.asarray(weight, dtype=float), self.unit.shape)
+        return SizeProbability.from_parameters(n_components, self.unit, weight, self.knots.counts)
+
+    def survey(self, values: np.ndarray) -> CountTable:
+        """A table without rows that knows the distinct counts."""
+        return self.table_of(tuple(_distinct(column) for column in np.asarray(values, dtype=float).T))
+
+    def table_of(self, distinct: tuple[np.ndarray, ...]) -> CountTable:
+        """A table without rows, of distinct counts of each column."""
+        none = np.zeros((0, self.n_columns))
+        of_columns = [self.knots.weights(counts) for counts in distinct]
+        base = np.append(np.concatenate([base for _, _, base in of_columns]), 0.0)
+        return CountTable(self, none, none.astype(np.int32), distinct, self._statistics_of(distinct, of_columns), base)
+
+    def prepare(self, values: np.ndarray, survey: CountTable | None = None) -> CountTable:
+        """A table of counts (n_rows, n_columns), NaN where a cell is missing."""
+        values = np.asarray(values, dtype=float)
+        survey = self.survey(values) if survey is None else survey
+        codes = np.empty(values.shape, dtype=np.int32)
+        first = np.cumsum([0, *map(len, survey.distinct)])
+        for j, distinct in enumerate(survey.distinct):
+            missing = np.isnan(values[:, j])
+            codes[:, j] = np.where(missing, first[-1], first[j] + np.searchsorted(distinct, values[:, j]))
+        return replace(survey, values=values, codes=codes)
+
+    def step(self, natural: np.ndarray, table: CountTable) -> Step:
+        """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
+        return CountStep(self, natural, table)
+
+    def _statistics_of(self, distinct: tuple[np.ndarray, ...], of_columns: list[tuple]) -> csr_array:
+        d, rows, columns, weights, at = self.n_columns, [], [], [], 0
+        for j, (counts, (knots, knot_weights, _)) in enumerate(zip(distinct, of_columns)):
+            places = np.arange(at, at + len(counts))
+            rows += [places, places, np.repeat(places, knots.shape[1])]
+            columns += [np.full(len(counts), 2 * d + j), np.full(len(counts), 3 * d + j), (4 + knots.ravel()) * d + j]
+            weights += [np.ones(len(counts)), counts, knot_weights.ravel()]
+            at += len(counts)
+        cells = np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns))
+        return csr_array(cells, shape=(at + 1, self.cells_per_component))
+
+    def log_predictive(self, block: CountTable, posterior: SizeProbability) -> np.ndarray:
+        """Log probabilities of rows, sizes and probabilities integrated out, nats, (n_rows, n_components)."""
+        first = np.cumsum([0, *map(len, block.distinct)])
+        tables = np.zeros((posterior.n_components, first[-1] + 1))
+        used = np.unique(block.codes)
+        for j, counts in enumerate(block.distinct):
+            these = used[(used >= first[j]) & (used < first[j + 1])]
+            every = np.zeros((self.n_columns, len(these)))
+            every[j] = counts[these - first[j]]
+            tables[:, these] = posterior.log_predictive_of_counts(every)[:, j]
+        return tables.T[block.codes].sum(axis=1)
+
+    def sample(self, point: SizeProbabilityPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Counts drawn, floats."""
+        rate = rng.standard_gamma(point.size[components])
+        odds = (point.probability / (1 - point.probability))[components]
+        return rng.poisson(rate * odds).astype(float)
+
+    def impute(self, block: CountTable, point: SizeProbabilityPoint, responsibilities: np.ndarray) -> np.ndarray:
+        """Rows with missing counts replaced by their means."""
+        return np.where(np.isnan(block.values), responsibilities @ _means(point), block.values)
+
+    def predictive_point(self, posterior: SizeProbability) -> SizeProbabilityPoint:
+        """The most probable sizes, and probabilities with which means are the expected ones."""
+        size, mean = posterior.mode().size, posterior.expected_means()
+        return SizeProbabilityPoint(size, mean / (mean + size))
+
+    def seeding_coordinates(self, block: CountTable) -> np.ndarray:
+        """Logarithms of counts and one more, from that of the mean."""
+        return np.nan_to_num(np.log1p(block.values) - np.log1p(self.unit), nan=0.0)
+
+    def parameters(self, point: SizeProbabilityPoint) -> dict[str, np.ndarray]:
+        """Means and sizes, each (n_components, n_columns)."""
+        return {"means": _means(point), "sizes": point.size}
+
+    def parameters_of_draws(self, points: SizeProbabilityPoint) -> dict[str, np.ndarray]:
+        """The `parameters` of points with draws along a last axis, all at once."""
+        return self.parameters(draws_first(points))
+
+    def point_of(self, parameters: Mapping[str, np.ndarray]) -> SizeProbabilityPoint:
+        """Sizes and probabilities; see `parameters`."""
+        size, mean = parameters["sizes"], parameters["means"]
+        return SizeProbabilityPoint(size, mean / (mean + size))
+
+    def quantiles(self, posterior: SizeProbability, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of means and of sizes, each by itself."""
+        return {"means": posterior.quantiles_of_means(probability), "sizes": posterior.quantiles_of_x(probability)}
+
+    def size_of_terms(self, table: CountTable, weight: np.ndarray) -> float:
+        """Logarithms are multiplied by counts."""
+        return super().size_of_terms(table, weight) + float(weight @ np.nansum(table.values, axis=1))
+
+
+class CountStep(Step):
+    """Negative binomial counts at natural parameters: a table of the log likelihoods of distinct counts."""
+
+    def __init__(self, emission: NegativeBinomialEmission, natural: np.ndarray, table: CountTable):
+        self.single = natural.ndim == 1
+        self.cells = by_lane(natural, emission.cells_per_component)
+        self.n_components, self.n_out = self.cells.shape[1], self.cells.shape[0] * self.cells.shape[1]
+        self.of_values = table.of_values
+        self.tables = np.zeros((self.of_values.shape[0], -(-self.n_out // 4) * 4))
+        likelihoods = self.of_values @ self.cells.reshape(self.n_out, -1).T
+        self.tables[:, : self.n_out] = likelihoods + table.base[:, None]
+
+    def log_likelihood(self, block: CountTable) -> np.ndarray:
+        """Expected log likelihoods of rows, nats."""
+        log_likelihood = np.empty((self.n_out, len(block)))
+        _categorical.gather(np.ascontiguousarray(block.codes), self.tables, log_likelihood)
+        return by_row(log_likelihood, self.n_components, self.single)
+
+    def zeros(self) -> np.ndarray:
+        """An empty sum: weights of distinct counts, (n_values + 1, width)."""
+        return np.zeros(self.tables.shape)
+
+    def add(self, block: CountTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
+        """Add the statistics of a block to a sum."""
+        _categorical.spread(np.ascontiguousarray(block.codes), as_matrix(responsibilities), total)
+
+    def of_rows(self, block: CountTable) -> np.ndarray:
+        """Statistics of each row, the same for all components."""
+        d = block.codes.shape[1]
+        rows = np.repeat(np.arange(len(block)), d)
+        chosen = csr_array((np.ones(rows.size), (rows, block.codes.ravel())), (len(block), self.of_values.shape[0]))
+        statistics = (chosen @ self.of_values).toarray()
+        return np.broadcast_to(statistics[:, None], (len(block), self.n_components, statistics.shape[1]))
+
+    def statistics(self, total: np.ndarray) -> np.ndarray:
+        """Statistics of a sum."""
+        cells = self.of_values.T @ total[:, : self.n_out]
+        return by_cell(cells.T.reshape(self.cells.shape), self.single)
+
+
+@dataclass(frozen=True)
+class _Largest:
+    """The largest count of a table; those of parts add up to that of all."""
+
+    value: float
+
+    @classmethod
+    def of(cls, part: tuple) -> _Largest:
+        values = np.asarray(part[0], dtype=float)
+        return cls(float(np.max(values, initial=0.0, where=~np.isnan(values))))
+
+    def __add__(self, other: _Largest) -> _Largest:
+        return _Largest(max(self.value, other.value))
+
+
+def _means(point: SizeProbabilityPoint) -> np.ndarray:
+    return point.size * point.probability / (1 - point.probability)
+
+
+def _distinct(column: np.ndarray) -> np.ndarray:
+    there = column[~np.isnan(column)]
+    if len(there) and there.max() < min(_COUNTED, 64 * len(there)):
+        return np.flatnonzero(np.bincount(there.astype(np.int64))).astype(float)
+    return np.unique(there)
+
+
+@dataclass(frozen=True, eq=False)
+class Knots:
+    r"""Counts, and numbers between counts, between which log likelihoods are interpolated.
+
+    Whole counts to 64 are knots. Then come Chebyshev's points of intervals of counts that double in length, and those
+    of one interval of logarithms of counts, in which :math:`\ln\Gamma(y + r) - \ln\Gamma(r) - \ln\Gamma(y)` is a
+    polynomial: of counts that are large beside r it is nearly linear.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_knots,)
+    ends : ndarray of shape (n_intervals + 1,)
+        Ends of the intervals, the last of which is that of logarithms.
+    sizes : tuple of int
+        Knots of each interval.
+    """
+
+    counts: np.ndarray
+    ends: np.ndarray
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def to(cls, most: float) -> Self:
+        """Knots of which those up to a count are dense."""
+        ends = [float(_SMALL)]
+        while ends[-1] < most:
+            ends.append(2 * ends[-1])
+        starts, ends = ends, [*ends[1:], 2 * max(LARGEST_COUNT, ends[-1])]
+        sizes = [int(np.ceil(np.log(low * 5e7) / np.log(3 + np.sqrt(8)))) for low in starts[:-1]]
+        intervals = [low * (1.5 + 0.5 * _points(n)) for low, n in zip(starts, sizes)]
+        middle, half = np.log(starts[-1] * ends[-1]) / 2, np.log(ends[-1] / starts[-1]) / 2
+        far = np.exp(middle + half * _points(_FAR_CELLS))
+        counts = np.concatenate([np.arange(1.0, _SMALL + 1), *intervals, far])
+        return cls(counts, np.array([_SMALL, *ends]), (*sizes, _FAR_CELLS))
+
+    def weights(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Knots of counts and their weights, (n_counts, n), and the rest of the log likelihood, (n_counts,).
+
+        The rest is minus ln y!, and what interpolation leaves out.
+        """
+        places, weights = (np.zeros((len(counts), max(self.sizes)), dtype=kind) for kind in (np.int64, float))
+        base = -log_rising(1.0, counts)
+        small = counts <= _SMALL
+        places[small, 0], weights[small, 0] = np.maximum(counts[small] - 1, 0), counts[small] > 0
+        at = _SMALL
+        for low, high, n in zip(self.ends[:-1], self.ends[1:], self.sizes):
+            these = np.flatnonzero((counts > low) & (counts <= high))
+            last = at + n == len(self.counts)
+            x = np.log(counts[these] / low) / np.log(high / low) if last else counts[these] / low - 1
+            places[these[:, None], np.arange(n)] = at + np.arange(n)
+            weights[these[:, None], np.arange(n)] = here = _interpolation(2 * x - 1, n)
+            if last:
+                base[these] += log_gamma(counts[these]) - here @ log_gamma(self.counts[at:])
+            at += n
+        return places, weights, base
+
+
+def _interpolation(x: np.ndarray, n: int) -> np.ndarray:
+    """Weights (n_x, n) of values at Chebyshev's points in the polynomial through them, at x from -1 to 1."""
+    k = np.arange(n)
+    polynomials = np.cos(k * np.arccos(np.clip(x, -1.0, 1.0))[:, None]) * np.where(k > 0, 2.0, 1.0)
+    return polynomials @ np.cos(k[:, None] * np.arccos(_points(n))) / n
+
+
+def _points(n: int) -> np.ndarray:
+    """Chebyshev's n points from -1 to 1."""
+    return np.cos(np.pi * (np.arange(n) + 0.5) / n)[::-1]

@@ -1,0 +1,167 @@
+"""Gamma, von Mises and negative binomial columns: printed maxima and bounds, predictions, and interpolated counts."""
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+from skvbem import VBHMM, VBMixture
+from skvbem._numerics import log_rising
+from skvbem.emissions import Gamma, NegativeBinomial, VonMises, ZeroInflated
+from skvbem.emissions.negative_binomial import Knots
+
+approx = pytest.approx
+
+
+def posterior_of(specification, values):
+    emission = specification.for_data(values)
+    prior, table = emission.default_prior(1), emission.prepare(values)
+    return emission, prior + emission.statistics(table, np.ones((len(values), 1)), prior.expected_natural())
+
+
+def predicted(emission, posterior, values):
+    return emission.log_predictive(emission.prepare(values[:, None]), posterior)[:, 0]
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_predictions_of_gamma_integrate_to_one_and_have_the_mean(n, rng):
+    values = rng.gamma(2.0, 3.0, size=(n, 1))
+    emission, posterior = posterior_of(Gamma(), values)
+    log_y = np.linspace(-60, 25, 40_001)
+    density = np.exp(predicted(emission, posterior, np.exp(log_y)) + log_y) * (log_y[1] - log_y[0])
+    assert density.sum() == approx(1.0, abs=1e-6)
+    mean = emission.parameters(emission.predictive_point(posterior))["means"].item()
+    assert density @ np.exp(log_y) == approx(mean, rel=1e-3 if n == 3 else 1e-6)
+
+
+def test_predictions_of_angles_integrate_to_one(rng):
+    values = rng.vonmises(1.0, 3.0, size=(7, 1)) * 180 / np.pi
+    emission, posterior = posterior_of(VonMises(unit="degrees"), values)
+    angles = np.linspace(0, 360, 2000, endpoint=False)
+    assert np.exp(predicted(emission, posterior, angles)).sum() * 360 / 2000 == approx(1.0, abs=1e-9)
+
+
+def test_predictions_of_counts_sum_to_one_and_have_the_mean(rng):
+    values = rng.negative_binomial(2.0, 0.2, size=(40, 1)).astype(float)
+    emission, posterior = posterior_of(NegativeBinomial(), values)
+    counts = np.arange(5000.0)
+    mass = np.exp(predicted(emission, posterior, counts))
+    assert mass.sum() == approx(1.0, abs=1e-6)
+    mean = emission.parameters(emission.predictive_point(posterior))["means"].item()
+    assert mass @ counts == approx(mean, rel=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.7, 30.0, 1e3, 1e6])
+def test_log_likelihoods_of_counts_are_interpolated(size):
+    knots = Knots.to(2e5)
+    counts = np.unique(np.round(np.exp(np.linspace(0, np.log(2e5), 3000))))
+    places, weights, base = knots.weights(counts)
+    computed = (weights * log_rising(size, knots.counts)[places]).sum(axis=1) + base
+    exact = log_rising(size, counts) - log_rising(1.0, counts)
+    small = counts < 1e4
+    assert computed[small] == approx(exact[small], abs=2e-9)
+    assert computed == approx(exact, abs=3e-8)
+
+
+def test_counts_beyond_those_of_the_fit_are_taken(rng):
+    """Their log likelihoods err by less than .01 nats, where sizes are not far above the largest count of the fit."""
+    knots, counts = Knots.to(160.0), np.exp(np.linspace(np.log(300), np.log(1e5), 300))
+    places, weights, base = knots.weights(counts)
+    for size in (0.5, 5.0, 50.0):
+        computed = (weights * log_rising(size, knots.counts)[places]).sum(axis=1) + base
+        assert computed == approx(log_rising(size, counts) - log_rising(1.0, counts), abs=0.01)
+    values = rng.negative_binomial(2.0, 0.2, size=(60, 1)).astype(float)
+    model = VBMixture(1, emission=NegativeBinomial(), random_state=0).fit(values)
+    assert np.isfinite(model.score_samples([[1e6], [1e12]])).all()
+
+
+def test_counts_in_blocks_know_the_counts_of_all(rng):
+    values = rng.negative_binomial(1.5, 0.02, size=(300, 2)).astype(float)
+    emission = NegativeBinomial().for_data(values)
+    survey = emission.survey(values[:100]) + emission.survey(values[100:])
+    natural = emission.default_prior(2).expected_natural()
+    whole = emission.expected_log_likelihood(emission.prepare(values), natural)
+    for rows in (slice(0, 100), slice(100, 300)):
+        part = emission.prepare(values[rows], survey)
+        assert emission.step(natural, survey).log_likelihood(part) == approx(whole[rows], abs=1e-11)
+
+
+def steps_and_turns(rng, n=400):
+    """Two ways of moving: near and around, far and ahead."""
+    state = (np.arange(n) // 20) % 2
+    step = rng.gamma(np.array([4.0, 3.0])[state], np.array([0.25, 1.7])[state])
+    return np.column_stack([step, rng.vonmises(np.array([np.pi, 0.0])[state], np.array([1.0, 8.0])[state])]), state
+
+
+def test_animals_move_in_two_ways(rng):
+    X, state = steps_and_turns(rng)
+    emission = {"gamma": [0], "von_mises": [1]}
+    models = [VBHMM(k, emission=emission, n_init=3, random_state=0).fit(X) for k in (1, 2, 3)]
+    bounds = [model.lower_bound_ for model in models]
+    assert np.argmax(bounds) == 1
+    found = models[1].predict(X)
+    assert max(np.mean(found == state), np.mean(found != state)) > 0.95
+    ahead = models[1].forecast(X, 3)
+    assert abs(ahead.expected["x1"]).max() <= np.pi
+
+
+def test_directions_average_in_a_circle(rng):
+    """Angles on both sides of a half turn: their mean is there, not at 0, and so are intervals by draws."""
+    X = np.remainder(rng.vonmises(np.pi, 20.0, size=(150, 1)) + np.pi, 2 * np.pi) - np.pi
+    model = VBMixture(1, emission=VonMises(), random_state=0).fit(X)
+    assert abs(model.parameters_["von_mises"]["means"].item()) > 3.0
+    low, high = model.credible_intervals(X)["von_mises"]["means"]
+    assert 0.02 < (high - low).item() < 0.2
+    gap = model.impute(np.vstack([X, [[np.nan]]]))[-1, 0]
+    assert abs(gap) > 3.0
+
+
+def test_rounded_angles_are_one_kind(rng):
+    """Ties of angles that are rounded to ten degrees make no component of their own."""
+    for seed in range(3):
+        X = np.random.default_rng(seed).integers(36, size=(200, 1)) * 10.0
+        one, two = (VBMixture(k, emission=VonMises(unit="degrees"), n_init=2, random_state=0).fit(X) for k in (1, 2))
+        assert one.lower_bound_ > two.lower_bound_
+
+
+def test_zero_inflated_negative_binomial_and_gamma(rng):
+    """Zeros of their own beside both; of a density all zeros are, and the bound is the evidence."""
+    counts = rng.negative_binomial(3.0, 0.2, size=(300, 1)) * (rng.random((300, 1)) > 0.4)
+    plain = VBMixture(1, emission=NegativeBinomial(), random_state=0).fit(counts)
+    zeros = VBMixture(1, emission=ZeroInflated(NegativeBinomial()), random_state=0).fit(counts)
+    assert zeros.lower_bound_ > plain.lower_bound_ + 10
+    steps = rng.gamma(2.0, 1.0, size=(80, 1)) * (rng.random((80, 1)) > 0.2)
+    model = VBMixture(1, emission=ZeroInflated(Gamma()), random_state=0).fit(steps)
+    positive = steps[steps > 0][:, None]
+    n, k = len(steps), len(steps) - len(positive)
+    of_zeros = gammaln(k + 1) + gammaln(n - k + 1) - gammaln(n + 2)
+    wanted = of_zeros + VBMixture(1, emission=Gamma(), random_state=0).fit(positive).lower_bound_
+    assert model.lower_bound_ == approx(wanted, abs=1e-8)
+
+
+def test_zeros_are_refused_with_the_remedy():
+    with pytest.raises(ValueError, match=r"numbers are > 0; ZeroInflated\(Gamma\(\)\) takes zeros"):
+        VBMixture(1, emission=Gamma()).fit([[0.0], [1.0], [2.0]])
+
+
+def test_overdispersed_counts_are_one_kind(rng):
+    """Poisson components need several where one negative binomial explains the counts."""
+    counts = rng.poisson(rng.gamma(1.0, 16.0, size=(146, 1)))
+    one = VBMixture(1, emission=NegativeBinomial(), random_state=0).fit(counts).lower_bound_
+    two = VBMixture(2, emission=NegativeBinomial(), random_state=0).fit(counts).lower_bound_
+    assert one > two
+    for k in (3, 4, 5):
+        assert one > VBMixture(k, emission="poisson", n_init=3, random_state=0).fit(counts).lower_bound_ + 10
+
+
+@pytest.mark.parametrize("emission", ["gamma", "von_mises", "negative_binomial"])
+def test_scores_of_one_component_are_the_evidence(emission, rng):
+    """Nothing is hidden with one component: sampled evidences are the bound."""
+    X = {
+        "gamma": rng.gamma(2.0, 3.0, size=(30, 1)),
+        "von_mises": rng.vonmises(0.5, 2.0, size=(30, 1)),
+        "negative_binomial": rng.negative_binomial(2.0, 0.3, size=(30, 1)),
+    }[emission]
+    model = VBMixture(1, emission=emission, random_state=0).fit(X)
+    evidence = model.log_evidence(X, kind="importance", random_state=0)
+    assert float(evidence) == approx(model.lower_bound_, abs=5e-3)
+    assert model.score_samples(X) == approx(model.score_samples(X[::-1])[::-1], abs=1e-12)
