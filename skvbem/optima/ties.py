@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skvbem.models.labels.distinct_rows import DistinctRows, draws
+from skvbem.models.labels.distinct_rows import DistinctRows, draws, sums_by_group
 from skvbem.optima.tuning import TUNING
 
 
@@ -62,11 +62,13 @@ def tied_anew(rows: DistinctRows, n_components: int, n: int, rng: np.random.Gene
         order, labels, at = rng.permutation(order), np.zeros(len(rows), dtype=int), 0
         for k in range(1, n_components):
             at = (at + int(rng.random() < TUNING.next_column)) % len(order)
-            largest = labels == np.bincount(labels, rows.weight, k).argmax()
+            largest = labels == sums_by_group(labels, rows.weight).argmax()
             for column in np.roll(order, -at):
                 tied = largest & (ties[column] > 0)
-                values, counts = np.unique(columns[column][tied], return_counts=True)
-                if len(values) and counts.max() < largest.sum():
+                values, which = np.unique(columns[column][tied], return_inverse=True)
+                counts = sums_by_group(which, rows.weight[tied])
+                n_parts = len(values) + int((tied != largest).any())
+                if len(values) and n_parts > 1:
                     drawn = int(rng.choice(len(values), p=counts / counts.sum()))
                     value = values[counts.argmax() if rng.random() < TUNING.most_frequent else drawn]
                     labels[tied & (columns[column] == value)] = k

@@ -31,6 +31,8 @@ _N_SEED_MOVES = 10
 _ROWS, _MIN_BUCKETS, _MAX_BUCKETS = 2**14, 2**12, 2**22
 # What sums of buckets, added in another order than those of rows, may lack.
 _SLACK = 1 + 1e-9
+# Decimals of squared distances and sums of weights that are compared: equal ones are equal in any order of rows.
+_DECIMALS = 9
 # A value of a column has ties where so many rows have it, and no smaller share of all.
 _FEWEST_TIES, _TIED_SHARE = 4, 1 / 64
 
@@ -180,6 +182,11 @@ def coordinates_of(emission: Emission, block: Any) -> np.ndarray:
     return checked_coordinates(emission, block) if from_outside(emission) else emission.seeding_coordinates(block)
 
 
+def sums_by_group(group: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Sums of weights (n_rows,) by group; equal ones are equal in any order of rows."""
+    return np.round(np.bincount(group, weight), _DECIMALS)
+
+
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
     """Distinct rows of data, a sample of them where they are many, that count as much together as all rows.
@@ -267,17 +274,18 @@ class DistinctRows:
         """Squared distances of all rows from those at some places, (n_places, n_rows)."""
         squares = self._norms[places][:, None] - 2 * self.coordinates[places] @ self.coordinates.T
         squares += self._norms
-        return np.maximum(squares, 0.0, out=squares)
+        return np.round(np.maximum(squares, 0.0, out=squares), _DECIMALS, out=squares)
 
     @cached_property
     def ties(self) -> np.ndarray:
-        """Numbers of rows with the value that each has in a column, 0 where few or all have it, (n_columns, n_rows)."""
-        n_alike = np.zeros(self.coordinates.T.shape, dtype=int)
-        fewest = max(_FEWEST_TIES, len(self) * _TIED_SHARE)
-        for column, n_of_rows in zip(self.coordinates.T, n_alike):
-            _, which, counts = np.unique(column, return_inverse=True, return_counts=True)
-            n_of_rows[:] = np.where((counts >= fewest) & (counts < len(column)), counts, 0)[which]
-        return n_alike
+        """Weights of rows with the value that each has in a column, 0 where few or all have it, (n_columns, n_rows)."""
+        alike = np.zeros(self.coordinates.T.shape)
+        fewest = round(max(_FEWEST_TIES, self.total_weight * _TIED_SHARE), _DECIMALS)
+        for column, of_rows in zip(self.coordinates.T, alike):
+            values, which = np.unique(column, return_inverse=True)
+            weight = sums_by_group(which, self.weight)
+            of_rows[:] = np.where((weight >= fewest) & (len(values) > 1), weight, 0.0)[which]
+        return alike
 
     def near_one(self, fewest: int, most: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
         """The rows nearest to a random one, bool, and that one; from so few to so many, few and many as likely."""
@@ -400,4 +408,5 @@ def with_known_labels(fractions: np.ndarray, labels: np.ndarray | None) -> np.nd
 
 def squares_to(seeds: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
     """Squared distances (..., n_rows, n_seeds) of rows to seeds (..., n_seeds, d), up to what all seeds share."""
-    return (seeds**2).sum(axis=-1)[..., None, :] - 2 * coordinates @ seeds.swapaxes(-1, -2)
+    squares = (seeds**2).sum(axis=-1)[..., None, :] - 2 * coordinates @ seeds.swapaxes(-1, -2)
+    return np.round(squares, _DECIMALS, out=squares)
