@@ -122,6 +122,9 @@ class VBDiscreteDAG(LatentNodesEstimator):
     prior_ : dict of node to LabeledTable
         Prior concentrations, as learned if `learn_prior`; under ``prior="bdla"`` as expected under q.
     %(coefficients_)s
+    parameters_ : dict
+        With `covariates`: "tables", and of each driven node its "intercepts" and "coefficients", ndarrays
+        (n_states,) and (n_states, n_covariates).
     structure_ : DAG
         Nodes in the order latents, then columns. For an undirected structure, one directed graph that says the same:
         nodes with many missing cells have no children as far as possible.

@@ -695,8 +695,10 @@ def test_published_attributes(cells, fitted):
         VBDiscreteDAG(structure, latents=["a", "b"], inference="mean_field", method=method, n_init=1, tol=10.0)
         for method in ("map", "ml")
     ]
+    rows = frame(cells).assign(age=np.arange(float(len(cells))))
+    driven = VBDiscreteDAG(latents=["a"], covariates="age", n_init=1, tol=10.0).fit(rows)
     undirected = VBDiscreteDAG(UndirectedGraph(["x0"]), prior="bdeu").fit([[0], [1]])
-    for estimator in (*fitted.values(), *(each.fit(frame(cells)) for each in in_clusters), undirected):
+    for estimator in (*fitted.values(), *(each.fit(frame(cells)) for each in in_clusters), undirected, driven):
         published |= {name for name in dir(estimator) if name.endswith("_") and not name.startswith("_")}
     assert published == documented
 
