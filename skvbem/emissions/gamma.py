@@ -67,6 +67,7 @@ class Gamma(NumericSpecification):
     wanted: ClassVar[str] = "numbers are > 0; ZeroInflated(Gamma()) takes zeros"
     needs_variation: ClassVar[bool] = True
     has_cumulative: ClassVar[bool] = True
+    has_means: ClassVar[bool] = True
 
     def __init__(self, pseudo_rows=1.0, resolution=None):
         self.pseudo_rows = pseudo_rows

@@ -25,7 +25,7 @@ from skvbem.emissions.specification import LARGEST_COUNT, CountCells, NumericSpe
 from skvbem.families.one_dimensional import SizeProbability, SizeProbabilityPoint
 
 # Counts up to which each has a cell. Beyond, intervals that double in length have so many that interpolation errs by
-# less than 1e-8 nats to counts of 1e5 (`tests/emissions/test_negative_binomial.py`).
+# less than 1e-8 nats to counts of 1e5 (`tests/emissions/test_one_dimensional.py`).
 _SMALL = 64
 # Such intervals go on to twice the largest count of the data. From there to the largest count that is taken so many
 # cells stand at logarithms of counts: new rows may hold those, too. Their likelihoods err by less than .01 nats.
@@ -67,6 +67,7 @@ class NegativeBinomial(CountCells, NumericSpecification):
     """
 
     has_cumulative: ClassVar[bool] = True
+    has_means: ClassVar[bool] = True
 
     def __init__(self, weight=1.0):
         self.weight = weight

@@ -255,6 +255,8 @@ class NumericSpecification(EmissionSpecification):
     has_cumulative: ClassVar[bool] = False
     #: True if cells are whole numbers.
     holds_counts: ClassVar[bool] = False
+    #: True if one of the parameters has the name "means".
+    has_means: ClassVar[bool] = False
     #: Of columns that go round in a circle, the number that is as good as 0.
     period: float | None = None
 

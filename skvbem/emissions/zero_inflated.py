@@ -72,7 +72,11 @@ class ZeroInflated(NumericSpecification):
         """Refuse a base whose columns are not independent numbers."""
         family = self.family
         independent = isinstance(family, NumericSpecification) and not (
-            family.has_covariances or len(family.covariates) or family.lags or isinstance(family, ZeroInflated)
+            family.has_covariances
+            or not family.has_moments
+            or len(family.covariates)
+            or family.lags
+            or isinstance(family, ZeroInflated)
         )
         if not independent:
             raise ValueError(
@@ -126,12 +130,15 @@ class ZeroInflated(NumericSpecification):
         return {"concentration": np.broadcast_to(numbers, 2), **self.family.prior_options(emission.base, names)}
 
     def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
-        """Probabilities of inflated zeros, and the parameters of the base; means and deviations follow from them."""
+        """Probabilities of inflated zeros, and the parameters of the base.
+
+        Deviations follow from them, and so do means unless the base has some; these are then of all cells.
+        """
         owner = type(self).__name__
         if not isinstance(parameters, Mapping) or "inflation" not in parameters:
             raise ValueError(f"Parameters of {owner} must have 'inflation' besides those of {self.family!r}.")
-        rest = {name: each for name, each in parameters.items() if name not in ("inflation", "means", "deviations")}
-        checked = self.family.checked_parameters(rest)
+        follow = {"inflation", "deviations"} | ({"means"} if not self.family.has_means else set())
+        checked = self.family.checked_parameters({name: parameters[name] for name in parameters if name not in follow})
         inflation = np.asarray(parameters["inflation"], dtype=float)
         if inflation.shape != self.family.means(checked).shape or not ((inflation >= 0) & (inflation <= 1)).all():
             raise ValueError(f"The 'inflation' of {owner} must be probabilities, one for each component and column.")
@@ -321,14 +328,17 @@ class ZeroInflatedEmission(Emission):
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> tuple:
         """The probabilities of each column, and the base's point; see `parameters`."""
-        inflation = parameters["inflation"]
-        return np.stack([inflation, 1 - inflation], axis=-1).ravel(), self.base.point_of(parameters)
+        inflation, named = parameters["inflation"], dict(parameters)
+        if self.family.has_means:  # those of the base, from those of all cells
+            named["means"] = named["means"] / np.maximum(1 - inflation, np.finfo(float).tiny)
+        return np.stack([inflation, 1 - inflation], axis=-1).ravel(), self.base.point_of(named)
 
     def quantiles(self, posterior: Product, probability: float) -> dict[str, np.ndarray]:
-        """Quantiles of the probabilities, and of what the base has quantiles of."""
+        """Quantiles of the probabilities, and of what the base has some of, but no means: these are of all cells."""
         pairs, of_base = self._posteriors(posterior)
         inflation = pairs.quantiles(probability).reshape(-1, self.n_columns, 2)[..., 0]
-        return {"inflation": inflation, **self.base.quantiles(of_base, probability)}
+        of_others = self.base.quantiles(of_base, probability)
+        return {"inflation": inflation, **{name: of_others[name] for name in of_others if name != "means"}}
 
     def seeding_coordinates(self, block: ZeroInflatedTable) -> np.ndarray:
         """The coordinates of the base, without the zeros, which say little of what the base makes."""

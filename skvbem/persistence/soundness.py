@@ -384,17 +384,25 @@ def _independent(emission: Any) -> None:
 
 def _belongs_to(prior: Any, emission: Any, n_components: int) -> None:
     """Refuse the prior of another emission, or of other components: other families, sizes or indices."""
-    blocks, parts = getattr(prior, "blocks", (prior,)), parts_of(emission)
-    whole = hasattr(prior, "blocks") == hasattr(emission, "parts") and len(blocks) == len(parts)
-    check(whole, "a prior of other groups of columns")
+    parts = parts_of(emission)  # one part may have a product of priors itself
+    blocks = getattr(prior, "blocks", ()) if hasattr(emission, "parts") else (prior,)
+    check(len(blocks) == len(parts), "a prior of other groups of columns")
     for block, part in zip(blocks, parts):
         base, numbers = getattr(block, "base", block), getattr(part, "n_factors_of", ())
         check(len(numbers) in (0, n_components), "factors of other components")
         small = part.cells_per_component <= len(base.coordinates) >= n_components  # before as many are made
-        made: Any = part.default_prior(n_components) if small else None
-        made = getattr(made, "base", made)
-        check(type(made) is type(base) and len(made.coordinates) == len(base.coordinates), "a prior of other columns")
-        check(all(same(getattr(made, n, None), getattr(base, n, None)) for n in _LAYOUT), "a prior of other columns")
+        _same_layout(part.default_prior(n_components) if small else None, base)
+
+
+def _same_layout(made: Any, family: Any) -> None:
+    """Refuse a family of another kind, of other cells, or with such a part."""
+    made, base = getattr(made, "base", made), getattr(family, "base", family)
+    check(type(made) is type(base) and len(made.coordinates) == len(base.coordinates), "a prior of other columns")
+    check(all(same(getattr(made, n, None), getattr(base, n, None)) for n in _LAYOUT), "a prior of other columns")
+    parts, others = getattr(made, "blocks", ()), getattr(base, "blocks", ())
+    check(len(parts) == len(others), "a prior of other parts")
+    for part, other in zip(parts, others):
+        _same_layout(part, other)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -6,7 +6,16 @@ from scipy.special import betaln, gammaln, logsumexp
 
 import skvbem
 from skvbem import VBHMM, VBMixture
-from skvbem.emissions import Exponential, Gaussian, Multinomial, Poisson, ZeroInflated
+from skvbem.emissions import (
+    Exponential,
+    Gamma,
+    Gaussian,
+    Multinomial,
+    NegativeBinomial,
+    Poisson,
+    VonMises,
+    ZeroInflated,
+)
 
 approx = pytest.approx
 
@@ -126,3 +135,23 @@ def test_parameters_that_are_given_are_those_of_the_model():
         VBMixture.from_parameters([1.0], {"rates": [[1.0]]}, emission=emission)
     with pytest.raises(ValueError, match="must be probabilities, one for each component and column"):
         VBMixture.from_parameters([0.5, 0.5], given | {"inflation": [[0.2], [1.5]]}, emission=emission)
+
+
+@pytest.mark.parametrize("base", [Poisson(), Exponential(), Gamma(), NegativeBinomial()])
+def test_alone_it_is_saved_and_made_of_its_parameters(base, rng, tmp_path):
+    X = np.where(rng.random((80, 2)) < 0.3, 0.0, rng.integers(1, 9, (80, 2)))
+    model = VBMixture(2, emission=ZeroInflated(base), n_init=1, random_state=0).fit(X)
+    skvbem.save(model, tmp_path / "model")
+    assert skvbem.load(tmp_path / "model").score(X) == model.score(X)
+    numbers = model.parameters_["zero_inflated"]
+    again = VBMixture.from_parameters(model.weights_, numbers, emission=ZeroInflated(base))
+    for name, values in again.parameters_["zero_inflated"].items():
+        assert values == approx(numbers[name], rel=1e-9), name
+    ends = model.credible_intervals(method="vb")["zero_inflated"]
+    assert "inflation" in ends
+    assert "means" not in ends  # of all cells, whose quantiles under q have no form
+
+
+def test_angles_are_no_base():
+    with pytest.raises(ValueError, match="emission of numbers whose columns are independent"):
+        VBMixture(1, emission=ZeroInflated(VonMises())).fit(np.ones((4, 1)))
