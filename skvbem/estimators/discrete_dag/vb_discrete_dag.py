@@ -188,7 +188,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         try:
             return super()._fit(X, y, sample_weight, **where)
         finally:
-            del self._is_fitting
+            vars(self).pop("_is_fitting", None)  # another thread that fits this object may have been faster
 
     _parameter_constraints: ClassVar[dict] = {
         "structure": "no_validation",
