@@ -12,7 +12,7 @@ from skvbem.testing import check_model, models
 from skvbem.testing.laws import needs_of
 
 _MIXED = (MixedNetworkCase("counts", "poisson", "bernoulli"), MixedNetworkCase("measurements", "full", "diag"))
-#: Emissions whose evidence of complete rows is a formula: that of the others is an integral (`test_one_dimensional.py`).
+#: Emissions whose evidence of complete rows is a formula; `test_one_dimensional.py` integrates that of the others.
 _EMISSIONS = [name for name in PROBLEMS if name not in {"gamma", "negative_binomial", "von_mises"}]
 _CASES = (NetworkCase(), *_MIXED, *map(MixtureCase, _EMISSIONS), *map(HMMCase, _EMISSIONS), LDSCase())
 
