@@ -116,6 +116,10 @@ class ConjugateFamily(ABC):
         """True where statistics leave hidden hyperparameters to their prior, of the shape of the batch."""
         return np.zeros(statistics.shape[1:], dtype=bool)
 
+    def known_cells(self, alike: np.ndarray) -> np.ndarray:
+        """Cells (n_cells,) of those that are alike in all completions which are statistics without the others."""
+        return alike
+
     def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with those of hidden hyperparameters, where there are any and a density needs them."""
         return statistics
@@ -396,6 +400,10 @@ class Product(ConjugateFamily):
         """True where statistics leave hyperparameters of some block to their prior, of the shape of the batch."""
         parts = zip(self.blocks, self.split(statistics))
         return np.any([block.leaves_hyperparameters(u) for block, u in parts], axis=0)
+
+    def known_cells(self, alike: np.ndarray) -> np.ndarray:
+        """Cells of those that are alike which are statistics without the others, block by block."""
+        return np.concatenate([block.known_cells(u) for block, u in zip(self.blocks, self.split(alike))])
 
     def with_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
         """Statistics with those of hidden hyperparameters, where there are any and a density needs them."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from skvbem import VBHMM, VBMixture
+from skvbem import VBHMM, VBMixture, VBNetwork
 from skvbem._numerics import log_rising
 from skvbem.emissions import Gamma, NegativeBinomial, VonMises, ZeroInflated
 from skvbem.emissions.negative_binomial import Knots
@@ -165,3 +165,15 @@ def test_scores_of_one_component_are_the_evidence(emission, rng):
     evidence = model.log_evidence(X, kind="importance", random_state=0)
     assert float(evidence) == approx(model.lower_bound_, abs=5e-3)
     assert model.score_samples(X) == approx(model.score_samples(X[::-1])[::-1], abs=1e-12)
+
+
+def test_sampled_evidence_of_counts_that_lie_apart_is_near_the_bound():
+    rng = np.random.default_rng(3)
+    X = np.r_[rng.negative_binomial(2, 0.4, 60), rng.negative_binomial(9, 0.02, 40)][:, None].astype(float)
+    emission = [("count", NegativeBinomial(), [0])]
+    mixture = VBMixture(2, emission=NegativeBinomial(), n_init=2, random_state=0).fit(X)
+    network = VBNetwork(latents=2, emission=emission, n_init=2, random_state=0).fit(X)
+    for model in (mixture, network):
+        for seed in range(2):
+            value = model.log_evidence(X, kind="ais", random_state=seed).value
+            assert model.lower_bound_ - 0.5 < value < model.lower_bound_ + 2.0

@@ -189,3 +189,12 @@ def test_counts_of_earthquakes_are_overdispersed():
 def test_no_interior_mode_is_refused():
     with pytest.raises(NoInteriorModeError, match="size and probability"):
         of_counts(COUNTS)[0].mode("probability")
+
+
+def test_weights_between_counts_are_signed_and_cells_of_counts_belong_together():
+    prior = SizeProbability.from_parameters(1, unit=[2.0], weight=[1.0], knots=[1.0, 2.0, 3.0, 4.2, 6.0, 7.8])
+    assert prior.signed.tolist() == [False] * 7 + [True] * 3
+    alike = np.ones(10, dtype=bool)
+    assert prior.known_cells(alike).all()
+    alike[2] = False
+    assert not prior.known_cells(alike).any()

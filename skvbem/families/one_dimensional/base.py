@@ -251,6 +251,11 @@ class OneDimensional(FlatFamily):
         every = np.eye(self.n_free_parameters)
         return every[:, inside], every[:, ~inside]
 
+    def known_cells(self, alike: np.ndarray) -> np.ndarray:
+        """All cells of a member, or none: rows, sums and counts of values belong together."""
+        cells = self._members_of(alike).cells
+        return self._flat(cells & cells.all(axis=0), ())
+
     @property
     def signed(self) -> np.ndarray:
         """Boolean array of the statistics that may be negative."""

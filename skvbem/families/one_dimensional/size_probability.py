@@ -235,7 +235,7 @@ class SizeProbability(OneDimensional):
         return (cells[2] >= 0) & (cells[3] >= 0)
 
     def _are_signed(self) -> np.ndarray:
-        return np.append(np.zeros(4, dtype=bool), self.knots != np.floor(self.knots))
+        return np.arange(self.n_cells) >= 4 + self._n_whole  # weights of interpolation, also at 96, are of any sign
 
 
 def digamma_rise(a: np.ndarray, n: np.ndarray) -> np.ndarray:

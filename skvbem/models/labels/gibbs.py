@@ -75,7 +75,8 @@ class GibbsSampler:
             statistics = self.model.prior.with_hyperparameters(self.model.statistics_of(drawn, data))
             naturals.append((self.model.prior + statistics).expected_natural())
         one, other = self.model.expect(np.stack(naturals, axis=1), data).statistics.T
-        certain = np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, 0.0)
+        alike_in_both = np.isclose(one, other, rtol=1e-9, atol=1e-9)
+        certain = np.where(self.model.prior.known_cells(alike_in_both), one, 0.0)
         if self._emission is not None and not all(self._emission.is_conjugate(chunk.table) for chunk in data.parts):
             certain[self.model.first_emission_cell :] = 0.0
         # what leaves hyperparameters to their prior must leave them all to it

@@ -43,7 +43,7 @@ class MixedNetworkSampler(GibbsSampler):
         prior = self.model.prior
         points = np.stack([prior.natural(prior.sample(rng)) for _ in range(2)], axis=1)
         one, other = self.model.expect(points, data).statistics.T
-        certain = np.where(np.isclose(one, other, rtol=1e-9, atol=1e-9), one, 0.0)
+        certain = np.where(prior.known_cells(np.isclose(one, other, rtol=1e-9, atol=1e-9)), one, 0.0)
         _, *emissions_cells = prior.split(certain)
         for emission, table, cells in zip(self.model.emissions, data.source.tables, emissions_cells):
             if not emission.is_conjugate(table):
