@@ -109,7 +109,7 @@ class OneDimensional(FlatFamily):
     def _draw_other(
         self, members: Members, x: np.ndarray, rng: np.random.Generator | ParallelGenerator, shape: tuple[int, ...]
     ) -> np.ndarray:
-        """The other parameter drawn given x, (n_members,); generators are asked for a shape (..., n_lanes)."""
+        """The other parameter drawn given x, (n_members,); generators draw numbers of a shape (..., n_lanes)."""
 
     @abstractmethod
     def _natural(self, members: Members, x: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -355,6 +355,10 @@ class OneDimensional(FlatFamily):
     def _nodes(self) -> Nodes:
         return self._distinct_nodes.of(self._distinct[1])
 
+    def _volume(self, members: Members, log_x: np.ndarray) -> np.ndarray:
+        """ln of the derivative of x by its unconstrained coordinate: ln x + ln(1 - x / x_c)."""
+        return log_x + np.log1p(-np.minimum(np.exp(log_x) / members.parameter(self.largest, log_x), _BELOW_ONE))
+
     def _largest(self, members: Members, most: Any) -> np.ndarray:
         def peak(free: np.ndarray, chosen: np.ndarray) -> np.ndarray:
             of_chosen = members.of(chosen)
@@ -407,8 +411,3 @@ def log_prior_of_x(log_x: np.ndarray, most: np.ndarray | float) -> np.ndarray:
     likelihood has no bound as x grows: the end makes it proper.
     """
     return np.log1p(1 / most) - 2 * np.logaddexp(0.0, log_x)
-
-
-def log_volume(log_x: np.ndarray, most: np.ndarray | float) -> np.ndarray:
-    """ln of the derivative of x by its unconstrained coordinate: ln x + ln(1 - x / x_c)."""
-    return log_x + np.log1p(-np.minimum(np.exp(log_x) / most, _BELOW_ONE))

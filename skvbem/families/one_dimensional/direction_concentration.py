@@ -15,7 +15,7 @@ from scipy.special import i0e, i1e
 from scipy.stats import vonmises
 
 from skvbem._numerics import LOG_2PI
-from skvbem.families.one_dimensional.base import Members, OneDimensional, log_prior_of_x, log_volume
+from skvbem.families.one_dimensional.base import Members, OneDimensional, log_prior_of_x
 from skvbem.families.one_dimensional.trapezoid import Nodes, von_mises_quantile
 from skvbem.families.parallel_generator import ParallelGenerator
 
@@ -88,10 +88,7 @@ class DirectionConcentration(OneDimensional):
 
     def _log_prior(self, members: Members, t: np.ndarray) -> np.ndarray:
         most = members.parameter(self.largest_concentration, t)
-        return log_prior_of_x(t, most) + log_volume(t, most) - LOG_2PI
-
-    def _volume(self, members: Members, t: np.ndarray) -> np.ndarray:
-        return log_volume(t, members.parameter(self.largest_concentration, t))
+        return log_prior_of_x(t, most) + self._volume(members, t) - LOG_2PI
 
     def _without_direction(self, members: Members, t: np.ndarray) -> np.ndarray:
         """cells . natural but for the terms of the direction, of which the largest is taken out."""

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import gammaincc, polygamma
 
 from skvbem._numerics import digamma, log_gamma
-from skvbem.families.one_dimensional.base import Members, OneDimensional, log_prior_of_x, log_volume
+from skvbem.families.one_dimensional.base import Members, OneDimensional, log_prior_of_x
 from skvbem.families.one_dimensional.trapezoid import REACH, Nodes
 from skvbem.families.parallel_generator import ParallelGenerator
 
@@ -97,10 +97,7 @@ class ShapeRate(OneDimensional):
     def _log_prior(self, members: Members, t: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         n0, most = (members.parameter(each, alpha) for each in (self.pseudo_rows, self.largest_shape))
         of_rate = (1 + n0 * alpha) * np.log(n0) - log_gamma(1 + n0 * alpha)
-        return log_prior_of_x(t, most) + log_volume(t, most) + of_rate
-
-    def _volume(self, members: Members, t: np.ndarray) -> np.ndarray:
-        return log_volume(t, members.parameter(self.largest_shape, t))
+        return log_prior_of_x(t, most) + self._volume(members, t) + of_rate
 
     def _log_mass(self, members: Members, t: np.ndarray) -> np.ndarray:
         alpha = np.exp(t)
