@@ -37,6 +37,13 @@ def pytest_cmdline_main(config):
             os.environ.setdefault(name, "1")  # the processes have every core already
 
 
+def pytest_collection_modifyitems(items):
+    """Slow tests may take hours; all others have the limit of pyproject.toml."""
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.timeout(0))
+
+
 _BETTER_OPTIMUM = "better optimum"
 
 
