@@ -10,8 +10,8 @@ cell known as (l, u] holds is hidden, and integrated out: with :math:`\bar\tau =
         + \tfrac12 \operatorname{E} \ln \tau - \tfrac12 \ln \bar\tau - \frac1{2 \kappa}.
 
 It adds the first two moments of the normal distribution between l and u to the statistics. Cells that are known as the
-same interval share them: a table holds its different intervals, and a sparse matrix of which rows have them. A point is
-a density in the units of the data, an interval a probability, which has no unit.
+same interval share them (`skvbem.emissions.interval_cells`). A point is a density in the units of the data, an interval
+a probability, which has no unit.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import erfcx, log_ndtr, ndtri_exp, stdtr
 
 from skvbem._numerics import LOG_2PI, log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import Emission, Step, by_lane
+from skvbem.emissions.base import Emission, Step, by_lane, by_row
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
 from skvbem.emissions.gaussian.specification import Gaussian
+from skvbem.emissions.interval_cells import IntervalCells, log_mass_and_moments
 from skvbem.emissions.linear import LinearTable
 from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Parameters, floats
 from skvbem.families import NormalGamma, NormalPoint
@@ -299,52 +299,10 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(9)
 _NARROW = 1.0
 
 
-def log_mass_and_moments(low: np.ndarray, high: np.ndarray, n_moments: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """ln of the standard normal probability of intervals, nats, and the first moments there, (n_moments, ...).
-
-    One of the ends of each is finite. By erfcx of the end that is nearer to 0, so that no tail is too far.
-    """
-    flip = low + high > 0  # mirrored, so that the middle is not above 0
-    near, far = np.where(flip, -low, high), np.where(flip, -high, low)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        narrow = (near - far) * np.maximum(np.maximum(np.abs(near), np.abs(far)), 1.0) < _NARROW
-        of_near = np.where(near > 0, np.exp(-(near**2) / 2) / np.exp(log_ndtr(near)), 2 / erfcx(-near / np.sqrt(2)))
-        of_near = of_near / np.sqrt(2 * np.pi)  # density over probability up to the near end
-        fallen = np.where(np.isinf(far), -np.inf, -(far - near) * (far + near) / 2)  # ln of the ratio of densities
-        rest = _share_beyond(near, far, fallen)
-        log_mass = log_ndtr(near) + np.log1p(-rest)
-        at_near = of_near / (1 - rest)
-        at_far = at_near * np.exp(fallen)
-        by_power, end = [np.ones_like(near), at_far - at_near], np.where(np.isinf(far), 0.0, far)
-        for power in range(1, n_moments):
-            by_power.append(power * by_power[power - 1] + end**power * at_far - near**power * at_near)
-    moments = np.array(by_power[1:])
-    if narrow.any():
-        log_mass[narrow], moments[:, narrow] = _of_narrow(near[narrow], far[narrow], n_moments)
-    moments[::2] *= np.where(flip, -1.0, 1.0)
-    return log_mass, moments
-
-
 def _share_beyond(near: np.ndarray, far: np.ndarray, fallen: np.ndarray) -> np.ndarray:
     """Probability up to the far end over that up to the near end."""
     in_tail = np.exp(fallen) * erfcx(-far / np.sqrt(2)) / erfcx(-near / np.sqrt(2))
     return np.where(near <= 0, np.where(np.isinf(far), 0.0, in_tail), np.exp(log_ndtr(far) - log_ndtr(near)))
-
-
-def _of_narrow(near: np.ndarray, far: np.ndarray, n_moments: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of intervals on which the density changes little, by Gauss-Legendre nodes."""
-    middle, half = (near + far) / 2, (near - far) / 2
-    away = half * _NODES[:, None]
-    density = _WEIGHTS[:, None] / 2 * np.exp(-away * (middle + away / 2))  # over that at the middle
-    total = density.sum(axis=0)
-    log_mass = np.log(total) - middle**2 / 2 - LOG_2PI / 2 + np.log(2 * half)
-    density /= total
-    away += middle
-    moments = []
-    for _ in range(n_moments):
-        density *= away
-        moments.append(density.sum(axis=0))
-    return log_mass, np.array(moments)
 
 
 def draw_between(low: np.ndarray, high: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -387,20 +345,13 @@ class IntervalTable:
         As they were given.
     points : LinearTable
         Measurements that are points; all others are missing there.
-    column : ndarray of int, shape (n_intervals,)
-        The measurement of each different interval.
-    low, high : ndarray of shape (n_intervals,)
-        In units from the origin.
-    has : sparse array of shape (n_rows, n_intervals)
-        1 where a row has an interval.
+    cells : IntervalCells
+        Measurements that are intervals, in units from the origin.
     """
 
     values: np.ndarray
     points: LinearTable
-    column: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    has: csr_array
+    cells: IntervalCells
 
     def __len__(self) -> int:
         return len(self.values)
@@ -408,13 +359,7 @@ class IntervalTable:
     def __getitem__(self, rows: slice) -> Self:
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
             return self
-        part = replace(self, values=self.values[rows], points=self.points[rows], has=self.has[rows])
-        if len(self.low) <= len(part):
-            return part
-        has, used = part.has, np.unique(part.has.indices)  # most rows have intervals that no other has
-        place = np.searchsorted(used, has.indices)
-        has = csr_array((has.data, place, has.indptr), shape=(len(part), len(used)))
-        return replace(part, column=self.column[used], low=self.low[used], high=self.high[used], has=has)
+        return replace(self, values=self.values[rows], points=self.points[rows], cells=self.cells[rows])
 
     def __add__(self, other: IntervalTable) -> Self:
         """What must be known of the rows of both, of tables without rows."""
@@ -469,13 +414,9 @@ class IntervalEmission(Emission):
         return self._table(np.asarray(values), self.normal.prepare(points, known), low, high)
 
     def _table(self, values: np.ndarray, points: LinearTable, low: np.ndarray, high: np.ndarray) -> IntervalTable:
-        row, column = np.nonzero(low < high)
-        cells = np.stack([column, low[row, column], high[row, column]], axis=1)
-        distinct, which = np.unique(cells, axis=0, return_inverse=True)
-        has = csr_array((np.ones(len(row)), (row, which.ravel())), shape=(len(values), len(distinct)))
-        column = distinct[:, 0].astype(int)
-        low, high = ((end - self.normal.origin[column]) / self.normal.unit[column] for end in distinct.T[1:])
-        return IntervalTable(values, points, column, low, high, has)
+        is_interval, origin, unit = low < high, self.normal.origin, self.normal.unit
+        ends = (np.where(is_interval, (end - origin) / unit, np.nan).T for end in (low, high))
+        return IntervalTable(values, points, IntervalCells.of(*map(np.ascontiguousarray, ends)))
 
     def step(self, natural: np.ndarray, table: IntervalTable) -> IntervalStep:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -483,14 +424,18 @@ class IntervalEmission(Emission):
 
     def is_conjugate(self, table: IntervalTable) -> bool:
         """True if all measurements are points."""
-        return not table.has.nnz
+        return not table.cells.are_there
 
     def log_predictive(self, block: IntervalTable, posterior: NormalGamma) -> np.ndarray:
         """Log densities of points and log probabilities of intervals, Student t ones, nats, (n_rows, n_components)."""
-        j, kappa, dof = block.column, posterior.mean_precision, posterior.degrees_of_freedom
-        unit, mean, dof = np.sqrt(posterior.scale * (kappa + 1) / kappa / dof)[:, j], posterior.mean[:, j], dof[:, j]
-        of_intervals = log_t_mass((block.low - mean) / unit, (block.high - mean) / unit, dof)
-        return self.normal.log_predictive(block.points, posterior) + block.has @ of_intervals.T
+        cells, kappa, dof = block.cells, posterior.mean_precision, posterior.degrees_of_freedom
+        of_points = self.normal.log_predictive(block.points, posterior)
+        if not cells.are_there:
+            return of_points
+        j, unit = cells.column, np.sqrt(posterior.scale * (kappa + 1) / kappa / dof)
+        low, high = ((end.ravel() - posterior.mean[:, j]) / unit[:, j] for end in (cells.low, cells.high))
+        of_intervals = np.nan_to_num(log_t_mass(low, high, dof[:, j]), nan=0.0, neginf=-np.inf)
+        return of_points + cells.of_rows(of_intervals, np.zeros_like(unit)).T
 
     def sample(self, point: NormalPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Measurements drawn."""
@@ -539,32 +484,32 @@ class IntervalStep(Step):
         self.peak = log_root + LOG_2PI / 2 - np.log(tau) / 2 + norm + tau * self.mean**2 / 2
         self._last: tuple[Any, Any] = (None, None)
 
-    def _of_intervals(self, block: IntervalTable) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of each interval: log likelihoods, means and units, (n_lanes, n_components, n), and moments between its ends.
+    def _of_intervals(self, cells: IntervalCells) -> tuple[np.ndarray, np.ndarray]:
+        """Of intervals: log probabilities, and moments between their ends, of all lanes and components.
 
-        Blocks of one table have the same intervals, whose numbers are kept.
+        Blocks of one table may have the same intervals, whose numbers are kept.
         """
         known, result = self._last
-        if known is not block.low:
-            mean, unit = self.mean[..., block.column], self.unit[..., block.column]
-            log_mass, moments = log_mass_and_moments((block.low - mean) / unit, (block.high - mean) / unit)
-            result = log_mass + self.peak[..., block.column], mean, unit, moments
-            self._last = block.low, result
+        if known is not cells.low:
+            d = self.mean.shape[2]
+            result = log_mass_and_moments(cells, self.mean.reshape(-1, d), self.unit.reshape(-1, d))
+            self._last = cells.low, result
         return result
 
-    def _expected(self, block: IntervalTable) -> tuple[np.ndarray, np.ndarray]:
-        """E y and E y^2 of each interval."""
-        _, mean, unit, moments = self._of_intervals(block)
-        return mean + unit * moments[0], mean**2 + 2 * mean * unit * moments[0] + unit**2 * moments[1]
+    def _in_units(self, moments: np.ndarray) -> np.ndarray:
+        """Sums of 1, y and y^2 of sums (n_out, 3, n_measurements, ...) of 1 and moments in deviations from means."""
+        n, first, second = moments.swapaxes(0, 1)
+        mean, unit = (each.reshape(n.shape[:2] + (1,) * (n.ndim - 2)) for each in (self.mean, self.unit))
+        return np.stack([n, n * mean + unit * first, mean**2 * n + 2 * mean * unit * first + unit**2 * second], axis=1)
 
     def log_likelihood(self, block: IntervalTable) -> np.ndarray:
         """Expected log likelihoods of rows, what is between ends integrated out, nats."""
-        of_rows = self.normal.log_likelihood(block.points)
-        if not len(block.low):
+        of_rows, cells = self.normal.log_likelihood(block.points), block.cells
+        if not cells.are_there:
             return of_rows
-        of_intervals = self._of_intervals(block)[0]
-        cells = (block.has @ of_intervals.reshape(-1, len(block.low)).T).T.reshape(*self.mean.shape[:2], len(block))
-        return of_rows + (cells[0] if self.single else cells).swapaxes(-1, -2)
+        log_mass, peak = self._of_intervals(cells)[0], self.peak.reshape(-1, self.peak.shape[2])
+        of_intervals = cells.of_rows(log_mass, peak)
+        return of_rows + by_row(of_intervals, self.n_components, self.single)
 
     def zeros(self) -> np.ndarray:
         """An empty sum."""
@@ -573,13 +518,10 @@ class IntervalStep(Step):
     def add(self, block: IntervalTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
         """Add the statistics of a block to a sum."""
         self.normal.add(block.points, responsibilities, total)
-        if len(block.low):
-            by_row = responsibilities.reshape(-1, len(block), self.n_components)
-            counts = np.stack([(block.has.T @ lane).T for lane in by_row])  # (n_lanes, n_components, n_intervals)
-            mean, square = self._expected(block)
-            of_column = (block.column[:, None] == np.arange(self.mean.shape[2])).astype(float)
-            n = counts @ of_column
-            total += np.concatenate([n, n, (counts * mean) @ of_column, (counts * square) @ of_column], axis=-1)
+        if block.cells.are_there:
+            moments = block.cells.sums(responsibilities, self._of_intervals(block.cells)[1])
+            n, mean, square = self._in_units(moments).swapaxes(0, 1)
+            total += np.concatenate([n, n, mean, square], axis=-1).reshape(total.shape)
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum."""
@@ -587,33 +529,27 @@ class IntervalStep(Step):
 
     def of_rows(self, block: IntervalTable) -> np.ndarray:
         """Statistics of each row."""
-        statistics, d = np.array(self.normal.of_rows(block.points)), self.mean.shape[2]
-        of_column = (block.column[:, None] == np.arange(d)).astype(float)
-        moments = [1.0, 1.0, *(each[0] for each in self._expected(block))]
-        for k in range(self.n_components):
-            cells = [of_column * (each if np.isscalar(each) else each[k][:, None]) for each in moments]
-            statistics[:, k] += block.has @ np.concatenate(cells, axis=1)
+        statistics, cells = np.array(self.normal.of_rows(block.points)), block.cells
+        if cells.are_there:
+            n, mean, square = self._in_units(cells.of_cells(self._of_intervals(cells)[1])).swapaxes(0, 1)
+            statistics += np.concatenate([n, n, mean, square], axis=1).transpose(2, 0, 1)
         return statistics
 
     def hidden_covariance(self, block: IntervalTable, responsibilities: np.ndarray) -> np.ndarray | None:
         """Covariance of measurements between their ends and of their squares."""
-        if not block.has.nnz:
+        cells = block.cells
+        if not cells.are_there:
             return None
-        mean, unit, d = self.mean[0][:, block.column], self.unit[0][:, block.column], self.mean.shape[2]
-        _, (first, second, third, fourth) = log_mass_and_moments(
-            (block.low - mean) / unit, (block.high - mean) / unit, 4
-        )
-        variance, crossed = unit**2 * (second - first**2), unit**3 * (third - first * second)
-        counts = (block.has.T @ responsibilities).T
-        linear = counts * variance
-        mixed = counts * (2 * mean * variance + crossed)
-        of_square = 4 * mean * (mean * variance + crossed) + unit**4 * (fourth - second**2)
+        mean, unit, d = self.mean[0], self.unit[0], self.mean.shape[2]
+        first, second, third, fourth = log_mass_and_moments(cells, mean, unit, 4)[1].swapaxes(0, 1)
+        central = np.stack([second - first**2, third - first * second, fourth - second**2], axis=1)
+        _, variance, crossed, of_squares = cells.sums(responsibilities, central).swapaxes(0, 1)
+        linear, crossed = unit**2 * variance, unit**3 * crossed
         covariance = np.zeros((self.n_components, 4 * d, 4 * d))
-        of_column = (block.column[:, None] == np.arange(d)).astype(float)
         j, q = 2 * d + np.arange(d), 3 * d + np.arange(d)
-        covariance[:, j, j] = linear @ of_column
-        covariance[:, j, q] = covariance[:, q, j] = mixed @ of_column
-        covariance[:, q, q] = (counts * of_square) @ of_column
+        covariance[:, j, j] = linear
+        covariance[:, j, q] = covariance[:, q, j] = 2 * mean * linear + crossed
+        covariance[:, q, q] = 4 * mean * (mean * linear + crossed) + unit**4 * of_squares
         return covariance
 
     def add_drawn(
@@ -621,13 +557,14 @@ class IntervalStep(Step):
     ) -> None:
         """Add statistics of rows whose components are known, measurements between ends drawn."""
         self.normal.add_drawn(block.points, components, rng, total)
-        row, which = block.has.nonzero()
+        d, cells = self.mean.shape[2], block.cells
+        there, low, high = cells.of_cells(np.stack([cells.low.ravel(), cells.high.ravel()]))
+        row, column = np.nonzero(there.T)
+        low, high = low[column, row], high[column, row]
         uniform = rng.random((len(row), 1, len(self.mean)))[:, 0]
         for lane, labels in enumerate(components.reshape(len(self.mean), -1)):
-            k, column = labels[row], block.column[which]
+            k = labels[row]
             mean, unit = self.mean[lane, k, column], self.unit[lane, k, column]
-            low, high = ((end[which] - mean) / unit for end in (block.low, block.high))
-            drawn = mean + unit * draw_between(low, high, uniform[:, lane])
-            d = self.mean.shape[2]
+            drawn = mean + unit * draw_between((low - mean) / unit, (high - mean) / unit, uniform[:, lane])
             for cell, added in enumerate((np.ones(len(row)), np.ones(len(row)), drawn, drawn**2)):
                 np.add.at(total[lane], (k, cell * d + column), added)

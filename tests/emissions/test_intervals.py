@@ -8,8 +8,9 @@ from scipy.special import logsumexp
 import skvbem
 from skvbem import VBHMM, VBMixture
 from skvbem.datasets import load_faithful
-from skvbem.emissions import Censored, Gaussian, Interval, ZeroInflated
-from skvbem.emissions.intervals import draw_between, log_mass_and_moments, log_t_mass
+from skvbem.emissions import Censored, Gaussian, Interval, ZeroInflated, interval_cells
+from skvbem.emissions.interval_cells import OwnIntervals, log_mass_and_moments
+from skvbem.emissions.intervals import draw_between, log_t_mass
 
 approx = pytest.approx
 
@@ -41,6 +42,14 @@ def in_classes(waits, *ends):
 
 # --- the normal distribution between two ends -------------------------------------------------------------------------
 
+
+def between(low, high, n_moments=2):
+    """Of standard normal probabilities, the logarithms (n,) and the first moments (n_moments, n)."""
+    cells = OwnIntervals(np.array([low], dtype=float), np.array([high], dtype=float))
+    (log_mass,), (moments,) = log_mass_and_moments(cells, np.zeros((1, 1)), np.ones((1, 1)), n_moments)
+    return log_mass, moments
+
+
 ENDS = [
     *[(-np.inf, -1), (-np.inf, 3), (-1, 2), (-3, 8), (-8, 3), (5, 6), (-2, 2), (-7, -6.5), (4, np.inf)],
     *[(0.3, 0.3001), (0, 0.99), (6, 6.16), (-0.5, 0.49)],  # narrow
@@ -49,7 +58,7 @@ ENDS = [
 
 @pytest.mark.parametrize(("low", "high"), ENDS)
 def test_mass_and_moments_are_those_of_quadrature(low, high):
-    log_mass, moments = log_mass_and_moments(np.array([float(low)]), np.array([float(high)]), 4)
+    log_mass, moments = between([float(low)], [float(high)], 4)
     low, high = max(low, -12.0), min(high, 12.0)
     nodes, weights = np.polynomial.legendre.leggauss(200)
     z, weights = (low + high) / 2 + (high - low) / 2 * nodes, weights * (high - low) / 2
@@ -60,11 +69,11 @@ def test_mass_and_moments_are_those_of_quadrature(low, high):
 
 def test_far_tails_are_finite():
     far = np.array([38.0, 50.0, 1e3, 1e6])
-    log_mass, moments = log_mass_and_moments(far, np.full(4, np.inf))
+    log_mass, moments = between(far, np.full(4, np.inf))
     assert log_mass == approx(stats.norm.logsf(far), rel=1e-12)
     assert moments[0] == approx(far + 1 / far - 2 / far**3, rel=1e-6)
     assert (moments[1] - moments[0] ** 2)[:3] == approx(far[:3] ** -2, rel=1e-2)
-    assert np.isfinite(log_mass_and_moments(-far - 1, -far, 4)[1]).all()
+    assert np.isfinite(between(-far - 1, -far, 4)[1]).all()
     drawn = draw_between(np.repeat(far, 3), np.full(12, np.inf), np.tile([0.1, 0.5, 0.9], 4))
     assert (drawn >= np.repeat(far, 3)).all()
     near = draw_between(np.full(3, 5.0), np.full(3, np.inf), np.array([0.1, 0.5, 0.9]))
@@ -72,9 +81,66 @@ def test_far_tails_are_finite():
     assert log_t_mass(np.array([1e5]), np.array([np.inf]), np.array([3.0]))[0] == approx(stats.t(3).logsf(1e5))
 
 
+def test_intervals_of_any_width_are_those_of_quadrature(rng):
+    """Many at once, wide and narrow ones side by side, and cells that are none."""
+    low = rng.choice([-1, 1], 1000) * 10 ** rng.uniform(-2, 1.5, 1000)
+    width = 10 ** rng.uniform(-5, 1, 1000)
+    low[::7] = np.nan
+    log_mass, moments = between(low, low + width, 4)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    z = low[:, None] + width[:, None] / 2 * (nodes + 1)
+    at = np.where(np.abs(low) < np.abs(low + width), low, low + width)
+    at = np.where((low < 0) & (low + width > 0), 0.0, at)  # where the density is highest
+    density = np.exp((at[:, None] - z) * (at[:, None] + z) / 2) * weights
+    there, total = ~np.isnan(low), density.sum(axis=1)
+    expected = np.log(total * width / 2) - at**2 / 2 - np.log(2 * np.pi) / 2
+    assert log_mass[there] == approx(expected[there], rel=1e-12, abs=1e-12)
+    for k, moment in enumerate(moments, 1):
+        assert moment[there] == approx(((density * z**k).sum(axis=1) / total)[there], rel=1e-10, abs=1e-12)
+    assert not log_mass[~there].any()
+    assert not moments[:, ~there].any()
+    assert np.array_equal(between(low, low + width)[1], moments[:2])
+
+
+def test_intervals_that_rows_share_are_those_row_by_row(rng, monkeypatch):
+    """Likelihoods, statistics of sums and of rows, covariances, and predictions."""
+    pairs = np.stack([rng.integers(-3, 1, (60, 2)), rng.integers(1, 4, (60, 2))], axis=2).astype(float)
+    pairs[rng.random((60, 2)) < 0.2, 0] = -np.inf
+    pairs[rng.random((60, 2)) < 0.2] = np.nan
+    pairs[:10, 0] = rng.normal(size=(10, 1))
+    X = pairs.reshape(60, 4)
+    made = Interval([0.0, 0.0], 1.0, 2.0, [1.0, 1.0])
+    emission = made.for_data(X)
+    prior = emission.default_prior(3, **made.prior_options(emission, ["x0", "x1", "x2", "x3"]))
+    responsibilities = rng.dirichlet(np.ones(3), size=60)
+    points = np.repeat(rng.normal(size=(60, 2)), 2, axis=1)
+    seen = emission.step(prior.expected_natural(), emission.prepare(points))
+    total = seen.zeros()
+    seen.add(emission.prepare(points), responsibilities, total)
+    natural = (prior + seen.statistics(total)).expected_natural()
+
+    def asked(few):
+        monkeypatch.setattr(interval_cells, "_MAX_SHARED_INTERVALS", few)
+        table = emission.prepare(X)
+        assert isinstance(table.cells, OwnIntervals) == (few == 0)
+        step = emission.step(natural, table)
+        total = step.zeros()
+        for rows in (slice(0, 20), slice(20, 60)):
+            step.add(table[rows], responsibilities[rows], total)
+        return [
+            np.concatenate([step.log_likelihood(table[:20]), step.log_likelihood(table[20:])]),
+            *(step.statistics(total), step.of_rows(table), step.hidden_covariance(table, responsibilities)),
+            emission.log_predictive(table, prior),
+        ]
+
+    for shared, own in zip(asked(1024), asked(0)):
+        assert np.isfinite(own).all()
+        assert shared == approx(own, rel=1e-12, abs=1e-12)
+
+
 def test_narrow_intervals_are_points():
     width = 1e-9
-    log_mass, moments = log_mass_and_moments(np.array([2.0]), np.array([2.0 + width]), 4)
+    log_mass, moments = between([2.0], [2.0 + width], 4)
     assert log_mass[0] == approx(stats.norm.logpdf(2.0) + np.log(width), abs=1e-7)
     assert moments[:, 0] == approx(2.0 ** np.arange(1, 5))
     mass = log_t_mass(np.array([2.0]), np.array([2.0 + width]), np.array([3.0]))

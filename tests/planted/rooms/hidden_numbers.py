@@ -23,8 +23,14 @@ ERRORS = {
     "missing cells of heavy tails vary less where a row is far": [
         ("unweighted = (by_row - weighted)[:, rows]", "unweighted = 0 * (by_row - weighted)[:, rows]"),
     ],
-    "far tails of intervals have the density of the near end": [
-        ("at_far = at_near * np.exp(fallen)", "at_far = at_near * np.exp(0 * fallen)"),
+    "squares between ends are in deviations": [
+        ("2 * mean * unit * first + unit**2 * second", "2 * mean * unit * first + unit * second"),
+    ],
+    "rows that share an interval count for all its measurements": [
+        (
+            "return np.concatenate([counts, counts * at], axis=1) @ of_column",
+            "return np.concatenate([counts, counts * at], axis=1) @ np.ones_like(of_column)",
+        ),
     ],
     "an interval is as probable as if its mean were known": [
         (
