@@ -1,7 +1,7 @@
 """Sums over the distinct values of sets of columns: what Bayesian scores of families of complete data are made of."""
 
 from libc.math cimport log
-from libc.stdint cimport intptr_t
+from libc.stdint cimport intptr_t, int64_t, uint64_t
 from libc.string cimport memset
 
 import numpy as np
@@ -10,6 +10,13 @@ import numpy as np
 cdef extern from "_lanes.h" nogil:
     void skvbem_log_gamma_digamma(intptr_t n, const double* x, double* log_gamma, double* digamma)
     double skvbem_log_rising(double a, double n, double log_gamma_a, double log_gamma_sum)
+
+
+cdef extern from "_bitsets.h" nogil:
+    intptr_t skvbem_split_sets(intptr_t n_sets, intptr_t n_words, const uint64_t* sets, intptr_t n_parts,
+                               const uint64_t* parts, int keeps_empty, intptr_t most, uint64_t* finer)
+    void skvbem_common_weights(intptr_t n_sets, intptr_t n_words, const uint64_t* sets, const uint64_t* other,
+                               intptr_t n_planes, const int64_t* plane_end, double* weights)
 
 
 # Codes of states, as narrow as they fit.
@@ -149,6 +156,50 @@ def fill_sums(const int[:, ::1] codes, const long long[::1] cardinality, const d
                                      &codes[column, 0], &weight[0], &place[0], &group[level, 0], &mass[level, 0])
 
 
+cdef Py_ssize_t occurring(Py_ssize_t n_groups, int n_more, int n_states, const double* count, double* of_cells,
+                          double* of_rows, Py_ssize_t* n_table_rows) noexcept nogil:
+    """The cells and the rows of a table (n_more, n_groups, n_states) that have a weight; the number of these cells."""
+    cdef Py_ssize_t group, row, k, cell, n_cells = 0, n = 0
+    cdef double total
+    for group in range(n_groups):
+        for row in range(n_more):
+            total = 0.0
+            cell = (row * n_groups + group) * n_states
+            for k in range(cell, cell + n_states):
+                if count[k] > 0.0:
+                    of_cells[n_cells] = count[k]
+                    total += count[k]
+                    n_cells += 1
+            if total > 0.0:
+                of_rows[n] = total
+                n += 1
+    n_table_rows[0] = n
+    return n_cells
+
+
+cdef void score_table(Py_ssize_t n_cells, const double* of_cells, Py_ssize_t n_table_rows, const double* of_rows,
+                      Py_ssize_t n_concentrations, const double* of_cell, const double* of_row, int* counted,
+                      double* scratch, Py_ssize_t width, double* scores) noexcept nogil:
+    """S(a) of cells - S(a') of rows under each of some concentrations; `scratch` has room for (7, width) numbers."""
+    cdef double* distinct_cell = scratch + 3 * width
+    cdef double* times = scratch + 4 * width
+    cdef double* distinct_row = scratch + 5 * width
+    cdef double* row_times = scratch + 6 * width
+    cdef Py_ssize_t at
+    if n_concentrations == 1:
+        scores[0] = sum_over_values(n_cells, of_cell[0], of_cells, NULL, scratch, scratch + width, scratch + 2 * width)
+        scores[0] -= sum_over_values(n_table_rows, of_row[0], of_rows, NULL, scratch, scratch + width,
+                                     scratch + 2 * width)
+        return
+    n_cells = distinct(n_cells, of_cells, counted, distinct_cell, times)
+    n_table_rows = distinct(n_table_rows, of_rows, counted, distinct_row, row_times)
+    for at in range(n_concentrations):
+        scores[at] = sum_over_values(n_cells, of_cell[at], distinct_cell, times, scratch, scratch + width,
+                                     scratch + 2 * width)
+        scores[at] -= sum_over_values(n_table_rows, of_row[at], distinct_row, row_times, scratch, scratch + width,
+                                      scratch + 2 * width)
+
+
 cdef Py_ssize_t count_table(Py_ssize_t n_rows, const int* lower, Py_ssize_t n_groups, int n_more, const code_t* more,
                             int n_states, const double* weight, Py_ssize_t most_cells, double* count, double* of_cells,
                             double* of_rows, Py_ssize_t* n_table_rows) noexcept nogil:
@@ -157,8 +208,7 @@ cdef Py_ssize_t count_table(Py_ssize_t n_rows, const int* lower, Py_ssize_t n_gr
     `lower` has the cell of each row in the table without the further column. Where they fit, there are four tables, of
     every fourth row each, since a cell cannot be added to before the last sum has been stored.
     """
-    cdef Py_ssize_t row = 0, cell, k, group, n_cells = 0, n = 0, stride = n_groups * n_states, size = stride * n_more
-    cdef double total
+    cdef Py_ssize_t row = 0, cell, stride = n_groups * n_states, size = stride * n_more
     cdef double* second = count + size
     cdef double* third = second + size
     cdef double* fourth = third + size
@@ -185,20 +235,7 @@ cdef Py_ssize_t count_table(Py_ssize_t n_rows, const int* lower, Py_ssize_t n_gr
     if is_small:
         for cell in range(size):
             count[cell] += second[cell] + (third[cell] + fourth[cell])
-    for group in range(n_groups):
-        for row in range(n_more):
-            total = 0.0
-            cell = row * stride + group * n_states
-            for k in range(cell, cell + n_states):
-                if count[k] > 0.0:
-                    of_cells[n_cells] = count[k]
-                    total += count[k]
-                    n_cells += 1
-            if total > 0.0:
-                of_rows[n] = total
-                n += 1
-    n_table_rows[0] = n
-    return n_cells
+    return occurring(n_groups, n_more, n_states, count, of_cells, of_rows, n_table_rows)
 
 
 def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality, const double[::1] weight,
@@ -260,16 +297,81 @@ def score_families(const code_t[:, ::1] codes, const long long[::1] cardinality,
                     mass[1, group[here, row]] += weight[row]
                 n_cells = refine(n_rows, n_states, &group[here, 0], n_groups, &codes[child, 0], &weight[0],
                                  &place[0], &group[2, 0], &mass[0, 0])
-            if n_concentrations == 1:
-                scores[k] = sum_over_values(n_cells, of_cell[k], &mass[0, 0], NULL, &scratch[0, 0], &scratch[1, 0],
-                                            &scratch[2, 0])
-                scores[k] -= sum_over_values(n_table_rows, of_row[k], &mass[1, 0], NULL, &scratch[0, 0], &scratch[1, 0],
-                                             &scratch[2, 0])
+            at = k * n_concentrations
+            score_table(n_cells, &mass[0, 0], n_table_rows, &mass[1, 0], n_concentrations, &of_cell[at], &of_row[at],
+                        &counted[0], &scratch[0, 0], width, &scores[at])
+
+
+cdef Py_ssize_t split_by_parents(const uint64_t[:, ::1] bits, const int64_t[::1] first_state,
+                                 const long long[::1] cardinality, Py_ssize_t child, const long long[::1] parents,
+                                 Py_ssize_t most, uint64_t[:, ::1] sets, int* here) noexcept nogil:
+    """The sets of rows of a child's states below the joint states of parents that occur, of each of these together.
+
+    They are in `sets[here]`; how many there are, -1 if more than `most`.
+    """
+    cdef Py_ssize_t n_words = bits.shape[1], n_sets = 1, k, state, word, column
+    here[0] = 0
+    memset(&sets[0, 0], 0, n_words * sizeof(uint64_t))
+    for state in range(first_state[child], first_state[child] + cardinality[child]):
+        for word in range(n_words):
+            sets[0, word] |= bits[state, word]
+    for k in range(parents.shape[0] + 1):
+        column = parents[k] if k < parents.shape[0] else child
+        n_sets = skvbem_split_sets(n_sets, n_words, &sets[here[0], 0], cardinality[column],
+                                   &bits[first_state[column], 0], column == child, most, &sets[1 - here[0], 0])
+        here[0] = 1 - here[0]
+        if n_sets < 0:
+            break
+    return n_sets
+
+
+def score_families_by_bits(const uint64_t[:, ::1] bits, const int64_t[::1] plane_end, const int64_t[::1] first_state,
+                           const long long[::1] cardinality, Py_ssize_t child, const long long[::1] parents,
+                           const long long[::1] further, Py_ssize_t most_words, const double[::1] of_cell,
+                           const double[::1] of_row, double[::1] scores, unsigned char[::1] is_scored):
+    """`score_families` of rows of whole weights, of those families whose tables are counted in so many words of bits.
+
+    Parameters
+    ----------
+    bits : (sum of cardinality, n_words) IN, the rows in which each state of each column occurs
+    plane_end : (n_planes,) IN, the word after the last one of each binary digit of weights, the lowest digit first
+    first_state : (n_columns,) IN, the place among `bits` of each column's first state
+    cardinality, child, parents, further, of_cell, of_row : IN, as there
+    most_words : words of two sets of rows that are compared, at most, to count a table
+    scores : (n_families * n_concentrations,) OUT, where scored
+    is_scored : (n_families,) OUT
+    """
+    cdef Py_ssize_t n_words = bits.shape[1], n_planes = plane_end.shape[0], n_families = further.shape[0]
+    cdef Py_ssize_t n_concentrations = scores.shape[0] // max(n_families, 1), most = most_words // max(n_words, 1)
+    cdef Py_ssize_t k, at, state, cell, last, n_lower, n_cells, n_table_rows
+    cdef int n_states = <int>cardinality[child], n_more, here = 0
+    cdef Py_ssize_t width = (most + n_states) * 2
+    cdef uint64_t[:, ::1] sets = np.empty((2, (most + 1) * n_words), dtype=np.uint64)
+    cdef double[::1] lower = np.empty(most + 1)
+    cdef double[:, ::1] table = np.empty((3, width)), scratch = np.empty((7, width))
+    cdef int[::1] counted = np.zeros(MOST_COUNTED if n_concentrations > 1 else 1, dtype=np.int32)
+    is_scored[:] = 0
+    with nogil:
+        n_lower = split_by_parents(bits, first_state, cardinality, child, parents, most, sets, &here)
+        # of each of these sets, what the whole of it weighs
+        for k in range(n_lower):
+            skvbem_common_weights(1, n_words, &sets[here, k * n_words], &sets[here, k * n_words], n_planes,
+                                  &plane_end[0], &lower[k])
+        for k in range(n_families if n_lower >= 0 else 0):
+            n_more = <int>cardinality[further[k]] if further[k] >= 0 else 1
+            if n_lower * (n_more - 1) > most:
                 continue
-            n_cells = distinct(n_cells, &mass[0, 0], &counted[0], &scratch[3, 0], &scratch[4, 0])
-            n_table_rows = distinct(n_table_rows, &mass[1, 0], &counted[0], &scratch[5, 0], &scratch[6, 0])
-            for at in range(k * n_concentrations, (k + 1) * n_concentrations):
-                scores[at] = sum_over_values(n_cells, of_cell[at], &scratch[3, 0], &scratch[4, 0], &scratch[0, 0],
-                                             &scratch[1, 0], &scratch[2, 0])
-                scores[at] -= sum_over_values(n_table_rows, of_row[at], &scratch[5, 0], &scratch[6, 0],
-                                              &scratch[0, 0], &scratch[1, 0], &scratch[2, 0])
+            last = (n_more - 1) * n_lower
+            for cell in range(n_lower):
+                table[0, last + cell] = lower[cell]
+            for state in range(n_more - 1):
+                skvbem_common_weights(n_lower, n_words, &sets[here, 0], &bits[first_state[further[k]] + state, 0],
+                                      n_planes, &plane_end[0], &table[0, state * n_lower])
+                for cell in range(n_lower):
+                    table[0, last + cell] -= table[0, state * n_lower + cell]
+            n_cells = occurring(n_lower // n_states, n_more, n_states, &table[0, 0], &table[1, 0], &table[2, 0],
+                                &n_table_rows)
+            at = k * n_concentrations
+            score_table(n_cells, &table[1, 0], n_table_rows, &table[2, 0], n_concentrations, &of_cell[at], &of_row[at],
+                        &counted[0], &scratch[0, 0], width, &scores[at])
+            is_scored[k] = 1

@@ -27,6 +27,9 @@ class Tuning:
     fit_operations: float = 1e5  #: operations that the fit of a small network counts as; measured on four columns
     max_summed_nodes: int = 12  #: nodes of the sum over all graphs: a second, and threefold with each node more
     n_grown: int = 8  #: sets of parents that an order's search extends, and parents they gain; reproduction.strategies
+    words_per_row: float = (
+        12.0  #: words of 64 rows compared, for each row, to count a table by bits; measured, 5 000 rows
+    )
     n_turning_sweeps: int = 2  #: times that each covered edge may turn, to draw from an equivalence class; by hand
     dropped_share: float = 0.3  #: share of edges that a perturbed graph loses; by hand
     # Structural climbs with hidden nodes

@@ -112,6 +112,36 @@ def test_sums_over_joint_values(rng):
             same(scores, rising, rtol=1e-11)
 
 
+def test_families_by_bits(rng):
+    """With weights of three binary digits; tables of more words than there may be are left out."""
+    cardinality, first = np.array([2, 3, 2, 4]), np.array([0, 2, 5, 7])
+    for n in [size for size in SIZES if size]:
+        codes = np.array([rng.integers(size, size=n) for size in cardinality])
+        weight = rng.integers(1, 8, n)
+        planes = [np.flatnonzero(weight >> k & 1) for k in range(3)]
+        n_words = [-(-len(rows) // 64) for rows in planes]
+        bits = np.zeros((11, sum(n_words)), dtype=np.uint64)
+        for rows, end, width in zip(planes, np.cumsum(n_words), n_words):
+            for place, row in enumerate(rows):
+                for column in range(4):
+                    word = end - width + place // 64
+                    bits[first[column] + codes[column, row], word] |= np.uint64(1) << np.uint64(place % 64)
+        further, scores, is_scored = np.array([2, -1, 3]), np.full(3, np.nan), np.empty(3, dtype=np.uint8)
+        a = np.array([0.5, 0.7, 0.9])
+        for most, expected in ((100, [1, 1, 1]), (6, [1, 1, 0]), (5, [0, 0, 0])):
+            n_most = most * sum(n_words)
+            args = np.cumsum(n_words), first, cardinality, 0, np.array([1]), further, n_most, a, 2 * a, scores
+            _local_scores.score_families_by_bits(bits, *args, is_scored)
+            if most == 100 or len(np.unique(codes[1])) == 3:  # joint states that do not occur take no words
+                assert is_scored.tolist() == expected
+            for k in np.flatnonzero(is_scored):
+                shape = (2, 3) if further[k] < 0 else (2, 3, cardinality[further[k]])
+                place = np.ravel_multi_index(codes[[0, 1, further[k]][: len(shape)]], shape)
+                cells = np.bincount(place, weight, np.prod(shape)).reshape(2, -1)
+                rising = (gammaln(a[k] + cells) - gammaln(a[k])).sum()
+                same(scores[k], rising - (gammaln(2 * a[k] + cells.sum(axis=0)) - gammaln(2 * a[k])).sum(), rtol=1e-11)
+
+
 def test_sums_over_subsets_and_over_graphs(rng):
     """Graphs are grown set by set; their number for up to four nodes is known."""
     for n, n_graphs in ((1, 1), (2, 3), (3, 25), (4, 543)):

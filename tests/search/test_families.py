@@ -3,6 +3,7 @@
 import itertools
 import pickle
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -62,11 +63,13 @@ def masks_of(k, n):
 
 @pytest.mark.parametrize("prior", [*PRIORS, "likelihood"])
 @pytest.mark.parametrize("n_rows", [3, 60, 5000])
-def test_every_family_by_its_definition(prior, n_rows, rng):
-    """However few rows there are for the cells of its table, and whichever of its parents is added last."""
+@pytest.mark.parametrize("fraction", [0.0, 0.25])
+def test_every_family_by_its_definition(prior, n_rows, fraction, rng):
+    """However few rows there are for the cells of its table, whichever of its parents is added last, by bits or not."""
     data = random_data(rng, 4, n_rows, priors=PRIORS.get(prior), per_parameter=0.0)
     if prior == "likelihood":
         data = random_data(rng, 4, n_rows, priors=type(PRIORS["bdeu"])(0.0, "cell"), per_parameter=1.3)
+    data = replace(data, weight=rng.integers(1, 40, size=n_rows) + fraction)
     of = MaximizedLikelihood() if prior == "likelihood" else Equal(PRIORS[prior])
     scores = FamilyScores(completed(data), of, per_parameter=data.per_parameter)
     for k, node in enumerate(data.nodes):
@@ -88,11 +91,12 @@ def test_tables_given_cell_by_cell(rng):
             assert one.score(k, mask) == approx(other.score(k, mask), rel=1e-12)
 
 
-def test_columns_of_many_states(rng):
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_columns_of_many_states(is_whole, rng):
     """Tables of more cells than there are rows, codes that need more than a byte, and tables that are too large."""
     sizes = {"x": 300, "y": 5, "z": 200, "w": 1}
     codes = np.stack([rng.integers(0, size, 40) for size in sizes.values()]).astype(np.int16)
-    weight = rng.random(40)
+    weight = rng.integers(1, 9, 40).astype(float) if is_whole else rng.random(40)
     rows = CompletedRows(sizes, codes, np.arange(40), weight, weight)
     one, other = (FamilyScores(rows, kind(PRIORS["bdeu"]), max_table_cells=1e5) for kind in (Equal, Spelled))
     for k in range(4):

@@ -14,7 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
-from skvbem._kernels._local_scores import score_families
+from skvbem._kernels._local_scores import score_families, score_families_by_bits
+from skvbem._lazy import cached_property
 from skvbem._numerics import log_rising, log_sum_exp
 from skvbem.errors import StructureError, TooLargeError
 from skvbem.families.dirichlet import EqualConcentration
@@ -203,22 +204,56 @@ class FamilyScores:
             return scores
         cells = {"cell": np.ones_like(rows), "row": np.full_like(rows, n_states), "table": rows * n_states}
         cell_concentration = np.stack([each.total / cells[each.over][fits] for each in equal.alternatives], axis=1)
-        fitting = np.empty(cell_concentration.size)
-        completed = self.completed.without_rows_set(self.nodes[child])
-        score_families(
-            self._codes if completed is self.completed else completed.codes.astype(self._codes.dtype, order="C"),
-            np.array(self._sizes, dtype=np.int64),
-            completed.weight,
-            child,
-            np.array(members, dtype=np.int64),
-            np.array(further, dtype=np.int64)[fits],
-            cell_concentration.ravel(),
-            cell_concentration.ravel() * n_states,
-            fitting,
-        )
-        fitting = log_mean_exp(fitting.reshape(cell_concentration.shape))
+        with_more = np.array(further, dtype=np.int64)[fits]
+        fitting = log_mean_exp(self._summed(child, np.array(members, dtype=np.int64), with_more, cell_concentration))
         scores[fits] = fitting - self.per_parameter * (n_states - 1) * rows[fits]
         return scores
+
+    def _summed(self, child: int, parents: np.ndarray, further: np.ndarray, of_cell: np.ndarray) -> np.ndarray:
+        """Scores of families under concentrations of a cell, both (n_further, n_alternatives), nats."""
+        completed, sizes = self.completed.without_rows_set(self.nodes[child]), np.array(self._sizes, dtype=np.int64)
+        scores, of_row = np.empty(of_cell.shape), of_cell * self._sizes[child]
+        left = np.ones(len(further), dtype=bool)
+        if completed is self.completed and self._bits is not None:
+            is_scored = np.empty(len(further), dtype=np.uint8)
+            most_words = int(TUNING.words_per_row * len(completed.weight))
+            summed = of_cell.ravel(), of_row.ravel(), scores.reshape(-1)
+            score_families_by_bits(*self._bits, sizes, child, parents, further, most_words, *summed, is_scored)
+            left = is_scored == 0
+        if left.any():
+            narrow = self._codes.dtype
+            codes = self._codes if completed is self.completed else completed.codes.astype(narrow, order="C")
+            by_rows = np.empty((left.sum(), of_cell.shape[1]))
+            summed = of_cell[left].ravel(), of_row[left].ravel(), by_rows.reshape(-1)
+            score_families(codes, sizes, completed.weight, child, parents, further[left], *summed)
+            scores[left] = by_rows
+        return scores
+
+    @cached_property
+    def _bits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """The rows in which each state of each column occurs, bits; where digits of weights end, and columns begin.
+
+        None where weights are no whole numbers, or bits would take much memory.
+        """
+        weight, n_states = self.completed.weight, sum(self._sizes)
+        if (
+            not len(weight)
+            or weight.max() >= 2**31
+            or np.any(weight % 1.0)
+            or n_states * len(weight) > 8 * TUNING.cache_bytes
+        ):
+            return None
+        whole = weight.astype(np.int64)
+        digits = [np.flatnonzero(whole >> k & 1) for k in range(int(whole.max()).bit_length())]
+        n_words = [-(-len(rows) // 64) for rows in digits]
+        bits = np.zeros((n_states, 8 * sum(n_words)), dtype=np.uint8)
+        end = 8 * np.cumsum(n_words)
+        first = np.cumsum([0, *self._sizes[:-1]])
+        for codes, at, size in zip(self._codes, first, self._sizes):
+            for rows, last, n in zip(digits, end, n_words):
+                packed = np.packbits(codes[rows] == np.arange(size)[:, None], axis=1, bitorder="little")
+                bits[at : at + size, last - 8 * n : last - 8 * n + packed.shape[1]] = packed
+        return bits.view(np.uint64), end // 8, first
 
     def _scored_by_tables(self, child: int, parents: Sequence[int]) -> float:
         """The score of a family under concentrations given cell by cell; -inf if it has none."""
