@@ -211,6 +211,13 @@ score.random_state : int, RandomState instance or None, default=None
 sample.random_state : int, RandomState instance or None, default=None
     By default the estimator's own `random_state`.
 
+residuals.discrete : {"random", "middle"}, default="random"
+    Where the residual of a count, or of an interval, stands between the probabilities of less and of at most as much: a
+    number drawn, so that residuals are uniform [DS96], or the middle.
+
+residuals.random_state : int, RandomState instance or None, default=None
+    Seed of what is drawn; by default the estimator's own `random_state`.
+
 sample.n_samples : int, default=1
     Number of rows.
 

@@ -66,6 +66,12 @@ class Bernoulli(ProbabilitySpecification):
         numbers = positive_of_columns(owner, name, self.concentration_prior, 2, "for 0 and for 1")
         return {"concentration": np.broadcast_to(numbers, 2)}
 
+    def cumulative_of_cells(self, values: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """From 0 to 1 - p for zeros, from there to 1 for ones."""
+        zero = 1 - parameters["probabilities"][:, None]
+        below, up_to = np.where(values == 1, zero, 0.0), np.where(values == 1, 1.0, zero)
+        return np.where(values < 0, np.nan, below), np.where(values < 0, np.nan, up_to)
+
     def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
         """Probabilities of 1, (n_components, n_columns)."""
         owner, name = type(self).__name__, self.parameter

@@ -72,6 +72,15 @@ class IntervalSpecification(Gaussian):
         """None besides `parameters_`."""
         return {}
 
+    def cumulative_of_cells(self, values: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """At both ends of what is known; of a pair of columns at the first one, NaN at the other."""
+        means, deviations = (each(self, parameters)[:, None] for each in (Gaussian.means, Gaussian.deviations))
+        cells = np.full((2, len(means), *np.shape(values)), np.nan)
+        cells[..., :: self.reading.width] = [
+            self.cumulative(end, means, deviations) for end in self.reading.ends(np.asarray(values, dtype=float))
+        ]
+        return cells[0], cells[1]
+
 
 class Censored(IntervalSpecification):
     """Columns of measurements, those beyond a limit known only as such: limits of detection, ends of studies.

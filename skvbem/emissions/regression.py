@@ -221,6 +221,14 @@ class Regression(NormalSpecification):
         """Standard deviations of the noise."""
         return np.sqrt(parameters["variances"])
 
+    def cumulative_of_cells(self, values: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities given the regressors of each row."""
+        d = parameters["variances"].shape[1]
+        means = values[:, d:] @ parameters["coefficients"].swapaxes(1, 2)  # (n_components, n_rows, d)
+        means = means + parameters["intercepts"][:, None] if self.intercept else means
+        up_to = self.cumulative(values[:, :d], means, self.deviations(parameters)[:, None])
+        return up_to, up_to
+
 
 # Hyperpriors: shape and rate of precisions of coefficients, in units of the noise; degrees of freedom of the scale.
 _PRECISION_OF_COEFFICIENTS, _DOF_OF_SCALE = (0.5, 0.5), 1.0

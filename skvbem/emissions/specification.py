@@ -241,6 +241,22 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         """Rows of reports beyond `profiles`: labels, values (n_components,), and ends of intervals or None."""
         return []
 
+    def cumulative_of_cells(self, values: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, np.ndarray] | None:
+        """Probabilities that cells hold less than they do, and at most as much, in each component.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_columns)
+            As `stored` returns them, and what is given for them beside.
+        parameters : mapping of str to ndarray
+
+        Returns
+        -------
+        below, up_to : ndarray of shape (n_components, n_rows, n_columns), or None
+            NaN of missing cells, equal of densities. None of columns without an order, or without a distribution here.
+        """
+        return None
+
     def covariances(self, parameters: Parameters, columns: Sequence[int]) -> np.ndarray:
         """Covariance matrices of some columns in each component, (n_components, n, n), if there are any."""
         raise TypeError(f"{type(self).__name__} has no covariances.")
@@ -280,6 +296,16 @@ class NumericSpecification(EmissionSpecification):
     def cumulative(self, values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
         """Probabilities that cells with these means and deviations are at most some values, if these say it."""
         raise TypeError(f"{type(self).__name__} has no cumulative probabilities.")
+
+    def cumulative_of_cells(self, values: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, np.ndarray] | None:
+        """`cumulative` at the cells, and of counts at one less."""
+        if not self.has_cumulative:
+            return None
+        means, deviations = self.means(parameters)[:, None], self.deviations(parameters)[:, None]
+        up_to = self.cumulative(values, means, deviations)
+        below = self.cumulative(values - 1, means, deviations) if self.holds_counts else up_to
+        missing = np.isnan(values)
+        return np.where(missing, np.nan, below), np.where(missing, np.nan, up_to)
 
     def expected(self, parameters: Parameters, levels: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
         """The means, column by column."""

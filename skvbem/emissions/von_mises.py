@@ -13,6 +13,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.stats import vonmises
 
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks
@@ -117,6 +118,14 @@ class VonMises(NumericSpecification):
         """Circular standard deviations, in the unit: of the normal distribution that is wound to the same length."""
         length = mean_resultant(parameters["concentrations"])
         return np.sqrt(-2 * np.log(np.maximum(length, 1e-300))) * self.period / (2 * np.pi)
+
+    def cumulative_of_cells(self, values: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities of angles from minus half a turn on."""
+        per_radian, concentrations = self.period / (2 * np.pi), parameters["concentrations"][:, None]
+        directions = parameters["means"][:, None] / per_radian
+        angles = np.remainder(values / per_radian + np.pi, 2 * np.pi) - np.pi
+        up_to = vonmises.cdf(angles - directions, concentrations) - vonmises.cdf(-np.pi - directions, concentrations)
+        return up_to, up_to
 
 
 def _within_a_turn(values: np.ndarray, per_radian: float) -> np.ndarray:

@@ -156,6 +156,23 @@ class ZeroInflated(NumericSpecification):
         """Deviations of all cells."""
         return parameters["deviations"]
 
+    def cumulative_of_cells(self, values: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, np.ndarray] | None:
+        """Cumulative probabilities of the base, and a step at 0."""
+        inflation = parameters["inflation"][:, None]
+        of_base = self.family.cumulative_of_cells(values, _of_base(self.family, parameters))
+        if of_base is None:
+            return None
+        below, up_to = ((1 - inflation) * each for each in of_base)
+        return below + inflation * (values > 0), up_to + inflation * (values >= 0)
+
+
+def _of_base(family: NumericSpecification, parameters: Parameters) -> dict[str, np.ndarray]:
+    """Parameters of the base, its means those of cells that are not inflated."""
+    named = dict(parameters)
+    if family.has_means:
+        named["means"] = named["means"] / np.maximum(1 - named["inflation"], np.finfo(float).tiny)
+    return named
+
 
 def without_zeros(values: np.ndarray | Blocks) -> Any:
     """A table, or blocks of one, with NaN in the place of zeros."""
@@ -328,10 +345,9 @@ class ZeroInflatedEmission(Emission):
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> tuple:
         """The probabilities of each column, and the base's point; see `parameters`."""
-        inflation, named = parameters["inflation"], dict(parameters)
-        if self.family.has_means:  # those of the base, from those of all cells
-            named["means"] = named["means"] / np.maximum(1 - inflation, np.finfo(float).tiny)
-        return np.stack([inflation, 1 - inflation], axis=-1).ravel(), self.base.point_of(named)
+        inflation = parameters["inflation"]
+        of_base = self.base.point_of(_of_base(self.family, parameters))
+        return np.stack([inflation, 1 - inflation], axis=-1).ravel(), of_base
 
     def quantiles(self, posterior: Product, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of the probabilities, and of what the base has some of, but no means: these are of all cells."""

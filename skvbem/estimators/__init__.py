@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from skvbem.reports.goodness_of_fit import GoodnessOfFit
     from skvbem.reports.likelihood_ratio import LikelihoodRatioTest, bootstrap_lrt
     from skvbem.reports.membership import ClassProbabilities, OddsRatios
+    from skvbem.reports.pseudo_residuals import PseudoResiduals
     from skvbem.reports.stepwise.membership import MembershipRegression, three_step, two_step
     from skvbem.reports.stepwise.outcomes import DistalOutcome, distal
     from skvbem.reports.summary import Summary
@@ -54,6 +55,7 @@ __all__ = [
     "ParameterIntervals",
     "ParameterTable",
     "PosteriorDraws",
+    "PseudoResiduals",
     "Restarts",
     "StandardErrors",
     "Summary",
@@ -107,6 +109,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.estimators.steps.vb_imputer": ("VBImputer",),
         "skvbem.fitted.parameter_tables": ("ParameterTable",),
         "skvbem.reports.membership": ("ClassProbabilities", "OddsRatios"),
+        "skvbem.reports.pseudo_residuals": ("PseudoResiduals",),
         "skvbem.reports.summary": ("Summary",),
         "skvbem.tables": ("LabeledTable",),
     },

@@ -202,6 +202,12 @@ class FittedMixture(FittedEmissions):
         posteriors = {"component": posterior} if k > 1 else {}
         return UnderFit(scores, weight, float(n if weight is None else weight.sum()), posteriors, weight, cells)
 
+    def weights_of_rows(self, values: list[np.ndarray]) -> np.ndarray:
+        """Probabilities of the components of rows before these are seen, (n_rows, n_components)."""
+        if self.model.weights.by_row:
+            return _probabilities(self.emission, self.point[1], self.groups.as_emission_takes(values))
+        return np.broadcast_to(self.weights, (len(values[0]), self.model.n_components))
+
     def e_step(self, values: list[np.ndarray]) -> Iterator[np.ndarray]:
         """q(x) of blocks of rows, (n_rows, n_components): where a fit to these rows goes on from this one."""
         for _, responsibilities in self._normalized(self._log_joint_at(self.natural_of_q, values)):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from skvbem.plotting.dag import DAGDisplay
     from skvbem.plotting.factors import FactorNumberDisplay, LoadingsDisplay, ResidualsDisplay, ScoresDisplay
     from skvbem.plotting.probabilities import ClassProbabilitiesDisplay
+    from skvbem.plotting.pseudo_residuals import PseudoResidualsDisplay
     from skvbem.plotting.rank import RankDisplay
     from skvbem.plotting.sequences import StatePathDisplay, TransitionsDisplay
     from skvbem.plotting.shared_parent import SharedParentDisplay
@@ -32,6 +33,7 @@ __all__ = [
     "ForecastDisplay",
     "LoadingsDisplay",
     "PolesDisplay",
+    "PseudoResidualsDisplay",
     "RankDisplay",
     "ResidualsDisplay",
     "ScoresDisplay",
@@ -54,6 +56,7 @@ __getattr__, __dir__ = names_on_demand(
             "ResidualsDisplay",
             "ScoresDisplay",
         ),
+        "skvbem.plotting.pseudo_residuals": ("PseudoResidualsDisplay",),
         "skvbem.plotting.rank": ("RankDisplay",),
         "skvbem.plotting.sequences": ("StatePathDisplay", "TransitionsDisplay"),
         "skvbem.plotting.shared_parent": ("SharedParentDisplay",),

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._arguments import check_flag, is_list
+from skvbem._arguments import check_choice, check_flag, is_list
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem.errors import warn_of_impossible
@@ -28,11 +28,13 @@ from skvbem.estimators.sequences import (
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.hmm import FittedHMM, groups_of_numbers
 from skvbem.fitting.fit import generator_of
+from skvbem.models.hmm.left_out import states_left_out
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences import HMMData
 from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.output import filled
 from skvbem.reading.tables import listed, show
+from skvbem.reports.pseudo_residuals import pseudo_residuals
 
 
 @share_texts
@@ -512,6 +514,51 @@ class VBHMM(SequenceEstimator):
         if self.predictive != "average" and not groups_of_numbers(fitted.groups):
             return np.empty((fitted.model.n_cells, 0))
         return fitted.draws(self.n_draws, fitted.rng_of_draws)
+
+    def pseudo_residuals(
+        self, X, sequence_id=None, lengths=None, *, kind="forecast", discrete="random", random_state=None
+    ):
+        """Pseudo-residuals of the cells of sequences, which are normal where the fit is right [ZM09].
+
+        A cell has the probability that its column holds no more than it does, under the published parameters. Other
+        columns of its step say nothing of it; other steps do.
+
+        Parameters
+        ----------
+        %(sequences.X, sequence_id)s
+        kind : {"forecast", "ordinary"}, default="forecast"
+            "forecast": given the steps before; residuals are then independent, too. "ordinary": given all other steps
+            of the sequence, for outliers; not where covariates drive transitions.
+        %(residuals.discrete)s
+        %(residuals.random_state)s
+
+        Returns
+        -------
+        PseudoResiduals
+            With `normal` and `uniform`, (n_rows, n_columns), NaN where a cell is missing; rows as they are in X, those
+            of a list of sequences one after the other.
+
+        Raises
+        ------
+        ValueError
+            If no column holds numbers, or `kind` or `discrete` is none of these.
+
+        Examples
+        --------
+        >>> from skvbem import VBHMM
+        >>> from skvbem.datasets import load_earthquakes
+        >>> quakes = load_earthquakes().data
+        >>> for k in (1, 3):
+        ...     model = VBHMM(k, emission="poisson", random_state=0).fit(quakes)
+        ...     print(k, model.pseudo_residuals(quakes).autocorrelations(1)[1].round(1))
+        1 [0.6]
+        3 [0.1]
+        """
+        check_choice("kind", "pseudo_residuals", kind, ("forecast", "ordinary"))
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
+        states = fitted.possible(states_left_out(fitted.model, fitted.natural("mean"), data, kind))
+        residuals = pseudo_residuals(fitted, reading.values, states, discrete, generator_of(self, random_state))
+        return residuals.of_sequences(reading.lengths, reading.sequences.order)
 
     def impute(self, X, sequence_id=None, lengths=None, *, fill="auto", random_state=None):
         """X with missing cells filled, given whole sequences: numbers by means, categories by the most probable ones.
