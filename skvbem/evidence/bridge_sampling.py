@@ -219,12 +219,15 @@ def _around(response: LinearResponse, prior, certain: np.ndarray, n: int, rng: n
     centre = response.statistics[:, None]
     least = np.where(prior.signed, -np.inf, np.minimum(certain, response.statistics))[:, None]
     drawn = np.maximum(centre + TUNING.response_factor * steps, least)
-    while True:
+    for _ in range(TUNING.times_drawn_back):
         kept = certain[:, None] + TUNING.kept * (drawn - certain[:, None])
         invalid = ~_are_densities(prior, kept)
-        if not invalid.any() or np.all(drawn[:, invalid] == centre):
-            return kept.T
+        if not invalid.any():
+            break
         drawn[:, invalid] = centre + TUNING.drawn_back * (drawn[:, invalid] - centre)
+    else:  # the fit itself is no density, or the draw is no number
+        kept[:, invalid] = certain[:, None]
+    return kept.T
 
 
 def _are_densities(prior, statistics: np.ndarray) -> np.ndarray:

@@ -37,6 +37,7 @@ class Tuning:
     far_optimum: float = 12.0  # nats below the best bound at which an optimum is left out; by hand
     response_factor: float = 1.2  # times as wide as linear response says completed counts are drawn; bridge
     drawn_back: float = 0.7  # share of its way from the fit that a draw keeps which is no density; bridge
+    times_drawn_back: int = 40  # to 6e-7 of its way; then a draw has only what is certain; bridge
     bridge_operations: float = 1e9  # of sums over relabelings before components are left out, some second; by hand
     response_cells: int = 600  # statistics of a model above which "auto" asks for no linear response; by hand
     rough: float = 0.2  # nats, standard error above which bridges cover too little; bridge

@@ -1,6 +1,7 @@
 """Bridge sampling between linear response and Gibbs chains, against sums, other samplers, and its own traps."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from skvbem.datasets import load_carcinoma
 from skvbem.emissions import FactorGaussian
 from skvbem.errors import EvidenceWarning
 from skvbem.evidence import bridge_sampling as scores
-from skvbem.evidence.bridge_sampling import mixed_statistics
+from skvbem.evidence.bridge_sampling import _around, mixed_statistics
 from skvbem.evidence.linear_response import LinearResponse, responses_at_optima
 from skvbem.evidence.quotient import QuotientProposal, UnconstrainedCoordinates, is_near_normal
+from skvbem.families import Dirichlet
 from skvbem.fitting.evaluation import evaluation_of
 
 KNOWN = evidence_calibration.put_together([line for line in evidence_calibration.record() if "reference" in line])
@@ -128,6 +130,19 @@ def test_components_are_densities():
     drawn = mixed_statistics(responses_at_optima(evaluation), prior, np.zeros(n), 200, rng).T
     assert (prior + drawn).is_valid.all()
     assert np.isfinite(prior.log_evidence(drawn)).all()
+
+
+def test_draws_end_where_the_fit_itself_is_no_density():
+    """They have what is certain then; and so do draws that are no numbers."""
+    prior, certain, rng = Dirichlet.from_rows([[1.0, 1.0]]), np.array([2.0, 0.0]), np.random.default_rng(0)
+    for statistics in ([5.0, -7.0], [5.0, np.nan]):
+        response = SimpleNamespace(covariance_of_statistics=np.eye(2), statistics=np.array(statistics))
+        drawn = _around(response, prior, certain, 3, rng)
+        np.testing.assert_array_equal(drawn, np.tile(certain, (3, 1)))
+    response.statistics = np.array([5.0, 1.0])
+    drawn = _around(response, prior, certain, 300, rng)
+    assert (drawn != certain).any(axis=1).mean() > 0.95
+    assert (drawn >= 0).all()
 
 
 # ---------------------------------------------------------------------------------------------------- the traps
