@@ -17,7 +17,8 @@ from scipy.special import gammainc
 from skvbem._compat import Interval
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import draws_first
-from skvbem.emissions.linear import LinearEmission, LinearTable
+from skvbem.emissions.conjugate_given_one import ConjugateGivenOne
+from skvbem.emissions.linear import LinearTable
 from skvbem.emissions.moments import weighted_means, weighted_moments
 from skvbem.emissions.parameters import check_positive, check_shape, named_arrays
 from skvbem.emissions.resolution import resolution
@@ -114,7 +115,7 @@ class Gamma(NumericSpecification):
 
 
 @dataclass(frozen=True, eq=False)
-class GammaEmission(LinearEmission):
+class GammaEmission(ConjugateGivenOne):
     """Gamma distributed numbers, independent given the component.
 
     Parameters
@@ -146,11 +147,6 @@ class GammaEmission(LinearEmission):
         """Columns of a row."""
         return len(self.unit)
 
-    @property
-    def cells_per_component(self) -> int:
-        """Of each column those of the prior, rows, the sum of numbers and that of logarithms."""
-        return 5 * self.n_columns
-
     def default_prior(self, n_components: int, *, pseudo_rows=1.0) -> ShapeRate:
         """Priors of shapes and rates.
 
@@ -171,17 +167,6 @@ class GammaEmission(LinearEmission):
         numbers, observed = block.columns
         logs = np.log(np.where(observed > 0, numbers, 1.0))
         return np.concatenate([observed, numbers, logs])
-
-    def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
-        """What multiplies 1, numbers and logarithms; cells of the prior multiply nothing."""
-        _, _, one, number, logarithm = np.split(natural, 5, axis=-1)
-        return np.concatenate([one.sum(axis=-1, keepdims=True) if complete else one, number, logarithm], axis=-1)
-
-    def unfold(self, sums: np.ndarray, complete: bool) -> np.ndarray:
-        """Nothing is added to the cells of the prior."""
-        d = self.n_columns
-        rows = np.broadcast_to(sums[..., : -2 * d], (*sums.shape[:-1], d))
-        return np.concatenate([np.zeros((*sums.shape[:-1], 2 * d)), rows, sums[..., -2 * d :]], axis=-1)
 
     def log_base(self, values: np.ndarray) -> np.ndarray:
         """Minus the sum of ln y over observed cells, nats."""

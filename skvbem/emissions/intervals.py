@@ -64,6 +64,11 @@ class IntervalSpecification(Gaussian):
         """Mean, its precision in rows, degrees of freedom and variances, as of a Gaussian."""
         return super().prior_options(emission.normal, names)
 
+    def typical_rows(self, parameters: Parameters) -> np.ndarray:
+        """For each component points a deviation below its means, and above."""
+        means, deviations = parameters["means"], np.sqrt(parameters["covariances"])
+        return self.reading.rows(np.concatenate([means - deviations, means + deviations]))
+
     def explained_by(self, covariates: Sequence[str], names: Sequence[str]) -> Any:
         """No family: a regression of intervals is not there."""
         return EmissionSpecification.explained_by(self, covariates, names)
@@ -206,6 +211,8 @@ class Interval(IntervalSpecification):
         self.mean_precision_prior = mean_precision_prior
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
         self.covariance_prior = covariance_prior
+
+    columns_of_each: ClassVar[int] = 2
 
     @property
     def reading(self) -> Pairs:

@@ -52,10 +52,14 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     if_larger: ClassVar[str] = ""
     #: True if columns are given, and no distribution of theirs is modeled; none of their cells may be missing.
     are_given: ClassVar[bool] = False
+    #: Columns of a measurement, of which parameters are: two where these are its ends.
+    columns_of_each: ClassVar[int] = 1
     #: True if cells have means and deviations.
     has_moments: ClassVar[bool] = False
     #: True if a column that holds one value wherever it is observed tells no component from another.
     needs_variation: ClassVar[bool] = False
+    #: Where such a column holds one value, in words; see `measured`.
+    where_measured: ClassVar[str] = "wherever observed"
     #: Parameters of families that have them: columns that explain these, how many earlier rows do, columns in groups
     #: of their own, and the type of covariance matrices.
     covariates: Any = ()
@@ -79,6 +83,10 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         values : ndarray of float
         """
         return np.zeros(np.shape(values), dtype=bool)
+
+    def measured(self, values: np.ndarray) -> np.ndarray:
+        """Numbers (n_rows, n_columns) that tell components apart by their size, NaN in place of others."""
+        return values
 
     def stored(self, values: np.ndarray) -> np.ndarray:
         """Numbers (n_rows, n_columns), NaN where missing, as `for_data` takes them."""

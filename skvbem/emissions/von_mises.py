@@ -18,7 +18,8 @@ from scipy.stats import vonmises
 from skvbem._compat import Interval, StrOptions
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import draws_first
-from skvbem.emissions.linear import LinearEmission, LinearTable
+from skvbem.emissions.conjugate_given_one import ConjugateGivenOne
+from skvbem.emissions.linear import LinearTable
 from skvbem.emissions.moments import n_columns_of
 from skvbem.emissions.parameters import check_positive, check_shape, named_arrays
 from skvbem.emissions.resolution import resolution
@@ -150,7 +151,7 @@ class AngleTable(LinearTable):
 
 
 @dataclass(frozen=True, eq=False)
-class VonMisesEmission(LinearEmission):
+class VonMisesEmission(ConjugateGivenOne):
     """Von Mises distributed angles, independent given the component.
 
     Parameters
@@ -174,11 +175,6 @@ class VonMisesEmission(LinearEmission):
         """Columns of a row."""
         return len(self.largest_concentration)
 
-    @property
-    def cells_per_component(self) -> int:
-        """Of each column those of the prior, rows, and the sums of cosines and sines."""
-        return 5 * self.n_columns
-
     def default_prior(self, n_components: int) -> DirectionConcentration:
         """Priors of directions and concentrations."""
         return DirectionConcentration.from_parameters(n_components, self.largest_concentration)
@@ -198,17 +194,6 @@ class VonMisesEmission(LinearEmission):
         """1 (one for all columns where nothing is missing), cosines, and sines."""
         observed = np.ones((1, len(block))) if block.complete else ~np.isnan(np.asarray(block.values.T, dtype=float))
         return np.concatenate([observed, block.resultants])
-
-    def fold(self, natural: np.ndarray, complete: bool) -> np.ndarray:
-        """What multiplies 1, cosines and sines; cells of the prior multiply nothing."""
-        _, _, one, cosine, sine = np.split(natural, 5, axis=-1)
-        return np.concatenate([one.sum(axis=-1, keepdims=True) if complete else one, cosine, sine], axis=-1)
-
-    def unfold(self, sums: np.ndarray, complete: bool) -> np.ndarray:
-        """Nothing is added to the cells of the prior."""
-        d = self.n_columns
-        rows = np.broadcast_to(sums[..., : -2 * d], (*sums.shape[:-1], d))
-        return np.concatenate([np.zeros((*sums.shape[:-1], 2 * d)), rows, sums[..., -2 * d :]], axis=-1)
 
     def log_base(self, values: np.ndarray) -> np.ndarray:
         """Minus ln of a turn in the unit, for each observed cell, nats."""

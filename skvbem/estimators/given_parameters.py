@@ -79,7 +79,8 @@ def given_emission(estimator, parameters, columns, n_components: int) -> GivenEm
     by_group = _by_group([group.name for group in groups], parameters, owner)
     checked = [group.specification.checked_parameters(of) for group, of in zip(groups, by_group)]
     for group, of_group in zip(groups, checked):
-        _check_sizes(group.name, of_group, len(group.columns), n_components, owner)
+        n_measured = len(group.columns) // group.specification.columns_of_each
+        _check_sizes(group.name, of_group, n_measured, n_components, owner)
     rows = [group.specification.typical_rows(of_group) for group, of_group in zip(groups, checked)]
     cells = _cells_of_categories(groups, rows, table.names, estimator.categories)
     read = Table(names, max(map(len, cells.values()), default=1), lambda j: Column(cells[j]))
@@ -145,7 +146,7 @@ def _names(estimator, parameters: Mapping, columns) -> Sequence:
             raise ValueError(f"from_parameters of {owner} needs 'columns', with the covariates among them.")
         (of_group,) = _by_group([group.name], parameters, owner)
         first = next(iter(group.specification.checked_parameters(of_group).values()))
-        return range(first.shape[1])
+        return range(first.shape[1] * group.specification.columns_of_each)
     if is_whole(columns) and int(columns) >= 1:
         check_memory(f"A table of columns={columns:.3g}", 32.0 * int(columns), "fewer", estimator.max_memory, owner)
         return range(int(columns))

@@ -376,7 +376,8 @@ def warn_of_oddities(
             warn_of_marks(rows, k, low, high)
             if names := [group.names[j] for j in np.flatnonzero(low == high)]:
                 what = "holds one value" if len(names) == 1 else "hold one value each"
-                warn(f"{named_columns(names)} of X {what} wherever observed: no component differs there.", DataWarning)
+                where = group.specification.where_measured
+                warn(f"{named_columns(names)} of X {what} {where}: no component differs there.", DataWarning)
         names = [group.names[j] for j in part.collinear(total_weight)]
         if names:
             warn(
@@ -389,9 +390,9 @@ def warn_of_oddities(
 def ranges(rows: TableReading, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest value of each column of a group."""
     low, high = np.array(np.inf), np.array(-np.inf)
+    group = rows.columns.groups[k]
     for values, _ in rows.blocks:
-        cells = rows.columns.groups[k].modeled(values[k])
-        lowest, highest = extremes(cells)
+        lowest, highest = extremes(group.specification.measured(group.modeled(values[k])))
         low, high = np.fmin(low, lowest), np.fmax(high, highest)
     return low, high
 

@@ -16,6 +16,7 @@ from skvbem.emissions import (
     VonMises,
     ZeroInflated,
 )
+from skvbem.errors import DataWarning
 
 approx = pytest.approx
 
@@ -155,3 +156,10 @@ def test_alone_it_is_saved_and_made_of_its_parameters(base, rng, tmp_path):
 def test_angles_are_no_base():
     with pytest.raises(ValueError, match="emission of numbers whose columns are independent"):
         VBMixture(1, emission=ZeroInflated(VonMises())).fit(np.ones((4, 1)))
+
+
+@pytest.mark.parametrize("base", [Exponential(), Gamma()])
+def test_a_column_whose_other_cells_are_equal_is_warned_of(base):
+    X = np.column_stack([np.tile([0.0, 2.5, 2.5], 10), np.tile([0.0, 1.0, 4.0], 10)])
+    with pytest.warns(DataWarning, match="^Column 'x0' of X holds one value wherever not 0: no component differs"):
+        VBMixture(2, emission=ZeroInflated(base), random_state=0).fit(X)

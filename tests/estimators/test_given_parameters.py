@@ -13,7 +13,16 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from skvbem import VBHMM, VBMixture, load, save
-from skvbem.emissions import Categorical, Exponential, FactorGaussian, Gaussian, Poisson, Regression
+from skvbem.emissions import (
+    Categorical,
+    Censored,
+    Exponential,
+    FactorGaussian,
+    Gaussian,
+    Interval,
+    Poisson,
+    Regression,
+)
 from skvbem.errors import DataWarning
 
 STARTPROB = np.array([0.6, 0.4, 0.0])
@@ -151,6 +160,23 @@ def test_densities_of_mixtures_are_those_of_scipy(name):
     total = logsumexp(log_joint, axis=1)
     np.testing.assert_allclose(model.score_samples(X), total, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(model.predict_proba(X), np.exp(log_joint - total[:, None]), atol=1e-11)
+
+
+@pytest.mark.parametrize("columns", [None, 2])
+def test_measurements_between_ends_are_given_by_two_columns_each(columns):
+    parameters = {"means": [[0.0], [3.0]], "covariances": [[1.0], [4.0]]}
+    model = VBMixture.from_parameters([0.3, 0.7], parameters, emission=Interval(), columns=columns)
+    X = np.array([[0.0, 1.0], [np.nan, 2.0], [2.0, np.nan], [-9.0, -8.0]])
+    low, high = np.where(np.isnan(X), [-np.inf, np.inf], X).T[:, :, None]
+    parts = stats.norm([0.0, 3.0], [1.0, 2.0])
+    assert model.score_samples(X) == pytest.approx(np.log((parts.cdf(high) - parts.cdf(low)) @ [0.3, 0.7]), rel=1e-9)
+    drawn = model.sample(20, random_state=0)[0]
+    assert drawn.shape == (20, 2)
+    assert (drawn[:, 0] == drawn[:, 1]).all()
+    censored = VBMixture.from_parameters([0.3, 0.7], parameters, emission=Censored(above=2.0))
+    of_last = parts.cdf([[-1.0], [np.inf]]) - parts.cdf([[-np.inf], [2.0]])
+    density = [parts.pdf([-1.0]) @ [0.3, 0.7], of_last[1] @ [0.3, 0.7]]
+    assert censored.score_samples([[-1.0], [2.0]]) == pytest.approx(np.log(density), rel=1e-9)
 
 
 def test_regressions_that_are_given_are_those_of_their_definition():
