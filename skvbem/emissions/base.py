@@ -418,6 +418,13 @@ class Emission(ABC):
         """Values of each column, if columns are independent given the component and have finitely many."""
         return None
 
+    def with_room_for(self, table: Any, prior: Any, statistics: np.ndarray) -> tuple[Emission, Any, np.ndarray]:
+        """The emission, its prior and statistics (n_cells,) of earlier rows, with cells for a table of more rows.
+
+        These are the same unless cells depend on which values there are.
+        """
+        return self, prior, statistics
+
     def row_order(self, table: Any) -> np.ndarray | None:
         """An order of rows in which blocks cost least, such as by what is missing; None if it does not matter."""
         return None

@@ -53,6 +53,16 @@ class Independent(Emission):
         n_cells = tuple(len(part.component_of_cell(n_components)) for part in self.parts)
         return Product(blocks, n_cells)
 
+    def with_room_for(
+        self, table: IndependentTable, prior: Product, statistics: np.ndarray
+    ) -> tuple[Emission, Product, np.ndarray]:
+        """With cells of each group for more rows."""
+        parts = zip(self.parts, table.parts, prior.blocks, prior.split(statistics))
+        emissions, blocks, added = zip(*(part.with_room_for(*of_part) for part, *of_part in parts))
+        if emissions == self.parts:
+            return self, prior, statistics
+        return self.with_parts(emissions), Product(blocks, tuple(map(len, added))), np.concatenate(added)
+
     def survey(self, values: Sequence[np.ndarray]) -> IndependentTable:
         """The surveys of the groups."""
         return IndependentTable(tuple(part.survey(of_part) for part, of_part in zip(self.parts, values)))

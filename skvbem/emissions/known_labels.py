@@ -97,6 +97,12 @@ class KnownLabels:
         """True if rows of known components have statistics."""
         return self.of_rows.is_conjugate(table.rows)
 
+    def with_room_for(self, table: PartlyLabeled, prior: Any, statistics: np.ndarray) -> tuple[Self, Any, np.ndarray]:
+        """The emission, its prior and statistics, with cells for a table of more rows."""
+        of_rows, *rest = self.of_rows.with_room_for(table.rows, prior, statistics)
+        same = of_rows is self.of_rows
+        return (self if same else type(self)(of_rows, self.n_levels, self.named), *rest)
+
     def row_order(self, table: PartlyLabeled) -> np.ndarray | None:
         """An order of rows in which blocks cost least."""
         return self.of_rows.row_order(table.rows)

@@ -21,15 +21,19 @@ from skvbem.blocks import Blocks, map_reduce
 from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row, draws_first
 from skvbem.emissions.moments import weighted_means
 from skvbem.emissions.parameters import check_positive, check_shape, named_arrays
-from skvbem.emissions.specification import LARGEST_COUNT, CountCells, NumericSpecification, Parameters
+from skvbem.emissions.specification import CountCells, NumericSpecification, Parameters
 from skvbem.families.one_dimensional import SizeProbability, SizeProbabilityPoint
+from skvbem.families.one_dimensional.trapezoid import REACH
 
-# Counts up to which each has a cell. Beyond, intervals that double in length have so many that interpolation errs by
-# less than 1e-8 nats to counts of 1e5 (`tests/emissions/test_one_dimensional.py`).
-_SMALL = 64
-# Such intervals go on to twice the largest count of the data. From there to the largest count that is taken so many
-# cells stand at logarithms of counts: new rows may hold those, too. Their likelihoods err by less than .01 nats.
-_BEYOND, _FAR_CELLS = 2.0, 12
+# Counts up to which each has a cell. Beyond, intervals from a count to 16 times that count have so many that
+# interpolation errs by less than 1e-9 nats to counts of 1e4 (`tests/emissions/test_one_dimensional.py`), and from 1e7
+# on by the rounding of the log likelihood itself, 36 = ln 4e15.
+_SMALL, _RATIO = 64, 16.0
+_LOG_ERROR, _LOG_DIGITS = np.log(2e-9), 36.0
+# Intervals go on to twice the largest count of the data.
+_BEYOND = 2.0
+# Halvings of the range of ln r, 84, to 1e-13.
+_N_HALVED = 50
 # Counts up to which distinct values are found by counting.
 _COUNTED = 2**20
 
@@ -125,6 +129,8 @@ class CountTable:
         Statistics of each distinct count; none of the last.
     base : ndarray of shape (n_values + 1,)
         Minus ln y! of each, nats.
+    beyond : tuple of ndarray
+        Of each column the places of values beyond the last knot.
     """
 
     emission: NegativeBinomialEmission
@@ -133,6 +139,7 @@ class CountTable:
     distinct: tuple[np.ndarray, ...]
     of_values: csr_array
     base: np.ndarray
+    beyond: tuple[np.ndarray, ...]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -207,7 +214,24 @@ class NegativeBinomialEmission(Emission):
         none = np.zeros((0, self.n_columns))
         of_columns = [self.knots.weights(counts) for counts in distinct]
         base = np.append(np.concatenate([base for _, _, base in of_columns]), 0.0)
-        return CountTable(self, none, none.astype(np.int32), distinct, self._statistics_of(distinct, of_columns), base)
+        first = np.cumsum([0, *map(len, distinct)])
+        beyond = tuple(start + np.flatnonzero(counts > self.knots.last) for start, counts in zip(first, distinct))
+        of_values = self._statistics_of(distinct, of_columns)
+        return CountTable(self, none, none.astype(np.int32), distinct, of_values, base, beyond)
+
+    def with_room_for(
+        self, table: CountTable, prior: SizeProbability, statistics: np.ndarray
+    ) -> tuple[NegativeBinomialEmission, SizeProbability, np.ndarray]:
+        """The emission with knots for all counts of a table; earlier knots are the first ones of these."""
+        most = max([self.most, *(counts[-1] for counts in table.distinct if len(counts))])
+        wider = replace(self, most=most)
+        if len(wider.knots.counts) == len(self.knots.counts):
+            return self, prior, statistics
+        room = ((0, 0), (0, wider.cells_per_component - self.cells_per_component))
+        coordinates, added = (
+            np.pad(by_lane(each, self.cells_per_component)[0], room).ravel() for each in (prior.coordinates, statistics)
+        )
+        return wider, replace(prior, coordinates=coordinates, knots=wider.knots.counts), added
 
     def prepare(self, values: np.ndarray, survey: CountTable | None = None) -> CountTable:
         """A table of counts (n_rows, n_columns), NaN where a cell is missing."""
@@ -299,6 +323,23 @@ class CountStep(Step):
         self.tables = np.zeros((self.of_values.shape[0], -(-self.n_out // 4) * 4))
         likelihoods = self.of_values @ self.cells.reshape(self.n_out, -1).T
         self.tables[:, : self.n_out] = likelihoods + table.base[:, None]
+        for j, places in enumerate(table.beyond):
+            if len(places):
+                self.tables[places, : self.n_out] += self._rises_beyond(emission, j, table, places)
+
+    def _rises_beyond(
+        self, emission: NegativeBinomialEmission, j: int, table: CountTable, places: np.ndarray
+    ) -> np.ndarray:
+        """ln Gamma(y + r) / Gamma(r) of counts beyond the last knot, of one size: that of the mean at the last knot."""
+        last = emission.knots.last
+        wanted = self.cells.reshape(self.n_out, -1, emission.n_columns)[:, -1, j]
+        low, high = np.full(self.n_out, -REACH), np.full(self.n_out, REACH)
+        for _ in range(_N_HALVED):
+            middle = (low + high) / 2
+            less = log_rising(np.exp(middle), last) < wanted
+            low, high = np.where(less, middle, low), np.where(less, high, middle)
+        first = sum(map(len, table.distinct[:j]))
+        return log_rising(np.exp(low), table.distinct[j][places - first, None])
 
     def log_likelihood(self, block: CountTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
@@ -358,55 +399,59 @@ def _distinct(column: np.ndarray) -> np.ndarray:
 class Knots:
     r"""Counts, and numbers between counts, between which log likelihoods are interpolated.
 
-    Whole counts to 64 are knots. Then come Chebyshev's points of intervals of counts that double in length, and those
-    of one interval of logarithms of counts, in which :math:`\ln\Gamma(y + r) - \ln\Gamma(r) - \ln\Gamma(y)` is a
-    polynomial: of counts that are large beside r it is nearly linear.
+    Whole counts to 64 are knots. Then come Chebyshev's points of intervals of ln y, of equal length, in which
+    :math:`\ln\Gamma(y + r) - \ln\Gamma(r) - \ln\Gamma(y)` is near a polynomial. Whatever the size r is, its
+    singularities lie at a distance of pi: the error falls by the same factor with each knot. Those to a smaller count
+    are the first of those to a larger one.
 
     Parameters
     ----------
     counts : ndarray of shape (n_knots,)
-    ends : ndarray of shape (n_intervals + 1,)
-        Ends of the intervals, the last of which is that of logarithms.
+    starts : tuple of float
+        Where intervals begin.
     sizes : tuple of int
         Knots of each interval.
     """
 
     counts: np.ndarray
-    ends: np.ndarray
+    starts: tuple[float, ...]
     sizes: tuple[int, ...]
 
     @classmethod
     def to(cls, most: float) -> Self:
-        """Knots of which those up to a count are dense."""
-        ends = [float(_SMALL)]
-        while ends[-1] < most:
-            ends.append(2 * ends[-1])
-        starts, ends = ends, [*ends[1:], 2 * max(LARGEST_COUNT, ends[-1])]
-        sizes = [int(np.ceil(np.log(low * 5e7) / np.log(3 + np.sqrt(8)))) for low in starts[:-1]]
-        intervals = [low * (1.5 + 0.5 * _points(n)) for low, n in zip(starts, sizes)]
-        middle, half = np.log(starts[-1] * ends[-1]) / 2, np.log(ends[-1] / starts[-1]) / 2
-        far = np.exp(middle + half * _points(_FAR_CELLS))
-        counts = np.concatenate([np.arange(1.0, _SMALL + 1), *intervals, far])
-        return cls(counts, np.array([_SMALL, *ends]), (*sizes, _FAR_CELLS))
+        """Knots that reach to a count at least."""
+        starts, sizes, knots = [float(_SMALL)], [], [np.arange(1.0, _SMALL + 1)]
+        half = np.log(_RATIO) / 2
+        per_knot = np.arcsinh(np.pi / half)
+        while starts[-1] < most:
+            low = starts[-1]
+            sizes.append(int(np.ceil(min(np.log(low * _RATIO) - _LOG_ERROR, _LOG_DIGITS) / per_knot)))
+            knots.append(low * np.exp(half * (1 + _points(sizes[-1]))))
+            starts.append(low * _RATIO)
+        return cls(np.concatenate(knots), tuple(starts[:-1]), tuple(sizes))
+
+    @property
+    def last(self) -> float:
+        """The largest count between knots; of those beyond, log likelihoods are not interpolated."""
+        return _RATIO * self.starts[-1] if self.starts else float(_SMALL)
 
     def weights(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Knots of counts and their weights, (n_counts, n), and the rest of the log likelihood, (n_counts,).
 
-        The rest is minus ln y!, and what interpolation leaves out.
+        The rest is minus ln y!, and what interpolation leaves out. Counts beyond the last knot have no weights.
         """
-        places, weights = (np.zeros((len(counts), max(self.sizes)), dtype=kind) for kind in (np.int64, float))
+        width = max(self.sizes, default=1)
+        places, weights = (np.zeros((len(counts), width), dtype=kind) for kind in (np.int64, float))
         base = -log_rising(1.0, counts)
         small = counts <= _SMALL
         places[small, 0], weights[small, 0] = np.maximum(counts[small] - 1, 0), counts[small] > 0
         at = _SMALL
-        for low, high, n in zip(self.ends[:-1], self.ends[1:], self.sizes):
-            these = np.flatnonzero((counts > low) & (counts <= high))
-            last = at + n == len(self.counts)
-            x = np.log(counts[these] / low) / np.log(high / low) if last else counts[these] / low - 1
+        for low, n in zip(self.starts, self.sizes):
+            these = np.flatnonzero((counts > low) & (counts <= _RATIO * low))
+            x = 2 * np.log(counts[these] / low) / np.log(_RATIO) - 1
             places[these[:, None], np.arange(n)] = at + np.arange(n)
-            weights[these[:, None], np.arange(n)] = here = _interpolation(2 * x - 1, n)
-            if last:
-                base[these] += log_gamma(counts[these]) - here @ log_gamma(self.counts[at:])
+            weights[these[:, None], np.arange(n)] = here = _interpolation(x, n)
+            base[these] += log_gamma(counts[these]) - here @ log_gamma(self.counts[at : at + n])
             at += n
         return places, weights, base
 

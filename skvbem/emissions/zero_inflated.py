@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -104,6 +104,17 @@ class ZeroInflated(NumericSpecification):
     def if_larger(self) -> str:  # type: ignore[override]
         """The words of the base on larger ones."""
         return self.family.if_larger
+
+    @property
+    def needs_variation(self) -> bool:  # type: ignore[override]
+        """True if cells of the base tell nothing apart where they are all equal."""
+        return self.family.needs_variation
+
+    where_measured: ClassVar[str] = "wherever not 0"
+
+    def measured(self, values: np.ndarray) -> np.ndarray:
+        """Cells of a density, zeros aside."""
+        return self.family.measured(values if self.holds_counts else without_zeros(values))
 
     @property
     def holds_counts(self) -> bool:  # type: ignore[override]
@@ -297,6 +308,17 @@ class ZeroInflatedEmission(Emission):
         """True if the base is, and it is not hidden which zeros are inflated."""
         known = not self.family.holds_counts or not (table.values == 0).any()
         return known and self.base.is_conjugate(table.others)
+
+    def with_room_for(
+        self, table: ZeroInflatedTable, prior: Product, statistics: np.ndarray
+    ) -> tuple[ZeroInflatedEmission, Product, np.ndarray]:
+        """With cells of the base for more rows."""
+        (pairs, of_base), (of_pairs, added) = prior.blocks, prior.split(statistics)
+        base, of_base, added = self.base.with_room_for(table.others, of_base, added)
+        if base is self.base:
+            return self, prior, statistics
+        wider = Product((pairs, of_base), (len(of_pairs), len(added)))
+        return replace(self, base=base), wider, np.concatenate([of_pairs, added])
 
     def row_order(self, table: ZeroInflatedTable) -> np.ndarray | None:
         """The order of the base."""

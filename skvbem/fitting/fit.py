@@ -292,8 +292,12 @@ def state_of_batch(estimator, X, y, sample_weight, where: Mapping[str, Any]) -> 
         )
     reading = read(estimator, X, y, sample_weight, columns=before.columns, **where)
     report = IterationReport(estimator, **reading.given)
+    data = kind.compiled(estimator, before.model, reading, 1)
+    model, statistics = before.model.with_room_for(before.statistics, data)
+    if model is not before.model:
+        before = replace(before, model=model, statistics=statistics)
+        data = kind.compiled(estimator, model, reading, 1)
     past = before.model.updated(before.statistics)
-    data = kind.compiled(estimator, past, reading, 1)
     base = before.model.with_more_rows(before.statistics, data)
     model = past if base is before.model else base.updated(before.statistics)
     run = Run(estimator, reading, data, report)

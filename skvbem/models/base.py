@@ -234,6 +234,13 @@ class LatentModel(ABC):
         """
         return np.zeros((len(natural), 0))
 
+    def with_room_for(self, statistics: np.ndarray, data: Any) -> tuple[Self, np.ndarray]:
+        """The model and statistics (n_cells,) of earlier rows, with cells for all values of more rows.
+
+        They are the same unless cells of an emission depend on values. Data are then to be compiled again.
+        """
+        return self, statistics
+
     @property
     def reasons(self) -> Mapping[str, str]:
         """Why the model lacks capabilities that have no meaning for it, in sentences, by their names."""

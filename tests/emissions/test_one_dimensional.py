@@ -1,13 +1,15 @@
 """Gamma, von Mises and negative binomial columns: printed maxima and bounds, predictions, and interpolated counts."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 from scipy.special import gammaln
 
 from skvbem import VBHMM, VBMixture, VBNetwork
 from skvbem._numerics import log_rising
 from skvbem.emissions import Gamma, NegativeBinomial, VonMises, ZeroInflated
-from skvbem.emissions.negative_binomial import Knots
+from skvbem.emissions.negative_binomial import Knots, NegativeBinomialEmission
 
 approx = pytest.approx
 
@@ -58,20 +60,73 @@ def test_log_likelihoods_of_counts_are_interpolated(size):
     computed = (weights * log_rising(size, knots.counts)[places]).sum(axis=1) + base
     exact = log_rising(size, counts) - log_rising(1.0, counts)
     small = counts < 1e4
-    assert computed[small] == approx(exact[small], abs=2e-9)
-    assert computed == approx(exact, abs=3e-8)
+    assert computed[small] == approx(exact[small], abs=1e-9)
+    assert computed == approx(exact, abs=1e-8)
+    assert (Knots.to(1e3).counts == knots.counts[: len(Knots.to(1e3).counts)]).all()
 
 
-def test_counts_beyond_those_of_the_fit_are_taken(rng):
-    """Their log likelihoods err by less than .01 nats, where sizes are not far above the largest count of the fit."""
-    knots, counts = Knots.to(160.0), np.exp(np.linspace(np.log(300), np.log(1e5), 300))
-    places, weights, base = knots.weights(counts)
-    for size in (0.5, 5.0, 50.0):
-        computed = (weights * log_rising(size, knots.counts)[places]).sum(axis=1) + base
-        assert computed == approx(log_rising(size, counts) - log_rising(1.0, counts), abs=0.01)
+@pytest.mark.parametrize("size", [0.5, 50.0, 1e3, 1e6])
+def test_counts_beyond_those_of_the_fit_are_taken(size, rng):
+    """Of one size they have its log likelihood, whatever that is."""
+    counts, mean = np.array([[65.0], [1e3], [1e6], [1e12]]), 5.0
+    emission = NegativeBinomialEmission(np.array([5.0]), 20.0)
+    point = emission.point_of({"sizes": np.array([[size]]), "means": np.array([[mean]])})
+    natural = emission.default_prior(1).natural(point)
+    computed = emission.expected_log_likelihood(emission.prepare(counts), natural)
+    assert computed == approx(stats.nbinom.logpmf(counts, size, size / (size + mean)), rel=1e-8)
     values = rng.negative_binomial(2.0, 0.2, size=(60, 1)).astype(float)
     model = VBMixture(1, emission=NegativeBinomial(), random_state=0).fit(values)
     assert np.isfinite(model.score_samples([[1e6], [1e12]])).all()
+
+
+@pytest.mark.parametrize("factor", [30, 30_000])
+@pytest.mark.parametrize("n", [1, 2])
+def test_batches_of_larger_counts_have_the_posterior_of_all_rows(factor, n, rng):
+    """In the prior of the first batch, and together their evidence."""
+    first, second = (rng.negative_binomial(2.0, 0.2 / f, size=(80, n)).astype(float) for f in (1, factor))
+    emission = NegativeBinomialEmission(first.mean(axis=0), second.max())
+    prior, rows = emission.default_prior(1), np.concatenate([first, second])
+    table = emission.prepare(rows)
+    posterior = prior + emission.statistics(table, np.ones((160, 1)), prior.expected_natural())
+    evidence = posterior.log_normalizer() - prior.log_normalizer() - gammaln(rows + 1).sum()
+    wanted = emission.parameters(posterior.mode())
+    for emission in (NegativeBinomial(), [("nb", NegativeBinomial(), list(range(n)))]):
+        for estimator in (VBMixture(1, emission=emission), VBHMM(1, emission=emission)):
+            estimator.fit(first)
+            bound = estimator.lower_bound_
+            estimator.partial_fit(second)
+            assert bound + estimator.batch_lower_bound_ == approx(evidence, abs=1e-5)
+            (found,) = estimator.parameters_.values()
+            for name in ("means", "sizes"):
+                assert found[name] == approx(wanted[name], rel=1e-5)
+    frames = [pd.DataFrame(rows, columns=[*"xy"[:n]]).assign(c=["c", "d"] * 40) for rows in (first, second)]
+    network = (
+        VBNetwork([], emission={"negative_binomial": [*"xy"[:n]], "remainder": "auto"})
+        .fit(frames[0])
+        .partial_fit(frames[1])
+    )
+    for j in range(n):
+        assert network.parameters_["xy"[j]]["sizes"].ravel() == approx(wanted["sizes"][:, j], rel=1e-5)
+
+
+def test_room_for_larger_counts_beside_zeros_of_their_own(rng):
+    """It leaves what is known of earlier rows as it is, and has the likelihood of new ones."""
+    rows, more = (np.where(rng.random((60, 2)) < 0.3, 0, rng.negative_binomial(2.0, p, (60, 2))) for p in (0.2, 1e-3))
+    emission = ZeroInflated(NegativeBinomial()).for_data(rows.astype(float))
+    prior, table = emission.default_prior(2), emission.prepare(rows.astype(float))
+    added = emission.statistics(table, rng.dirichlet([1, 1], size=60), prior.expected_natural())
+    wider, other, moved = emission.with_room_for(emission.survey(more.astype(float)), prior, added)
+    posterior, after = prior + added, other + moved
+    assert after.log_normalizer() == approx(posterior.log_normalizer(), abs=1e-9)
+    naturals = posterior.expected_natural(), after.expected_natural()
+    same = [e.expected_log_likelihood(e.prepare(rows), natural) for e, natural in zip((emission, wider), naturals)]
+    assert same[1] == approx(same[0], abs=1e-9)
+    point = posterior.mode()
+    named = emission.parameters(point)
+    size, mean = named["sizes"], emission.base.parameters(point[1])["means"]
+    kept = np.log1p(-named["inflation"]) + stats.nbinom.logpmf(more[:, None], size, size / (size + mean))
+    exact = np.where(more[:, None] == 0, np.logaddexp(np.log(named["inflation"]), kept), kept).sum(axis=2)
+    assert wider.expected_log_likelihood(wider.prepare(more), other.natural(point)) == approx(exact, rel=1e-9)
 
 
 def test_counts_in_blocks_know_the_counts_of_all(rng):

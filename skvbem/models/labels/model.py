@@ -206,6 +206,16 @@ class LabelModel(LatentModel):
         later.emission = emission
         return later
 
+    def with_room_for(self, statistics: np.ndarray, data: Any) -> tuple[Self, np.ndarray]:
+        """The model and statistics (n_cells,) of earlier rows, with cells of its emission for more rows."""
+        (*of_labels, of_emission), (*cells, of_rows) = self.prior.blocks, self.prior.split(statistics)
+        emission, block, of_rows = self.emission.with_room_for(data.table, of_emission, of_rows)
+        if emission is self.emission:
+            return self, statistics
+        wider = self.with_emission(emission)
+        wider.prior = Product((*of_labels, block), (*self.prior.n_cells[:-1], len(of_rows)))
+        return wider, np.concatenate([*cells, of_rows])
+
     @abstractmethod
     def divergences(self, natural: np.ndarray, data: Any) -> np.ndarray:
         """Divergences of components at natural parameters (n_cells,), (n_components, n_components), nats a row."""

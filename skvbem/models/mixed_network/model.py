@@ -421,6 +421,19 @@ class MixedNetwork(LatentModel):
             designs[node] = Design.of(together, np.concatenate([n_rows * before.weight, weight]))
         return self._with_designs(designs)
 
+    def with_room_for(self, statistics: np.ndarray, data: MixedData) -> tuple[MixedNetwork, np.ndarray]:
+        """The network and statistics (n_cells,) of earlier rows, with cells of its emissions for more rows."""
+        (of_tables, *priors), (counts, *cells) = self.prior.blocks, self.prior.split(statistics)
+        each = zip(self.emissions, data.source.tables, priors, cells)
+        emissions, blocks, added = zip(*(emission.with_room_for(*rest) for emission, *rest in each))
+        if emissions == self.emissions:
+            return self, statistics
+        other, layout = copy(self), self.layout
+        sizes = *layout.cardinalities[: layout.n_tables], *(emission.cells_per_component for emission in emissions)
+        other.emissions, other.layout = emissions, replace(layout, cardinalities=sizes)
+        other.prior = Product((of_tables, *blocks), (len(counts), *map(len, added)))
+        return other, np.concatenate([counts, *added])
+
     def _regressors_of(self, node: Any, data: MixedData) -> tuple[np.ndarray, np.ndarray]:
         """Regressors of a driven node in all rows that it is driven in, and the weights of these."""
         k, _ = self.drivers[node]
