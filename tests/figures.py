@@ -14,6 +14,7 @@ from reproduction import (
     linear_system_coverage,
     linear_system_evidences,
     mixed_search,
+    named_families,
     optima,
 )
 from reproduction.records import read_record
@@ -50,6 +51,12 @@ def of_optima():
         f"within 1 nat in {100 * np.mean(short <= 1):.1f} % of fits. They took {seconds[0]:.1f} seconds"
     )
     yield f"where the first defaults took {seconds[1]:.1f}."
+
+
+def of_named_families():
+    lines = {(line["problem"], line["n"]): line for line in read_record(named_families.RECORD)}
+    named = lines["zeros 10 %", 2000]["named"]["zero_inflated"]
+    yield f'{named} of 400 columns of 2000 rows with 10 % more zeros "zero_inflated".'
 
 
 def of_mixed_networks():
@@ -149,6 +156,7 @@ COMPUTED = {
     "user_guide/sequences.rst": of_sequences,
     "theory/chickering_heckerman.rst": of_hidden_classes,
     "coming_from/networks.rst": of_admissions,
+    "user_guide/emissions.rst": of_named_families,
     "theory/search.rst": of_bayesian_searches,
     "theory/identities.rst": of_log_gammas,
 }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from skvbem.plotting.components import ComponentsDisplay
     from skvbem.plotting.dag import DAGDisplay
     from skvbem.plotting.factors import FactorNumberDisplay, LoadingsDisplay, ResidualsDisplay, ScoresDisplay
+    from skvbem.plotting.fitted_columns import FittedColumnsDisplay
     from skvbem.plotting.probabilities import ClassProbabilitiesDisplay
     from skvbem.plotting.pseudo_residuals import PseudoResidualsDisplay
     from skvbem.plotting.rank import RankDisplay
@@ -30,6 +31,7 @@ __all__ = [
     "ComponentsDisplay",
     "DAGDisplay",
     "FactorNumberDisplay",
+    "FittedColumnsDisplay",
     "ForecastDisplay",
     "LoadingsDisplay",
     "PolesDisplay",
@@ -56,6 +58,7 @@ __getattr__, __dir__ = names_on_demand(
             "ResidualsDisplay",
             "ScoresDisplay",
         ),
+        "skvbem.plotting.fitted_columns": ("FittedColumnsDisplay",),
         "skvbem.plotting.pseudo_residuals": ("PseudoResidualsDisplay",),
         "skvbem.plotting.rank": ("RankDisplay",),
         "skvbem.plotting.sequences": ("StatePathDisplay", "TransitionsDisplay"),

@@ -22,13 +22,18 @@ _MAX_COUNTS, _ROWS_PER_COUNT, _MIN_ROWS = 30, 3, 20
 _MIN_COUNTS, _RARE = 5, 0.05
 # Between which variances of counts lie, as multiples of their means.
 _DISPERSION = 0.5, 10.0
+# The same of counts with a long tail, their values at most, and rows for each. Among columns of whole numbers of 40
+# public tables two more of counts are found, and one of times.
+_LARGEST_DISPERSION, _MAX_SPREAD_COUNTS, _ROWS_PER_SPREAD_COUNT = 100.0, 100, 2
+# Deviations from which on a variance is no more that of Poisson counts (`tests/reproduction/named_families.py`).
+_SPREAD = 4.0
 #: Levels that no column has more of which tell rows apart.
 MIN_LEVELS = 20
 # The share of rows with a level of their own from which on levels tell rows apart.
 _SHARE_OF_ROWS = 0.5
 # Columns in a mapping that a message writes out.
 _MAX_COLUMNS = 40
-_COUNTS = "poisson"
+_COUNTS, _SPREAD_COUNTS, _ZEROS = "poisson", "negative_binomial", "zero_inflated"
 # Texts that usually mark missing cells, in any case of letters; words among them are none beside words of their kind.
 _MARKS = frozenset(
     {
@@ -222,19 +227,22 @@ def warn_of_numbers(
     """
     columns, values = groups.get(FOR_NUMBERS, ((), np.empty((0, 0))))
     looks = {at: _looks_like(cells) for at, cells in zip(columns, values.T)}
-    doubtful = {family: [at for at in columns if looks[at] == family] for family in (FOR_CATEGORIES, _COUNTS)}
+    words_of = {
+        FOR_CATEGORIES: "few whole numbers, as categories are",
+        _COUNTS: "whole numbers, as counts are",
+        _SPREAD_COUNTS: "whole numbers, as counts are that spread more than Poisson counts",
+        _ZEROS: "whole numbers, as counts are with more zeros than Poisson counts",
+    }
+    doubtful = {family: [at for at in columns if looks[at] == family] for family in words_of}
     if not any(doubtful.values()):
         return
     what = []
-    for family, words in (
-        (FOR_CATEGORIES, "few whole numbers, as categories are"),
-        (_COUNTS, "whole numbers, as counts are"),
-    ):
+    for family, words in words_of.items():
         if of_family := [names[at] for at in doubtful[family]]:
             what.append(f"{named_columns(of_family)} of X hold{'s' * (len(of_family) == 1)} {words}.")
     families: dict[str, list] = {
         FOR_CATEGORIES: sorted([*groups.get(FOR_CATEGORIES, ((), None))[0], *doubtful[FOR_CATEGORIES]]),
-        _COUNTS: doubtful[_COUNTS],
+        **{family: doubtful[family] for family in (_COUNTS, _SPREAD_COUNTS, _ZEROS)},
         FOR_NUMBERS: [at for at in columns if looks[at] is None],
     }
     families |= {family: sorted([*at, *families.get(family, ())]) for family, at in named.items()}
@@ -290,12 +298,35 @@ def _looks_like(cells: np.ndarray) -> str | None:
     k, low, high, mean = len(levels), levels[0], levels[-1], float(seen.mean())
     if k < 2:
         return None
-    is_skewed = 0 <= low <= 1 and mean < high / 2 and _DISPERSION[0] <= seen.var() / mean <= _DISPERSION[1]
+    dispersion, is_skewed = float(seen.var()) / mean if mean > 0 else np.nan, 0 <= low <= 1 and mean < high / 2
+    is_poissonlike = is_skewed and _DISPERSION[0] <= dispersion <= _DISPERSION[1]
     if k <= _MAX_CATEGORIES and k * _ROWS_PER_CATEGORY <= n:
-        are_counts = is_skewed and low == 0 and k >= _MIN_COUNTS and repeats[-1] < _RARE * n
-        return _COUNTS if are_counts else FOR_CATEGORIES
-    are_counts = is_skewed and _MIN_COUNTS <= k <= _MAX_COUNTS and k * _ROWS_PER_COUNT <= n
-    return _COUNTS if are_counts else None
+        are_counts = is_poissonlike and low == 0 and k >= _MIN_COUNTS and repeats[-1] < _RARE * n
+        return family_of_counts(seen) if are_counts else FOR_CATEGORIES
+    are_counts = is_poissonlike and _MIN_COUNTS <= k <= _MAX_COUNTS and k * _ROWS_PER_COUNT <= n
+    has_long_tail = is_skewed and low == 0 and 1 <= dispersion <= _LARGEST_DISPERSION and k > _MAX_CATEGORIES
+    has_long_tail &= k <= _MAX_SPREAD_COUNTS and k * _ROWS_PER_SPREAD_COUNT <= n
+    return family_of_counts(seen) if are_counts or has_long_tail else None
+
+
+def family_of_counts(counts: np.ndarray) -> str:
+    """The family of counts (n_rows,) that one component would need: Poisson, or one that spreads, or has more zeros.
+
+    By the variance, which of Poisson counts is their mean. If those above 0 have the variance of truncated Poisson
+    counts, zeros are why it is larger.
+    """
+    n, mean = len(counts), float(counts.mean())
+    if (counts.var() / mean - 1) * np.sqrt(n / 2) <= _SPREAD:
+        return _COUNTS
+    positive = counts[counts > 0]
+    at_least_one = float(positive.mean())
+    rate = at_least_one
+    for _ in range(100):  # of mean rate / (1 - e^-rate)
+        rate = at_least_one * -np.expm1(-rate)
+    variance = at_least_one * (1 + rate - at_least_one)
+    if rate > 0.01 and (positive.var() / variance - 1) * np.sqrt(len(positive) / 2) <= _SPREAD:
+        return _ZEROS
+    return _SPREAD_COUNTS
 
 
 def _as_parameter(families: Mapping[str, list[int]], names: Sequence[str], by_name: bool) -> str:

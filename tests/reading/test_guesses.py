@@ -120,3 +120,30 @@ def test_categories_of_many_rows_or_that_are_declared_are_not_warned_of():
         assert len(warned(model, rows)) == 1
         assert warned(type(model)(**model.get_params() | {"categories": {"town": names}}), rows) == []
     assert warned(VBMixture(2, n_init=1, emission="categorical"), rows) == []
+
+
+@pytest.mark.parametrize("model", FITS, ids=repr)
+def test_counts_that_spread_or_have_more_zeros_are_named_so(model):
+    rng = np.random.default_rng(5)
+    rows = pd.DataFrame(
+        {
+            "days": rng.negative_binomial(1.0, 1 / 17, 300),
+            "catch": np.where(rng.random(300) < 0.5, 0, rng.poisson(6.0, 300)),
+            "visits": rng.poisson(3.0, 300),
+            "height": rng.normal(170, 10, 300),
+        }
+    )
+    if isinstance(model, VBNetwork):
+        rows = rows.drop(columns="days")
+    (message,) = warned(model, rows)
+    said = eval(re.search(r"emission=(\{.*\});", message)[1])
+    expected = {
+        "poisson": ["visits"],
+        "negative_binomial": ["days"],
+        "zero_inflated": ["catch"],
+        "gaussian": ["height"],
+    }
+    expected = {family: columns for family, columns in expected.items() if columns[0] in rows}
+    assert said == expected
+    assert "'catch' of X holds whole numbers, as counts are with more zeros than Poisson counts." in message
+    assert warned(type(model)(**model.get_params(deep=False) | {"emission": said}), rows) == []
