@@ -137,13 +137,30 @@ class DAG:
         order = _topological_order(nodes, index, ordered, children)
         if len(order) < len(nodes):
             raise StructureError(describe_cycle(find_cycle(nodes, ordered)) + reminder)
-        self._set(nodes, ordered, {node: tuple(kin) for node, kin in children.items()}, order)
+        self._set(
+            _nodes=nodes,
+            _parents=ordered,
+            _key=frozenset((child, frozenset(family)) for child, family in ordered.items()),
+            _children={node: tuple(kin) for node, kin in children.items()},
+            _order=order,
+        )
 
-    def _set(self, nodes, parents, children, order):
-        key = frozenset((child, frozenset(family)) for child, family in parents.items())
-        values = {"_nodes": nodes, "_parents": parents, "_children": children, "_order": order, "_key": key}
+    def _set(self, **values):
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __getattr__(self, name):
+        """Children and order of a graph that was known to have no cycle, which few are asked for."""
+        if name not in ("_children", "_order"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        children: dict = {node: [] for node in self._nodes}
+        for child, family in self._parents.items():
+            for parent in family:
+                children[parent].append(child)
+        index = {node: position for position, node in enumerate(self._nodes)}
+        order = _topological_order(self._nodes, index, self._parents, children)
+        self._set(_children={node: tuple(kin) for node, kin in children.items()}, _order=order)
+        return getattr(self, name)
 
     @classmethod
     def _made(cls, nodes, parents):
@@ -496,7 +513,8 @@ class DAG:
 
     def with_nodes(self, extra: Iterable[Hashable]) -> DAG:
         """The graph with those of the `extra` nodes that it lacks, added at the end, without edges."""
-        nodes = _extended(self._nodes, checked_names("extra", "with_nodes", extra))
+        names = checked_names("extra", "with_nodes", extra)
+        nodes = _extended(self._nodes, names) if names else self._nodes
         return self if nodes == self._nodes else self._made(nodes, self._parents)
 
     def reorder(self, nodes: Iterable[Hashable]) -> DAG:
@@ -642,9 +660,12 @@ class DAG:
         return (conversions.adjacency_frame if as_frame else conversions.adjacency)(self._nodes, self.edges)
 
     def _known(self, node):
-        if not isinstance(node, Hashable) or node not in self._parents:
-            raise StructureError(f"{shown(node)} is not a node of the graph.{did_you_mean(node, self._nodes)}")
-        return node
+        try:
+            if node in self._parents:
+                return node
+        except TypeError:  # it cannot be hashed
+            pass
+        raise StructureError(f"{shown(node)} is not a node of the graph.{did_you_mean(node, self._nodes)}")
 
     def _disjoint(self, method, *sets):
         sets = [{self._known(node) for node in checked_names("nodes", method, nodes)} for nodes in sets]
@@ -741,7 +762,7 @@ def _topological_order(nodes, index, parents, children):
     return tuple(order)
 
 
-def dag_from_masks(nodes: tuple, parents: Sequence[int]) -> DAG:
+def dag_from_masks(nodes: tuple, parents: Sequence[int], families: dict | None = None) -> DAG:
     """The graph of masks of bits, which are known to have no cycle.
 
     Parameters
@@ -750,19 +771,22 @@ def dag_from_masks(nodes: tuple, parents: Sequence[int]) -> DAG:
         Different names.
     parents : sequence of int
         Bit k of an entry is set where node k is a parent.
+    families : dict, optional
+        Families of other graphs over these nodes, which graphs share; those of this one are added.
     """
-    families = [[k for k in range(mask.bit_length()) if mask >> k & 1] for mask in parents]
-    children: list[list[int]] = [[] for _ in nodes]
-    for child, family in enumerate(families):
-        for parent in family:
-            children[parent].append(child)
-    places = range(len(nodes))
-    order = _topological_order(places, places, families, children)
-    above, below = (
-        {node: tuple(nodes[k] for k in each) for node, each in zip(nodes, kin)} for kin in (families, children)
-    )
+    families = {} if families is None else families
+    for each in zip(nodes, parents):
+        if each not in families:
+            child, mask = each
+            members = tuple(nodes[k] for k in range(mask.bit_length()) if mask >> k & 1)
+            families[each] = members, (child, frozenset(members))
+    own = [families[each] for each in zip(nodes, parents)]
     dag = object.__new__(DAG)
-    dag._set(nodes, above, below, tuple(nodes[k] for k in order))
+    dag._set(
+        _nodes=nodes,
+        _parents={node: members for node, (members, _) in zip(nodes, own)},
+        _key=frozenset(key for _, key in own),
+    )
     return dag
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import groupby
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -31,9 +33,9 @@ def results_table(tried: Sequence[tuple[dict, Record]], names: Sequence[str], lo
     settings, records = [setting for setting, _ in tried], [record for _, record in tried]
     table: dict = {}
     for what, seconds in (("fit", "fit_seconds"), ("score", "score_seconds")):
-        times = [np.asarray(getattr(record, seconds)) for record in records]
-        table[f"mean_{what}_time"] = np.array([each.mean() for each in times])
-        table[f"std_{what}_time"] = np.array([each.std() for each in times])
+        times = [getattr(record, seconds) for record in records]
+        table[f"mean_{what}_time"] = np.array([fmean(each) for each in times])
+        table[f"std_{what}_time"] = np.array([np.std(each) if len(each) > 1 else 0.0 for each in times])
     for name in dict.fromkeys(name for setting in settings for name in setting):
         table[f"param_{name}"] = _column(settings, name)
     table["params"] = settings
@@ -67,12 +69,11 @@ def order_of(tried: Sequence[tuple[dict, Record]], values: np.ndarray) -> list[i
     """Positions of candidates, best first; of equal scores fewer parameters come first, then the setting's name."""
 
     def key(k: int):
-        setting, record = tried[k]
-        value = -np.inf if np.isnan(values[k]) else values[k]
-        size = np.inf if record.n_free_parameters is None else record.n_free_parameters
-        return -value, size, describe(setting)
+        value, size = values[k], tried[k][1].n_free_parameters
+        return np.inf if np.isnan(value) else -value, np.inf if size is None else size
 
-    return sorted(range(len(tried)), key=key)
+    ranked = [list(equal) for _, equal in groupby(sorted(range(len(tried)), key=key), key)]
+    return [k for equal in ranked for k in (sorted(equal, key=lambda k: describe(tried[k][0])) if equal[1:] else equal)]
 
 
 def describe(setting: Mapping) -> str:

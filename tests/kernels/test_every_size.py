@@ -14,6 +14,7 @@ from scipy.special import digamma, gammaln, logsumexp, multigammaln, xlogy
 from skvbem._kernels import (
     _block_chain,
     _categorical,
+    _edge_moves,
     _extrapolation,
     _factor_map,
     _factors,
@@ -110,6 +111,31 @@ def test_sums_over_joint_values(rng):
             cells = np.bincount(np.ravel_multi_index(codes, (2, 3, 2)), weight, 12).reshape(2, 6)
             rising = (gammaln(0.5 + cells) - gammaln(0.5)).sum() - (gammaln(1 + cells.sum(axis=0))).sum()
             same(scores, rising, rtol=1e-11)
+
+
+def test_descendants_and_moves_of_edges(rng):
+    """Of graphs of up to two words of nodes; edges that may not change are no moves."""
+    for n in (0, 1, 2, 5, 63, 64, 65, 90):
+        order = rng.permutation(n)
+        edges = np.zeros((n, n), dtype=np.uint8)
+        edges[np.ix_(order, order)] = np.tril(rng.random((n, n)) < 2.0 / max(n, 1), -1)
+        below = np.full((n, n), 7, dtype=np.uint8)
+        _edge_moves.fill_descendants(edges, below)
+        reached = edges.T.astype(bool)
+        for _ in range(n.bit_length()):
+            reached = reached | (reached.astype(float) @ reached.astype(float) > 0)
+        assert np.array_equal(below, reached)
+        gains = np.where(rng.random((n, n)) < 0.2, -np.inf, rng.normal(size=(n, n)))
+        child, parent, change = (np.empty(n * n + edges.sum(), dtype=dtype) for dtype in (np.int64, np.int64, float))
+        n_moves, n_unturned = _edge_moves.list_moves(gains, edges, below, child, parent, change)
+        added = [(c, p) for c in range(n) for p in range(n) if c != p and not edges[c, p] and not reached[c, p]]
+        there = [(c, p) for c in range(n) for p in range(n) if edges[c, p]]
+        turned = [(c, p) for c, p in there if not any(edges[k, p] and reached[k, c] for k in range(n))]
+        expected = [(c, p, gains[c, p]) for c, p in (*added, *there) if gains[c, p] > -np.inf]
+        assert n_unturned == len(expected)
+        both = [(c, p, gains[c, p] + gains[p, c]) for c, p in turned]
+        expected += [move for move in both if move[2] > -np.inf]
+        assert list(zip(child[:n_moves], parent[:n_moves], change[:n_moves])) == expected
 
 
 def test_families_by_bits(rng):

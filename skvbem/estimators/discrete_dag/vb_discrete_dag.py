@@ -179,7 +179,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
     @property
     def _kind(self) -> Kind:  # type: ignore[override]
         """The kind of models of the fit, discrete networks or driven ones; during a fit the kind of its parameters."""
-        fitted = None if hasattr(self, "_is_fitting") else vars(self).get("_fitted_")
+        fitted = None if "_is_fitting" in vars(self) else vars(self).get("_fitted_")
         is_driven = vars(self).get("covariates") is not None if fitted is None else type(fitted) is _DRIVEN.fitted
         return _DRIVEN if is_driven else _DISCRETE
 

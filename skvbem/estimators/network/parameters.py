@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from skvbem._arguments import is_collection, is_option, is_real, is_whole
+from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean, first_few
 from skvbem._progress import LOGGER, is_candidate
 from skvbem.errors import StructureError, TooLargeError, warn
@@ -125,9 +126,14 @@ class CandidateNetwork:
     @property
     def n_free_parameters(self) -> int:
         """Cells less one per distribution, over all tables, a tied one counted once."""
-        dag, sizes = self.dag, self.cardinalities
-        with_table = [node for node in dag.nodes if node not in self.ties]
-        return sum((sizes[node] - 1) * prod(sizes[parent] for parent in dag.parents(node)) for node in with_table)
+        sizes = self.cardinalities
+        return sum(n - n // sizes[node] for node, n in self._n_cells.items() if node not in self.ties)
+
+    @cached_property
+    def _n_cells(self) -> dict[Hashable, int]:
+        """Cells of the table of each node."""
+        size_of = self.cardinalities.__getitem__
+        return {node: prod(map(size_of, self.dag.family(node))) for node in self.dag.nodes}
 
     def check_prior(self) -> None:
         """Raise a ValueError if the prior is none, whatever the parents of nodes: tables must fit these as well."""
@@ -190,18 +196,14 @@ class CandidateNetwork:
 
     def check_size(self) -> None:
         """Refuse tables larger than the limits, before anything is allocated."""
-        total = 0
-        for node in self.dag.nodes:
-            cells = self.cardinalities[node]
-            for parent in self.dag.parents(node):
-                cells *= self.cardinalities[parent]
+        for node, cells in self._n_cells.items():
             if cells > self.max_table_cells:
                 raise TooLargeError(
                     f"The table of node {node!r} ({self.cardinalities[node]} states; parents: "
                     f"{first_few(self.dag.parents(node)) or 'none'}) has {cells:.4g} cells; 'max_table_cells' allows "
                     f"{self.max_table_cells:.4g}. Give it fewer parents, give nodes fewer states, or raise the limit."
                 )
-            total += cells
+        total = sum(self._n_cells.values())
         if 8 * total * self.n_starts > self.max_memory:
             raise TooLargeError(
                 f"The tables of all {len(self.dag.nodes)} nodes have {total:.4g} cells, which take at least "
@@ -270,9 +272,11 @@ def resolve_structure(structure, latents: Mapping, columns: tuple, owner: str) -
             )
         (root,) = latents
         return DAG.naive_bayes(root, columns)
-    dag = DAG.coerce(structure, nodes=(*latents, *columns))
-    _check_known(dag.nodes, latents, columns)
     order = (*latents, *columns)
+    if isinstance(structure, DAG) and structure.nodes == order:
+        return structure
+    dag = DAG.coerce(structure, nodes=order)
+    _check_known(dag.nodes, latents, columns)
     return dag if dag.nodes == order else dag.reorder(order)
 
 

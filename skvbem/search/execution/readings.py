@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy, deepcopy
+from copy import deepcopy
 from itertools import islice
 from typing import Any, Self
 
@@ -96,8 +96,8 @@ def shallow_candidate(estimator: BaseEstimator, setting: Mapping) -> Any:
     """An estimator with the parameters of a setting that shares all but its random state with others: soon made."""
     if not setting.keys() <= vars(estimator).keys():  # one is of a part, which is not to change for others, or is none
         return candidate(estimator, setting)
-    copied = copy(estimator)
-    vars(copied).update(setting)
+    copied: Any = object.__new__(type(estimator))
+    vars(copied).update({**vars(estimator), **setting})
     if isinstance(state := vars(copied).get("random_state"), RandomState):
         copied.random_state = deepcopy(state)
     return copied

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skvbem._compat import check_parameters
+from skvbem._lazy import cached_property
 from skvbem.evidence import SCORES, EvidenceScorer, score_of
 from skvbem.evidence.base import Score
 from skvbem.fitting.evaluation import evaluate
@@ -80,6 +81,10 @@ class DecomposableScores:
             "n_free_parameters": network.n_free_parameters,
         }
 
+    @cached_property
+    def _is_complete(self) -> bool:
+        return self._reading.is_complete
+
     def _given(self, setting: Mapping) -> Any:
         """The estimator of a setting, to look at."""
         if self._reading is None or not hasattr(find_kind(self._estimator), "graph"):
@@ -132,7 +137,7 @@ class DecomposableScores:
 
     def _summed(self, name: str) -> Score:
         """The score of a name, if it is a sum over the families of complete rows."""
-        if not self._reading.is_complete:
+        if not self._is_complete:
             raise NotDecomposable("needs complete data; some cells are missing")
         scorer = self._scorers[name]
         score = SCORES[scorer.kind] if isinstance(scorer, EvidenceScorer) else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from math import inf, prod
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class FamilyScores:
         Cells of the largest table of a node with parents that a search may take: a family of a larger one has a score,
         which `bound` adds up, but is none of those that `score` and `grown` offer.
     most : int
-        Families remembered, some 200 bytes each; those asked for longest ago are forgotten first.
+        Families remembered, some 200 bytes each; those scored first are forgotten first.
     """
 
     are_evidences = True
@@ -115,6 +115,7 @@ class FamilyScores:
         self._max_table_cells, self.most_cells, self._most = max_table_cells, most_cells, most
         self.nodes = tuple(completed.cardinalities)
         self._sizes = [int(size) for size in completed.cardinalities.values()]
+        self._cardinality, self._widths = np.array(self._sizes, dtype=np.int64), np.array([*self._sizes, 1.0])
         narrow = np.min_scalar_type(-max(self._sizes, default=1))
         self._codes = np.ascontiguousarray(completed.codes, dtype=narrow)
         self._remembered: OrderedDict[tuple[int, int], float] = OrderedDict()
@@ -130,12 +131,19 @@ class FamilyScores:
         """H(q), which all graphs have in common."""
         return self.completed.entropy
 
+    @cached_property
+    def _equal(self) -> list[EqualConcentration | AveragedConcentration | None]:
+        """The prior of each node where it is equal in all cells."""
+        return [self.prior.equal_concentration(node) for node in self.nodes]
+
+    @cached_property
+    def _bit_of(self) -> dict[Hashable, int]:
+        """The bit of each node in masks."""
+        return {node: 1 << k for node, k in self.place.items()}
+
     def family(self, node: Hashable, parents: Iterable[Hashable]) -> float:
         """The score of one family, nats."""
-        place = self.place
-        child, mask = place[node], 0
-        for parent in parents:
-            mask |= 1 << place[parent]
+        child, mask = self.place[node], sum(map(self._bit_of.__getitem__, parents))
         score = self._remembered.get((child, mask))
         return self._asked(child, mask, [-1])[0] if score is None else score
 
@@ -145,6 +153,8 @@ class FamilyScores:
 
     def score(self, child: int, parents: int) -> float:
         """The score of one family by the places of its nodes in the completed rows, the parents a mask of bits."""
+        if self.most_cells == inf and (known := self._remembered.get((child, parents))) is not None:
+            return known
         return float(self.grown(child, parents, [-1])[0])
 
     def grown(self, child: int, parents: int, further: Sequence[int]) -> np.ndarray:
@@ -173,45 +183,42 @@ class FamilyScores:
                          not parents or n_cells <= self.most_cells for more in further])  # fmt: skip
 
     def _asked(self, child: int, parents: int, further: Sequence[int]) -> list[float]:
+        remembered = self._remembered
         keys = [(child, parents | 1 << more if more >= 0 else parents) for more in further]
-        new = [k for k, key in enumerate(keys) if key not in self._remembered]
-        fresh = dict(zip(new, self._scored(child, parents, [further[k] for k in new]).tolist())) if new else {}
-        self.n_scored += len(new)
-        values = []
-        for k, key in enumerate(keys):
-            if k in fresh:
-                self._remembered[key] = fresh[k]
-            else:
-                self._remembered.move_to_end(key)
-            values.append(self._remembered[key])
-        while len(self._remembered) > self._most:
-            self._remembered.popitem(last=False)
+        new = [k for k, key in enumerate(keys) if key not in remembered]
+        if new:
+            self.n_scored += len(new)
+            fresh = self._scored(child, parents, [further[k] for k in new]).tolist()
+            remembered.update(zip([keys[k] for k in new], fresh))
+        values = [remembered[key] for key in keys]
+        while len(remembered) > self._most:
+            remembered.popitem(last=False)
         return values
 
     def _scored(self, child: int, parents: int, further: Sequence[int]) -> np.ndarray:
         """Scores of families that are not remembered."""
         members = [place for place in range(parents.bit_length()) if parents >> place & 1]
-        n_rows = float(np.prod([self._sizes[place] for place in members], dtype=float))
-        rows = n_rows * np.array([self._sizes[more] if more >= 0 else 1.0 for more in further])
-        n_states = self._sizes[child]
+        n_states, more = self._sizes[child], np.array(further, dtype=np.int64)
+        rows = self._widths[more] * prod(float(self._sizes[place]) for place in members)
         scores = np.full(len(further), -inf)
         fits = np.flatnonzero(rows * n_states <= self._max_table_cells)
-        equal = self.prior.equal_concentration(self.nodes[child])
+        equal = self._equal[child]
         if equal is None:
             for k in fits.tolist():
                 above = [*members, further[k]] if further[k] >= 0 else members
                 scores[k] = self._scored_by_tables(child, above)
             return scores
-        cells = {"cell": np.ones_like(rows), "row": np.full_like(rows, n_states), "table": rows * n_states}
-        cell_concentration = np.stack([each.total / cells[each.over][fits] for each in equal.alternatives], axis=1)
-        with_more = np.array(further, dtype=np.int64)[fits]
-        fitting = log_mean_exp(self._summed(child, np.array(members, dtype=np.int64), with_more, cell_concentration))
+        cells: dict[str, Any] = {"cell": 1.0, "row": n_states, "table": rows[fits] * n_states}
+        cell_concentration = np.empty((len(fits), len(equal.alternatives)))
+        for k, each in enumerate(equal.alternatives):
+            cell_concentration[:, k] = each.total / cells[each.over]
+        fitting = log_mean_exp(self._summed(child, np.array(members, dtype=np.int64), more[fits], cell_concentration))
         scores[fits] = fitting - self.per_parameter * (n_states - 1) * rows[fits]
         return scores
 
     def _summed(self, child: int, parents: np.ndarray, further: np.ndarray, of_cell: np.ndarray) -> np.ndarray:
         """Scores of families under concentrations of a cell, both (n_further, n_alternatives), nats."""
-        completed, sizes = self.completed.without_rows_set(self.nodes[child]), np.array(self._sizes, dtype=np.int64)
+        completed, sizes = self.completed.without_rows_set(self.nodes[child]), self._cardinality
         scores, of_row = np.empty(of_cell.shape), of_cell * self._sizes[child]
         left = np.ones(len(further), dtype=bool)
         if completed is self.completed and self._bits is not None:

@@ -9,6 +9,7 @@ from math import inf, log, log1p
 
 import numpy as np
 
+from skvbem._kernels._edge_moves import fill_descendants, list_moves
 from skvbem._lazy import cached_property
 from skvbem.graphs.dag import DAG, dag_from_masks
 from skvbem.search.families.family_scores import Families
@@ -51,6 +52,7 @@ class FamilyGraphs:
         for (parent, child), value in odds.log_odds.items():
             self._log_odds[place[child], place[parent]] = value
         self._rows: OrderedDict[tuple[int, int], _Row] = OrderedDict()
+        self._families: dict = {}
         # the families of columns that the rules do not know, which have no parents
         known = set(self._places.tolist())
         self._rest = scores.constant + sum(scores.score(k, 0) for k in range(len(scores.nodes)) if k not in known)
@@ -63,12 +65,11 @@ class FamilyGraphs:
     def graph(self, parents: tuple[int, ...]) -> Graph:
         """A graph, from the parents of every node as masks of bits."""
         rows = [self.row(child, mask) for child, mask in enumerate(parents)]
-        edges = _edges(parents)
-        return Graph(self, parents, rows, np.array([row.gains for row in rows]), edges, _descendants(edges))
+        return Graph(self, parents, rows, np.array([row.gains for row in rows]), _edges(parents))
 
     def dag(self, parents: tuple[int, ...]) -> DAG:
         """A graph with the names of its nodes, from the parents of every node as masks of bits."""
-        return dag_from_masks(self.nodes, parents)
+        return dag_from_masks(self.nodes, parents, self._families)
 
     def allow(self, child: int, parents: int) -> bool:
         """True if the rules allow a node these parents."""
@@ -169,13 +170,11 @@ class Graph:
         Of these, for each parent that appears or disappears.
     edges : ndarray of bool, shape (n_nodes, n_nodes)
         True if each column is a parent of each row.
-    below : ndarray of bool, shape (n_nodes, n_nodes)
-        True if each column is below each row.
     """
 
-    def __init__(self, graphs: FamilyGraphs, parents: tuple[int, ...], rows: list[_Row], row_gains, edges, below):
+    def __init__(self, graphs: FamilyGraphs, parents: tuple[int, ...], rows: list[_Row], row_gains, edges):
         self._graphs, self.parents, self._rows = graphs, parents, rows
-        self._row_gains, self._edges, self._below = row_gains, edges, below
+        self._row_gains, self._edges = row_gains, edges
         self.value = graphs.value(rows)
 
     @cached_property
@@ -184,57 +183,46 @@ class Graph:
         return self._graphs.dag(self.parents)
 
     @cached_property
-    def _moves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def moves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Child and parent of every move's edge, whether it turns, and what that adds; in the order of `edge_moves`."""
-        edges, gains, below = self._edges, self._row_gains, self._below
-        allowed = gains > -inf
-        added = ~(edges | below) & allowed
-        np.fill_diagonal(added, False)
-        # an edge cannot turn where its child is also reached through another child of its parent
-        detour = edges.T.astype(np.float32) @ below.astype(np.float32) > 0
-        removed = edges & allowed
-        turned = removed & ~detour.T & allowed.T
-        n = len(edges)
-        places = [np.flatnonzero(kind) for kind in (added, removed, turned)]
-        child, parent = np.divmod(np.concatenate(places), n)
-        turns = np.arange(len(child)) >= len(child) - len(places[2])
-        change = gains[child, parent]
-        change[turns] += gains[parent[turns], child[turns]]
-        return child, parent, turns, change
+        edges = self._edges
+        below = np.empty(edges.shape, dtype=np.uint8)
+        fill_descendants(edges.view(np.uint8), below)
+        most = edges.size + np.count_nonzero(edges)
+        child, parent, change = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64), np.empty(most)
+        n, n_unturned = list_moves(self._row_gains, edges.view(np.uint8), below, child, parent, change)
+        return child[:n], parent[:n], np.arange(n) >= n_unturned, change[:n]
 
     @property
     def gains(self) -> np.ndarray:
         """Difference of the value that each move of an edge makes."""
-        return self._moves[3]
+        return self.moves[3]
 
     def after(self, k: int) -> tuple[int, ...]:
         """The parents of every node after a move."""
-        child, parent, turns = (int(column[k]) for column in self._moves[:3])
-        masks = list(self.parents)
-        masks[child] ^= 1 << parent
-        if turns:
-            masks[parent] |= 1 << child
-        return tuple(masks)
+        return after_move(self.parents, *(column[k].item() for column in self.moves[:3]))
 
     def moved(self, k: int) -> Graph:
         """The graph after a move."""
         after, rows = self.after(k), list(self._rows)
         edges, gains = self._edges.copy(), self._row_gains.copy()
-        child, parent = (int(column[k]) for column in self._moves[:2])
-        is_added = not edges[child, parent]
+        child, parent = (int(column[k]) for column in self.moves[:2])
         for node in (child, parent):
             if after[node] != self.parents[node]:
                 rows[node] = self._graphs.row(node, after[node])
                 gains[node] = rows[node].gains
                 other = parent if node == child else child
                 edges[node, other] = not edges[node, other]
-        if is_added:
-            above, under = self._below[:, parent].copy(), self._below[child].copy()
-            above[parent] = under[child] = True
-            below = self._below | (above[:, None] & under)
-        else:
-            below = _descendants(edges)
-        return Graph(self._graphs, after, rows, gains, edges, below)
+        return Graph(self._graphs, after, rows, gains, edges)
+
+
+def after_move(parents: tuple[int, ...], child: int, parent: int, turns: bool) -> tuple[int, ...]:
+    """The parents of every node, masks of bits, once an edge has appeared, disappeared or turned."""
+    masks = list(parents)
+    masks[child] ^= 1 << parent
+    if turns:
+        masks[parent] |= 1 << child
+    return tuple(masks)
 
 
 def _edges(parents: tuple[int, ...]) -> np.ndarray:
@@ -243,16 +231,6 @@ def _edges(parents: tuple[int, ...]) -> np.ndarray:
     n_bytes = (n + 7) // 8
     octets = np.frombuffer(b"".join(mask.to_bytes(n_bytes, "little") for mask in parents), np.uint8)
     return np.unpackbits(octets.reshape(n, n_bytes), axis=1, count=n, bitorder="little").astype(bool)
-
-
-def _descendants(edges: np.ndarray) -> np.ndarray:
-    """True if each column is below each row, from the matrix of (child, parent)."""
-    reached = edges.T
-    while True:
-        further = reached | (reached.astype(np.float32) @ reached.astype(np.float32) > 0)
-        if (further == reached).all():
-            return reached
-        reached = further
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,8 @@ def matched(structure: HiddenStructure, best: HiddenStructure) -> DAG | Undirect
 
     Latents that match none keep their names, with a prime where another bears it.
     """
+    if not structure.latents:
+        return structure.dag
     new: dict = {}
     for n_states in set(structure.latents.values()):
         mine = [name for name, size in structure.latents.items() if size == n_states]
@@ -237,6 +239,8 @@ def _observed(structures: Sequence[HiddenStructure]) -> list:
 
 def _has_parent(structure: HiddenStructure, nodes: Sequence) -> np.ndarray:
     """True if each of the nodes has each of the latents as a parent, (n_nodes, n_latents) of 0 and 1."""
+    if not structure.latents:
+        return np.zeros((len(nodes), 0), dtype=int)
     known = set(structure.dag.nodes)
     return np.array(
         [[int(node in known and latent in structure.above(node)) for latent in structure.latents] for node in nodes],

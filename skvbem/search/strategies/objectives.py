@@ -14,7 +14,7 @@ import numpy as np
 from skvbem.graphs.dag import DAG
 from skvbem.search.families.decomposable import NotDecomposable
 from skvbem.search.families.family_scores import rounding
-from skvbem.search.families.graph_walk import EdgeLogOdds, FamilyGraphs, Graph
+from skvbem.search.families.graph_walk import EdgeLogOdds, FamilyGraphs, Graph, after_move
 from skvbem.search.strategies.base import Problem, gains
 from skvbem.search.strategies.starts import random_walk, setting_to_start_from
 from skvbem.search.tuning import TUNING
@@ -137,8 +137,8 @@ class FamilyObjective(Objective):
         super().__init__(problem)
         self.graphs = graphs
         self._met: dict[tuple[int, ...], float] = {}
-        #: Graphs with the moves that lead to their best neighbors, and the values of these, not yet among those met.
-        self._near: list[tuple[Graph, np.ndarray, np.ndarray]] = []
+        #: Graphs by their parents, moves that lead to their best neighbors, and values of these, not yet among those met.
+        self._near: list[tuple[tuple[int, ...], tuple[np.ndarray, ...], np.ndarray]] = []
         self._least_listed, self._n_near = -np.inf, 0
         self.n_valued = 0
 
@@ -190,9 +190,9 @@ class FamilyObjective(Objective):
         listed = np.flatnonzero(values > self._least_listed)
         if len(listed) > TUNING.n_listed:
             listed = listed[np.argpartition(-values[listed], TUNING.n_listed)[: TUNING.n_listed]]
-        self._near.append((graph, listed, values[listed]))
+        self._near.append((graph.parents, tuple(column[listed] for column in graph.moves[:3]), values[listed]))
         self._n_near += len(listed)
-        if self._n_near > 10 * TUNING.n_listed:
+        if self._n_near > 50 * TUNING.n_listed:
             self._best(TUNING.n_listed)
         return values
 
@@ -234,7 +234,7 @@ class FamilyObjective(Objective):
         met = dict(nlargest(n_kept, self._met.items(), key=lambda graph: graph[1]))
         values = np.concatenate([np.empty(0), *(near for _, _, near in self._near)])
         owners = np.repeat(np.arange(len(self._near)), [len(near) for _, _, near in self._near])
-        moves = np.concatenate([np.empty(0, dtype=int), *(moves for _, moves, _ in self._near)])
+        moves = [np.concatenate(columns) for columns in zip(*(moves for _, moves, _ in self._near))]
         lowest_first = sorted(met.values())
         for place in np.argsort(-values, kind="stable").tolist():
             value = float(values[place])
@@ -242,7 +242,7 @@ class FamilyObjective(Objective):
             n_lower = bisect_left(lowest_first, value)
             if len(met) - n_lower >= n_kept:
                 break
-            met.setdefault(self._near[owners[place]][0].after(int(moves[place])), value)
+            met.setdefault(after_move(self._near[owners[place]][0], *(column[place].item() for column in moves)), value)
         ranked = nlargest(n_kept, met.items(), key=lambda graph: graph[1])
         self._met, self._near, self._n_near = dict(ranked), [], 0
         self._least_listed = ranked[-1][1] if len(ranked) == n_kept else -np.inf
