@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skvbem._kernels._appearance import number_cells
 from skvbem.reading.tables import Column, as_plain, blocks_of_rows, first_unhashable, is_missing_value, kind_of, show
 
 _SPAN = 1 << 16  # whole numbers within a range this wide are looked up, others are sorted
@@ -118,7 +119,7 @@ def _all_whole(cells: np.ndarray) -> bool:
 
 
 class _Appearance(dict):
-    """Numbers (type, value) pairs in order of appearance; -1 for missing values, which are not stored.
+    """Numbers of (type, value) pairs in order of appearance; -1 for missing values, which are not stored.
 
     The type is part of the key because Python would find True and 1 the same.
     """
@@ -143,22 +144,29 @@ class _AppearanceOfType(dict):
         return number
 
 
+class _AppearanceByType(dict):
+    """For each type the numbers of its values."""
+
+    def __init__(self, appearance: _Appearance):
+        self._appearance = appearance
+
+    def __missing__(self, kind):
+        self[kind] = of_kind = _AppearanceOfType(self._appearance, kind)
+        return of_kind
+
+
 def _code_objects(name: str, column: Column) -> Coding:
     cells = column.values
     if column.missing is not None and column.missing.any():
         cells = cells.astype(object)
         cells[column.missing] = None
     appearance = _Appearance()
+    by_type = _AppearanceByType(appearance)
     raw = np.empty(len(cells), dtype=np.int32)
     for rows in blocks_of_rows(len(cells), _BLOCK):
         block = cells[rows].tolist()
-        types = set(map(type, block))
         try:
-            if len(types) == 1:
-                numbers = map(_AppearanceOfType(appearance, *types).__getitem__, block)
-            else:
-                numbers = map(appearance.__getitem__, zip(map(type, block), block))
-            raw[rows] = np.fromiter(numbers, dtype=np.int32, count=len(block))
+            number_cells(block, by_type, raw[rows])
         except TypeError:
             unfit = first_unhashable(block)
             raise TypeError(

@@ -12,6 +12,7 @@ from kernels.test_row_factors import RandomNetwork, run
 from scipy.special import digamma, gammaln, logsumexp, multigammaln, xlogy
 
 from skvbem._kernels import (
+    _appearance,
     _block_chain,
     _categorical,
     _edge_moves,
@@ -136,6 +137,21 @@ def test_descendants_and_moves_of_edges(rng):
         both = [(c, p, gains[c, p] + gains[p, c]) for c, p in turned]
         expected += [move for move in both if move[2] > -np.inf]
         assert list(zip(child[:n_moves], parent[:n_moves], change[:n_moves])) == expected
+
+
+def test_numbers_of_objects(rng):
+    """Of more objects than are kept by their place in memory, equal ones among them, and values equal but for type."""
+    for n in (0, 1, 300, 3000):
+        few, many = ["a", "b", 1, True, 1.0], [f"level {k}" for k in range(2 * n)]
+        cells = [few[k % 5] if k % 3 else many[k] for k in rng.integers(2 * n, size=n).tolist()]
+        cells += [f"level {k}" for k in range(n)]  # other objects, of equal values
+        keys = list(dict.fromkeys((type(cell), cell) for cell in cells))
+        numbers_of_type = {
+            kind: {value: k for k, (of, value) in enumerate(keys) if of is kind} for kind in {kind for kind, _ in keys}
+        }
+        numbers = np.full(len(cells), -7, dtype=np.int32)
+        _appearance.number_cells(cells, numbers_of_type, numbers)
+        assert numbers.tolist() == [keys.index((type(cell), cell)) for cell in cells]
 
 
 def test_families_by_bits(rng):

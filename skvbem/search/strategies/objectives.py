@@ -137,7 +137,7 @@ class FamilyObjective(Objective):
         super().__init__(problem)
         self.graphs = graphs
         self._met: dict[tuple[int, ...], float] = {}
-        #: Graphs by their parents, moves that lead to their best neighbors, and values of these, not yet among those met.
+        #: Graphs by their parents, moves that lead to their best neighbors, and values of these that are not yet met.
         self._near: list[tuple[tuple[int, ...], tuple[np.ndarray, ...], np.ndarray]] = []
         self._least_listed, self._n_near = -np.inf, 0
         self.n_valued = 0
