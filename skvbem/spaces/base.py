@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from skvbem._arguments import check_limit, check_mapping
+from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem.errors import TooLargeError
 from skvbem.spaces.settings import canonical, n_relabeled_graphs
@@ -58,6 +59,11 @@ class Space(ABC):
         ValueError
             If the setting is not in the space.
         """
+
+    @cached_property
+    def first(self) -> dict:
+        """The first setting, which all who ask share; StopIteration if there is none."""
+        return next(iter(self))
 
     def has_more_than(self, n: int) -> bool:
         """True if there are more than n settings; true if they are too many to count."""
@@ -121,8 +127,10 @@ class Space(ABC):
 
     def check_not_empty(self) -> None:
         """Raise a ValueError if the space has no setting."""
-        if next(iter(self), None) is None:
-            raise ValueError(f"There is no setting in {shown(self)}. Loosen what rules them out.")
+        try:
+            self.first  # noqa: B018
+        except StopIteration:
+            raise ValueError(f"There is no setting in {shown(self)}. Loosen what rules them out.") from None
 
     def __len__(self) -> int:
         if self.n_settings > sys.maxsize:

@@ -132,8 +132,8 @@ class CandidateNetwork:
     @cached_property
     def _n_cells(self) -> dict[Hashable, int]:
         """Cells of the table of each node."""
-        size_of = self.cardinalities.__getitem__
-        return {node: prod(map(size_of, self.dag.family(node))) for node in self.dag.nodes}
+        sizes, parents_of = self.cardinalities, self.dag.parents
+        return {node: prod(map(sizes.__getitem__, parents_of(node)), start=sizes[node]) for node in self.dag.nodes}
 
     def check_prior(self) -> None:
         """Raise a ValueError if the prior is none, whatever the parents of nodes: tables must fit these as well."""

@@ -149,7 +149,13 @@ class FamilyScores:
 
     def bound(self, dag: DAG) -> float:
         """H(q) plus the scores of a graph's families: a lower bound on its evidence, exact where nothing is hidden."""
-        return self.constant + sum(self.family(node, dag.parents(node)) for node in dag.nodes)
+        place, bit_of, remembered = self.place, self._bit_of.__getitem__, self._remembered.get
+        total = 0.0
+        for node in dag.nodes:
+            parents = dag.parents(node)
+            score = remembered((place[node], sum(map(bit_of, parents))))
+            total += self.family(node, parents) if score is None else score
+        return self.constant + total
 
     def score(self, child: int, parents: int) -> float:
         """The score of one family by the places of its nodes in the completed rows, the parents a mask of bits."""

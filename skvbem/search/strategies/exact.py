@@ -105,7 +105,7 @@ def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tu
         raise NotDecomposable(
             f"needs a space of graphs without latents, such as a DAGSpace; this one is {shown(space)}"
         )
-    scores, odds = job.family_scores(next(iter(space)), ranking), EdgeLogOdds.of(prior, space.rules)
+    scores, odds = job.family_scores(space.first, ranking), EdgeLogOdds.of(prior, space.rules)
     if odds is None:
         raise NotDecomposable(f"needs a prior over structures that is uniform or an EdgePrior. Got {prior!r}")
     if not isinstance(scores, FamilyScores):

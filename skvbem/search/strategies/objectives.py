@@ -152,7 +152,7 @@ class FamilyObjective(Objective):
         if odds is None or odds.rules != space.rules:  # edges that the prior demands are found by trying
             return None
         try:
-            scores = problem.job.family_scores(next(iter(space)), problem.ranking)
+            scores = problem.job.family_scores(space.first, problem.ranking)
         except NotDecomposable:
             return None
         return cls(problem, FamilyGraphs(scores, odds))

@@ -42,7 +42,7 @@ def setting_to_start_from(start, space: Space, rng: np.random.Generator) -> dict
 
 def emptiest(space: Space) -> dict:
     """A setting that has no neighbor with fewer edges; the first setting where there are no edges to count."""
-    here = next(iter(space))
+    here = dict(space.first)
     while (n := _n_edges(here)) is not None:
         fewer = (near for near in space.neighbors(here) if (_n_edges(near) or 0) < n)
         if n == 0 or (sparser := next(fewer, None)) is None:
@@ -59,7 +59,7 @@ def random_setting(space: Space, rng: np.random.Generator) -> dict:
         n = TUNING.n_looked_through + 1
     if n <= TUNING.n_looked_through:
         return next(islice(iter(space), int(rng.integers(n)), None))
-    return random_walk(space, next(iter(space)), TUNING.n_walk, rng)
+    return random_walk(space, space.first, TUNING.n_walk, rng)
 
 
 def random_walk(space: Space, setting: Mapping, n_moves: int, rng: np.random.Generator) -> dict:
