@@ -353,8 +353,14 @@ CONJUGATE = [
 ]
 
 
+#: Families of which complete rows hide nothing but their components, at least for some of their options.
+WITHOUT_HIDDEN_CELLS = [name for name in PROBLEMS if name not in {"student_t", "censored", "interval"}]
+
+
 def with_nothing_hidden(name, rng, **options):
     """Rows of an emission of which nothing is hidden but their components."""
+    if name not in WITHOUT_HIDDEN_CELLS:
+        raise ValueError(f"Every cell of the emission {name!r} hides something. Take one of {WITHOUT_HIDDEN_CELLS}.")
     problem = PROBLEMS[name](rng, **options)
     while not problem.conjugate:
         problem = PROBLEMS[name](rng, **options)

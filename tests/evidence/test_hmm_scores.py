@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from emissions.defined import DEFINED, as_emission_takes
-from emissions.members import CONJUGATE, PROBLEMS, with_nothing_hidden
+from emissions.members import CONJUGATE, PROBLEMS, WITHOUT_HIDDEN_CELLS, with_nothing_hidden
 from evidence.test_hmms import evaluation_of, evaluation_with
 from evidence.test_mixture_scores import hessian, log_posterior
 from laws.chains import hmm, lengths_of, random_prior, symmetric
@@ -161,7 +161,7 @@ def covariance_over_paths(problem, model, data, natural):
     return total
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", WITHOUT_HIDDEN_CELLS)
 def test_the_covariance_of_scores_is_that_over_all_paths(name, rng, monkeypatch):
     """Masks, weights, missing steps; all steps at once, or few."""
     for k in range(4):
