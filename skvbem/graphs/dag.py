@@ -780,12 +780,12 @@ def dag_from_masks(nodes: tuple, parents: Sequence[int], families: dict | None =
             child, mask = each
             members = tuple(nodes[k] for k in range(mask.bit_length()) if mask >> k & 1)
             families[each] = members, (child, frozenset(members))
-    own = [families[each] for each in zip(nodes, parents)]
+    of_nodes = [families[each] for each in zip(nodes, parents)]
     dag = object.__new__(DAG)
     dag._set(
         _nodes=nodes,
-        _parents={node: members for node, (members, _) in zip(nodes, own)},
-        _key=frozenset(key for _, key in own),
+        _parents={node: members for node, (members, _) in zip(nodes, of_nodes)},
+        _key=frozenset(key for _, key in of_nodes),
     )
     return dag
 
