@@ -363,11 +363,14 @@ class IntervalTable:
         Measurements that are points; all others are missing there.
     cells : IntervalCells
         Measurements that are intervals, in units from the origin.
+    has_points : bool
+        Whether any measurement is a point.
     """
 
     values: np.ndarray
     points: LinearTable
     cells: IntervalCells
+    has_points: bool
 
     def __len__(self) -> int:
         return len(self.values)
@@ -432,7 +435,8 @@ class IntervalEmission(Emission):
     def _table(self, values: np.ndarray, points: LinearTable, low: np.ndarray, high: np.ndarray) -> IntervalTable:
         is_interval, origin, unit = low < high, self.normal.origin, self.normal.unit
         ends = (np.where(is_interval, (end - origin) / unit, np.nan).T for end in (low, high))
-        return IntervalTable(values, points, IntervalCells.of(*map(np.ascontiguousarray, ends)))
+        cells = IntervalCells.of(*map(np.ascontiguousarray, ends))
+        return IntervalTable(values, points, cells, bool((low == high).any()))
 
     def step(self, natural: np.ndarray, table: IntervalTable) -> IntervalStep:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -520,12 +524,12 @@ class IntervalStep(Step):
 
     def log_likelihood(self, block: IntervalTable) -> np.ndarray:
         """Expected log likelihoods of rows, what is between ends integrated out, nats."""
-        of_rows, cells = self.normal.log_likelihood(block.points), block.cells
+        cells = block.cells
         if not cells.are_there:
-            return of_rows
+            return self.normal.log_likelihood(block.points)
         log_mass, peak = self._of_intervals(cells)[0], self.peak.reshape(-1, self.peak.shape[2])
-        of_intervals = cells.of_rows(log_mass, peak)
-        return of_rows + by_row(of_intervals, self.n_components, self.single)
+        of_intervals = by_row(cells.of_rows(log_mass, peak), self.n_components, self.single)
+        return of_intervals + self.normal.log_likelihood(block.points) if block.has_points else of_intervals
 
     def zeros(self) -> np.ndarray:
         """An empty sum."""
@@ -533,7 +537,8 @@ class IntervalStep(Step):
 
     def add(self, block: IntervalTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
         """Add the statistics of a block to a sum."""
-        self.normal.add(block.points, responsibilities, total)
+        if block.has_points:
+            self.normal.add(block.points, responsibilities, total)
         if block.cells.are_there:
             moments = block.cells.sums(responsibilities, self._of_intervals(block.cells)[1])
             n, mean, square = self._in_units(moments).swapaxes(0, 1)
