@@ -16,6 +16,7 @@ from skvbem.emissions import (
     Exponential,
     FactorGaussian,
     Gaussian,
+    Ordinal,
     Poisson,
     Regression,
     StudentT,
@@ -346,7 +347,7 @@ HELD = {
 
 
 def rows_for(specification, rng):
-    if isinstance(specification, Bernoulli | Categorical):
+    if isinstance(specification, Bernoulli | Categorical | Ordinal):
         return rng.integers(2, size=(12, 3))
     return counts(rng) + 1.0 if specification.wanted else rng.normal(size=(12, 3))
 
@@ -367,7 +368,7 @@ def test_every_emission_that_users_hold_keeps_all_laws(name, rng):
     lacking |= set() if specification.wanted else {"bad_cells_are_refused_in_its_words"}
     of_bound = "bound_of_one_component_is_the_product_of_predictions"
     assert set(whole.lacking) - lacking == (
-        {of_bound} if isinstance(specification, FactorGaussian | StudentT) else set()
+        {of_bound} if isinstance(specification, FactorGaussian | Ordinal | StudentT) else set()
     )
     assert set(gaps.lacking) - lacking <= {of_bound}
 

@@ -1,7 +1,8 @@
 """Observation models p(y | component, theta), the same for mixtures and hidden Markov models.
 
 What users hold are specifications: `Gaussian`, `Regression`, `Categorical`, `Bernoulli`, `Multinomial`, `Poisson`,
-`Exponential`, `StudentT`, `Censored`, `Interval` and `ZeroInflated`, small estimators with the parameters of a prior.
+`Exponential`, `StudentT`, `Censored`, `Interval`, `Ordinal` and `ZeroInflated`, small estimators with the parameters of
+a prior.
 Extenders derive from `EmissionSpecification`, or from `NumericSpecification` for numbers, and from `Emission` for the
 model's side; `register_emission` gives it a name.
 """
@@ -18,6 +19,7 @@ from skvbem.emissions.linear import LinearEmission
 from skvbem.emissions.moments import n_columns_of, weighted_means
 from skvbem.emissions.multinomial import Multinomial
 from skvbem.emissions.negative_binomial import NegativeBinomial
+from skvbem.emissions.ordinal import Ordinal
 from skvbem.emissions.poisson import Poisson
 from skvbem.emissions.profiles import Numbers, Probabilities
 from skvbem.emissions.registry import EMISSIONS, register_emission
@@ -46,6 +48,7 @@ __all__ = [
     "NegativeBinomial",
     "Numbers",
     "NumericSpecification",
+    "Ordinal",
     "Poisson",
     "Probabilities",
     "Regression",

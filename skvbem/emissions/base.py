@@ -418,6 +418,10 @@ class Emission(ABC):
         """Values of each column, if columns are independent given the component and have finitely many."""
         return None
 
+    def priced(self, of_fit: bool) -> Emission:
+        """The emission with the price of what the rows of its fit have chosen, or without it, for other rows."""
+        return self
+
     def with_room_for(self, table: Any, prior: Any, statistics: np.ndarray) -> tuple[Emission, Any, np.ndarray]:
         """The emission, its prior and statistics (n_cells,) of earlier rows, with cells for a table of more rows.
 

@@ -53,6 +53,11 @@ class Independent(Emission):
         n_cells = tuple(len(part.component_of_cell(n_components)) for part in self.parts)
         return Product(blocks, n_cells)
 
+    def priced(self, of_fit: bool) -> Emission:
+        """With the prices of the groups, or without them."""
+        parts = tuple(part.priced(of_fit) for part in self.parts)
+        return self if parts == self.parts else self.with_parts(parts)
+
     def with_room_for(
         self, table: IndependentTable, prior: Product, statistics: np.ndarray
     ) -> tuple[Emission, Product, np.ndarray]:

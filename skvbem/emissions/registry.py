@@ -13,6 +13,7 @@ from skvbem.emissions.gamma import Gamma
 from skvbem.emissions.gaussian.specification import Gaussian
 from skvbem.emissions.multinomial import Multinomial
 from skvbem.emissions.negative_binomial import NegativeBinomial
+from skvbem.emissions.ordinal import Ordinal
 from skvbem.emissions.poisson import Poisson
 from skvbem.emissions.regression import Regression
 from skvbem.emissions.specification import EmissionSpecification
@@ -30,6 +31,7 @@ EMISSIONS: dict[str, type[EmissionSpecification]] = {
     "factor": FactorGaussian,
     "multinomial": Multinomial,
     "negative_binomial": NegativeBinomial,
+    "ordinal": Ordinal,
     "poisson": Poisson,
     "regression": Regression,
     "student_t": StudentT,

@@ -67,17 +67,18 @@ class FittedEmissions(Fitted):
 
     def for_new_rows(self) -> Self:
         """The fit as it answers about rows whose labels are not known."""
-        emission, _ = without_labels(self.emission, [])
+        emission = without_labels(self.emission, [])[0].priced(of_fit=False)
         if membership_of(emission) is not None and not self.form.density:
             parts = (part.for_new_rows() if hasattr(part, "for_new_rows") else part for part in parts_of(emission))
             emission = Independent(tuple(parts))
         return replace(self, model=self.model.with_emission(emission))
 
     def known_from(self, reading: Any) -> Self:
-        """The fit with the labels that its rows are known to have."""
-        if reading.labels is None:
-            return self
-        return replace(self, model=self.model.with_emission(reading.labels.known_by(self.emission)))
+        """The fit with the labels that its rows are known to have, and the price of what they have chosen."""
+        emission = self.emission.priced(of_fit=True)
+        if reading.labels is not None:
+            emission = reading.labels.known_by(emission)
+        return self if emission is self.emission else replace(self, model=self.model.with_emission(emission))
 
     @property
     def component_names(self) -> np.ndarray:

@@ -48,6 +48,7 @@ _IN_MODULES = {
     "skvbem.emissions.gamma": ("GammaEmission",),
     "skvbem.emissions.multinomial": ("Multinomial", "MultinomialEmission"),
     "skvbem.emissions.negative_binomial": ("NegativeBinomial", "NegativeBinomialEmission"),
+    "skvbem.emissions.ordinal": ("Edges", "Ordinal", "OrdinalEmission"),
     "skvbem.emissions.poisson": ("Poisson", "PoissonEmission"),
     "skvbem.emissions.regression": ("RegressionEmission",),
     "skvbem.emissions.student_t": ("StudentT", "StudentTEmission"),

@@ -76,6 +76,7 @@ def _column_groups(columns: Any) -> None:
     "Interval",
     "Multinomial",
     "NegativeBinomial",
+    "Ordinal",
     "Poisson",
     "RegressionSpecification",
     "Given",

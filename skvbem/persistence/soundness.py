@@ -325,6 +325,20 @@ def _student_t(emission: Any) -> None:
     check(emission.df > 0 and not emission.tied, "no degrees of freedom")
 
 
+@checks("OrdinalEmission")
+def _ordinal(emission: Any) -> None:
+    floats(emission.price, emission.normal.n_columns, what="prices of edges")
+    check(len(emission.reading.edges) == emission.normal.n_columns, "edges of other columns")
+    check(emission.price >= 0, "prices below 0")
+
+
+@checks("Edges")
+def _edges(reading: Any) -> None:
+    beyond = np.isposinf(reading.edges)
+    floats(np.where(beyond, 0.0, reading.edges), None, None, what="edges")
+    check(beyond[:, 1:] | (reading.edges[:, :-1] < reading.edges[:, 1:]), "edges in no order")
+
+
 @checks("IntervalEmission", "Pairs")
 def _intervals(emission: Any) -> None:
     """Nothing to check beyond types: the measurements are checked by themselves."""

@@ -13,6 +13,7 @@ from skvbem.emissions import (
     FactorGaussian,
     Gaussian,
     Interval,
+    Ordinal,
     Poisson,
     Regression,
     StudentT,
@@ -272,6 +273,29 @@ def interval(rng, n_rows=12, gaps=0.0):
     return EmissionExample(emission, values, n_components, log_density, None, False, made.for_data, specification=made)
 
 
+def ordinal(rng, n_rows=12, gaps=0.0):
+    """Answers between edges that are given: others have a price in each row of the fit."""
+    sizes = rng.integers(2, 6, size=2)
+    edges = [np.sort(rng.normal(size=size - 1)) for size in sizes]
+    numbers = rng.normal(rng.normal(size=2), rng.uniform(0.5, 2.0, size=2), size=(n_rows, 2))
+    codes = [np.searchsorted(of_column, column) for of_column, column in zip(edges, numbers.T)]
+    values = with_gaps(np.stack(codes, axis=1), gaps, rng, -1)
+
+    def log_density(row, parameters, k):
+        law, total = [stats.norm(*pair) for pair in zip(parameters["means"][k], parameters["covariances"][k] ** 0.5)], 0
+        for j, code in enumerate(row):
+            if code >= 0:
+                low, high = np.array([-np.inf, *edges[j], np.inf])[[code, code + 1]]
+                total += np.log(law[j].cdf(high) - law[j].cdf(low))
+        return total
+
+    made = Ordinal(edges)
+    for_data = partial(made.for_data, n_categories=sizes)
+    emission, n_components = for_data(values), int(rng.integers(1, 4))
+    cells = lambda row, column: range(sizes[column])  # noqa: E731
+    return EmissionExample(emission, values, n_components, log_density, cells, False, for_data, specification=made)
+
+
 def gamma(rng, n_rows=12, gaps=0.0):
     values = rng.gamma(rng.uniform(0.5, 9, size=2), rng.exponential(50, size=2), size=(n_rows, 2))
 
@@ -341,6 +365,7 @@ PROBLEMS = {
     "student_t": student_t,
     "censored": censored,
     "interval": interval,
+    "ordinal": ordinal,
     "von_mises": von_mises,
     "zero_inflated": zero_inflated,
     "independent": independent,
@@ -349,7 +374,9 @@ PROBLEMS = {
 
 #: Families whose rows with missing cells have statistics of their own: their evidence has a closed form.
 CONJUGATE = [
-    name for name in PROBLEMS if name not in {"full", "tied", "student_t", "censored", "interval", "zero_inflated"}
+    name
+    for name in PROBLEMS
+    if name not in {"full", "tied", "student_t", "censored", "interval", "ordinal", "zero_inflated"}
 ]
 
 

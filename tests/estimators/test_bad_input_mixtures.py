@@ -60,10 +60,10 @@ GOOD["student_t"] = {  # of which no component is on a line at maximum likelihoo
     "x1": [0.03, 0.55, -0.74, -0.16, -0.48, 0.6, 0.04, -0.29, -0.78, -0.26],
 }
 GOOD["zero_inflated"] = GOOD["negative_binomial"] = GOOD["poisson"]
-GOOD["von_mises"] = GOOD["gaussian"]
+GOOD["von_mises"], GOOD["ordinal"] = GOOD["gaussian"], GOOD["categorical"]
 GOOD["gamma"] = {name: [each + 0.125 for each in column] for name, column in GOOD["exponential"].items()}
 OBJECTIVE = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
-NUMERIC = [family for family in EMISSIONS if family != "categorical"]
+NUMERIC = [family for family in EMISSIONS if not EMISSIONS[family].holds_categories]
 any_family_name = pytest.mark.parametrize("family", EMISSIONS)
 #: Families whose numbers may be 0.
 any_family_of_zeros = pytest.mark.parametrize("family", [family for family in EMISSIONS if family != "gamma"])

@@ -228,11 +228,12 @@ def test_every_family_is_drawn(mixed):
     """Those that take columns of others, measurements or counts, apart from them."""
     alone = {"factor": ["height", "weight"], "student_t": ["height", "weight"], "zero_inflated": ["visits"]}
     alone |= {"gamma": ["height", "weight"], "von_mises": ["height", "weight"], "negative_binomial": ["visits"]}
+    alone |= {"ordinal": ["blood"]}
     assert {*mixed.groups_, *alone, "regression"} == set(EMISSIONS)
     for family, columns in alone.items():
         fitted = VBMixture(2, emission=family, n_init=1, random_state=0).fit(table()[columns])
         display = ClassProfileDisplay.from_estimator(fitted)
-        assert rows_of(display.axes_.ravel()[0]) == columns
+        assert rows_of(display.axes_.ravel()[0]) == (["blood = 0", "A", "B"] if family == "ordinal" else columns)
 
 
 def test_bars_are_probabilities_with_their_intervals(mixed):

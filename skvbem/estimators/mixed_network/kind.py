@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions.base import counts_factors
+from skvbem.emissions.registry import EMISSIONS, FOR_CATEGORIES
 from skvbem.errors import StructureError
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import resolve_emission_prior
@@ -208,6 +209,11 @@ def _check_tables(columns: ColumnGroups, owner: str) -> None:
     """Refuse priors of tables that an emission says: tables have theirs from 'prior'."""
     for group in columns.groups:
         said, silent = repr(group.specification), repr(type(group.specification)())
+        if group.encoder is not None and type(group.specification) is not EMISSIONS[FOR_CATEGORIES]:
+            raise ValueError(
+                f"The 'emission' of {owner} gives columns {show(group.names)} the family {said}. Columns of "
+                "categories are nodes with a table here, 'categorical' ones. VBMixture and VBHMM take such families."
+            )
         if group.encoder is not None and said != silent:
             raise ValueError(
                 f"The 'emission' of {owner} gives columns {show(group.names)} a prior of their own, "

@@ -262,3 +262,11 @@ def test_second_derivatives_serve_scores_and_intervals(network, data):
         for name, values in parameters.items():
             low, high = intervals[group][name]
             assert np.all((low <= values) & (values <= high)), (group, name)
+
+
+def test_ordered_answers_are_refused_in_place_of_tables_that_have_no_order():
+    X = pd.DataFrame({"mood": [1, 2, 3, 2, 1, 3], "size": [0.5, 1.0, 2.5, 1.5, 0.2, 3.0]})
+    emission = {"ordinal": ["mood"], "gaussian": ["size"]}
+    with pytest.raises(ValueError, match=r"gives columns \('mood',\) the family Ordinal.*'categorical' ones"):
+        VBNetwork(emission=emission).fit(X)
+    VBNetwork(emission={"categorical": ["mood"], "gaussian": ["size"]}, n_init=1, random_state=0).fit(X)

@@ -4,6 +4,7 @@ TESTS = (
     "emissions/test_zero_inflated.py",
     "emissions/test_student_t.py",
     "emissions/test_intervals.py",
+    "emissions/test_ordinal.py",
     "emissions/test_laws.py",
 )
 
@@ -38,6 +39,12 @@ ERRORS = {
             "log_root + LOG_2PI / 2 - np.log(tau) / 2",
         ),
     ],
+    "edges have no price": [("base = table.points.base - ", "base = table.points.base - 0 * ")],
+    "answers in the reverse order have other edges": [("n_points += (n_points - n) % 2", "n_points += 0 * n")],
+    "all answers of a column pay for its edges": [
+        ("np.array(prices) / np.maximum(totals, 1e-300)", "np.array(prices)")
+    ],
+    "an answer lies above its edges": [("np.maximum(codes, 0) + upper]", "np.maximum(codes - 1, 0) + upper]")],
     "a row of heavy tails has a degree of freedom more": [
         ("result = peak, (self.df + seen) / 2, rate, seen", "result = peak, (self.df + seen + 1) / 2, rate, seen"),
     ],
