@@ -225,9 +225,30 @@ def test_columns_without_an_order_have_none():
         model.pseudo_residuals(frame, discrete="low")
 
 
-def test_ordinary_residuals_of_driven_chains_are_refused_by_name(rng):
-    X = np.column_stack([rng.normal(size=60), rng.normal(size=60)])
-    model = VBHMM(2, transitions=Softmax([1]), n_init=1, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="Take kind='forecast'"):
-        model.pseudo_residuals(X, kind="ordinary")
-    assert model.pseudo_residuals(X, kind="forecast").normal.shape == (60, 1)
+@pytest.mark.parametrize("driven", [{"transitions": Softmax([1])}, {"start": Softmax([1])}, {}], ids=str)
+def test_ordinary_residuals_are_those_of_a_step_that_is_missing(driven, rng):
+    """Its states are then those that `predict_proba` has of it, with transitions of its own or not."""
+    sequences = [np.column_stack([rng.normal(3 * (np.arange(n) // 4 % 2)), rng.normal(size=n)]) for n in (9, 1, 12)]
+    sequences[2][5, 0] = np.nan
+    emission = {"gaussian": [0], "remainder": "drop"} if not driven else "auto"
+    model = VBHMM(2, n_init=2, random_state=0, emission=emission, **driven).fit(sequences)
+    found = model.pseudo_residuals(sequences, kind="ordinary").uniform[:, 0]
+    of = model.parameters_["gaussian"]
+    normal = stats.norm(of["means"][:, 0], np.sqrt(of["covariances"][:, 0, 0]))
+    expected = []
+    for rows in sequences:
+        for t in range(len(rows)):
+            without = rows.copy()
+            without[t, 0] = np.nan
+            expected.append(model.predict_proba([without])[0][t] @ normal.cdf(rows[t, 0]))
+    assert found == approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_chains_that_never_go_back_have_ordinary_residuals(rng):
+    """Where some transitions, and paths, do not exist; driven by covariates or not."""
+    X = np.column_stack([np.repeat([0.0, 8.0], 20) + rng.normal(size=40), rng.normal(size=40)])
+    for driven in ({"transitions": Softmax([1])}, {"emission": {"gaussian": [0], "remainder": "drop"}}):
+        model = VBHMM(2, transmat_mask="left-to-right", n_init=2, random_state=0, **driven).fit(X)
+        normal = model.pseudo_residuals(X, kind="ordinary").normal
+        assert np.isfinite(normal).all()
+        assert np.abs(normal).max() < 5

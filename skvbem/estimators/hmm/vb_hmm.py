@@ -28,7 +28,7 @@ from skvbem.estimators.sequences import (
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.hmm import FittedHMM, groups_of_numbers
 from skvbem.fitting.fit import generator_of
-from skvbem.models.hmm.left_out import states_left_out
+from skvbem.models.hmm.left_out import states_given_earlier, states_given_others
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences import HMMData
 from skvbem.optima.tuning import EFFORTS
@@ -528,7 +528,7 @@ class VBHMM(SequenceEstimator):
         %(sequences.X, sequence_id)s
         kind : {"forecast", "ordinary"}, default="forecast"
             "forecast": given the steps before; residuals are then independent, too. "ordinary": given all other steps
-            of the sequence, for outliers; not where covariates drive transitions.
+            of the sequence, for outliers.
         %(residuals.discrete)s
         %(residuals.random_state)s
 
@@ -556,7 +556,8 @@ class VBHMM(SequenceEstimator):
         """
         check_choice("kind", "pseudo_residuals", kind, ("forecast", "ordinary"))
         fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
-        states = fitted.possible(states_left_out(fitted.model, fitted.natural("mean"), data, kind))
+        states_given = states_given_earlier if kind == "forecast" else states_given_others
+        states = fitted.possible(states_given(fitted.model, fitted.natural("mean"), data))
         residuals = pseudo_residuals(fitted, reading.values, states, discrete, generator_of(self, random_state))
         return residuals.of_sequences(reading.lengths, reading.sequences.order)
 

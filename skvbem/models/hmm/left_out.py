@@ -13,24 +13,6 @@ from skvbem.models.sequences import HMMData, segments
 _ROWS_AT_ONCE = 2**14
 
 
-def states_left_out(model: HMM, natural: np.ndarray, data: HMMData, kind: str) -> np.ndarray:
-    """p(state of a step | the steps before it) if `kind` is "forecast", or | all others if it is "ordinary".
-
-    Raises
-    ------
-    ValueError
-        If they are to be given all others, and covariates drive transitions.
-    """
-    if kind == "forecast":
-        return states_given_earlier(model, natural, data)
-    if not model.is_homogeneous:
-        raise ValueError(
-            "kind='ordinary' of pseudo_residuals is for chains whose transitions are the same at every step, and "
-            "covariates drive those of this VBHMM. Take kind='forecast'."
-        )
-    return states_given_others(model, natural, data)
-
-
 def states_given_earlier(model: HMM, natural: np.ndarray, data: HMMData) -> np.ndarray:
     """p(state of a step | the steps before it), (n_rows, n_states), at natural parameters (n_cells,).
 
@@ -50,28 +32,51 @@ def states_given_earlier(model: HMM, natural: np.ndarray, data: HMMData) -> np.n
 
 
 def states_given_others(model: HMM, natural: np.ndarray, data: HMMData) -> np.ndarray:
-    """p(state of a step | all other steps of its sequence), (n_rows, n_states), at natural parameters (n_cells,).
+    """p(state of a step | all other steps of its sequence), (n_rows, n_states), at natural parameters (n_cells,)."""
+    later = (_from_the_end if model.is_homogeneous else _step_by_step)(model, natural, data)
+    return _normalized(states_given_earlier(model, natural, data) * later)
 
-    The forward pass from the other end, along transposed transitions, tells what later steps say of each state
-    [ZM09]. Of a model whose transitions are the same at every step.
+
+def _from_the_end(model: HMM, natural: np.ndarray, data: HMMData) -> np.ndarray:
+    """Likelihoods of later steps given the state of each, up to a factor of the step, (n_rows, n_states).
+
+    They are the forward pass from the other end, along transposed transitions [ZM09].
     """
     n, (log_initial, log_transition) = len(data), model.log_chain(natural[:, None])
     step = model.step(natural[:, None], data)
 
-    def from_the_end(rows: slice) -> np.ndarray:
+    def log_likelihood(rows: slice) -> np.ndarray:
         logs = rows_last(step, data.table[n - rows.stop : n - rows.start], 1, model.n_components)
         return np.ascontiguousarray(logs[..., ::-1])
 
-    backward = ForwardBackward(np.zeros_like(log_initial), log_transition.swapaxes(1, 2), from_the_end)
+    backward = ForwardBackward(np.zeros_like(log_initial), log_transition.swapaxes(1, 2), log_likelihood)
     seen, starts = np.zeros((n, model.n_components)), np.ascontiguousarray(n - data.starts[::-1])
     for pieces in segments(starts, starts[1:], *model.segment_rows()):
         backward.forward(pieces, seen)
-    later = np.ones((n, model.n_components))
-    goes_on = np.ones(n, dtype=bool)
-    goes_on[data.starts[1:][data.lengths > 0] - 1] = False
-    rows = np.flatnonzero(goes_on)
+    later, rows = np.ones((n, model.n_components)), np.flatnonzero(_steps_to_go(data) > 0)
     later[rows] = seen[::-1][rows + 1] @ np.exp(log_transition[0]).T
-    return _normalized(states_given_earlier(model, natural, data) * _normalized(later))
+    return _normalized(later)
+
+
+def _step_by_step(model: HMM, natural: np.ndarray, data: HMMData) -> np.ndarray:
+    """Likelihoods of later steps where each step has transitions of its own: backward, all sequences at once."""
+    _, into = model.chain_at(natural, data)
+    logs = model.forward_backward(natural[:, None], data).log_likelihood(slice(0, len(data)))[0].T
+    log_later, n_states = np.zeros(logs.shape), model.n_components
+    to_go = _steps_to_go(data)
+    order, ends = np.argsort(to_go, kind="stable"), np.cumsum(np.bincount(to_go, minlength=1))
+    for rows in np.split(order, ends[:-1])[1:]:
+        every = into(np.tile(np.eye(n_states), (len(rows), 1)), np.repeat(rows + 1, n_states))
+        with np.errstate(divide="ignore"):
+            log_matrices = np.log(every.reshape(-1, n_states, n_states))
+        log_later[rows] = np.logaddexp.reduce(log_matrices + (logs + log_later)[rows + 1, None], axis=-1)
+        log_later[rows] -= np.maximum(log_later[rows].max(axis=1, keepdims=True), -1e300)
+    return np.exp(log_later)
+
+
+def _steps_to_go(data: HMMData) -> np.ndarray:
+    """Steps of its sequence after each, (n_rows,)."""
+    return np.repeat(data.starts[1:], data.lengths) - np.arange(len(data)) - 1
 
 
 def _normalized(states: np.ndarray) -> np.ndarray:

@@ -5,12 +5,15 @@ TESTS = ("reports/test_pseudo_residuals.py",)
 ERRORS = {
     "a step given others leaves later ones out": [
         (
-            "states_given_earlier(model, natural, data) * _normalized(later)",
-            "states_given_earlier(model, natural, data)",
+            "return _normalized(states_given_earlier(model, natural, data) * later)",
+            "return states_given_earlier(model, natural, data)",
         )
     ],
     "later steps are told from along transitions the wrong way": [
         ("seen[::-1][rows + 1] @ np.exp(log_transition[0]).T", "seen[::-1][rows + 1] @ np.exp(log_transition[0])")
+    ],
+    "later steps of driven chains are left out": [
+        ("log_matrices + (logs + log_later)[rows + 1, None]", "log_matrices + logs[rows + 1, None]")
     ],
     "a step is forecast from its own state": [
         ("states[rows] = into(filtered[rows - 1], rows)", "states[rows] = filtered[rows]")
