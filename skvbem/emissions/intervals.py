@@ -529,7 +529,9 @@ class IntervalStep(Step):
             return self.normal.log_likelihood(block.points)
         log_mass, peak = self._of_intervals(cells)[0], self.peak.reshape(-1, self.peak.shape[2])
         of_intervals = by_row(cells.of_rows(log_mass, peak), self.n_components, self.single)
-        return of_intervals + self.normal.log_likelihood(block.points) if block.has_points else of_intervals
+        return of_intervals + (
+            self.normal.log_likelihood(block.points) if block.has_points else block.points.base[:, None]
+        )
 
     def zeros(self) -> np.ndarray:
         """An empty sum."""
