@@ -174,6 +174,16 @@ class Ordinal(Gaussian):
             profiles.append(of_levels(column, answers.tolist(), parameters[name][:, j], ends))
         return profiles
 
+    def cumulative_of_cells(self, values: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of the probabilities of answers before a cell's, and up to it."""
+        codes = np.asarray(values)
+        sums = np.cumsum(parameters["probabilities"], axis=-1)  # (n_components, n_columns, n_answers)
+        sums = np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=-1)
+        columns = np.arange(sums.shape[1])
+        ends = (sums[:, columns, np.maximum(codes, 0) + answer] for answer in (0, 1))
+        below, up_to = (np.where(codes < 0, np.nan, each) for each in ends)
+        return below, up_to
+
 
 def chosen_edges(counts: np.ndarray) -> tuple[np.ndarray, float]:
     """Edges (n_answers - 1,) near the quantiles of counts of answers (n_answers,), and their price in nats."""

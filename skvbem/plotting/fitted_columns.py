@@ -189,8 +189,12 @@ def _column(
     """Shares of a column in bins; None of a column without known cells, or without cumulative probabilities."""
     turn = getattr(specification, "period", None)
     cells = values[:, j].astype(float)
-    cells = cells[~np.isnan(cells)]
-    if not len(cells) or specification.cumulative_of_cells(values[:1], parameters) is None:
+    cells = cells[~np.isnan(cells) if values.dtype.kind == "f" else cells >= 0]
+    if (
+        not len(cells)
+        or specification.holds_categories
+        or specification.cumulative_of_cells(values[:1], parameters) is None
+    ):
         return None
     is_whole = getattr(specification, "holds_counts", False) or values.dtype.kind != "f"
     edges = _edges(cells, is_whole, turn)

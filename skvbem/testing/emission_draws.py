@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from functools import partial
 from itertools import pairwise
@@ -247,14 +248,31 @@ def numbers_are_distributed_as_said(case: EmissionExample, rng: np.random.Genera
             agree("The mean direction", np.angle(resultant * aside), 0.0, abs=6 / np.sqrt(n) / length)
             computed = np.sqrt(-2 * np.log(length)) * specification.period / (2 * np.pi)
             agree("The circular deviation", computed, deviation, rel=0.1)
+            _are_cumulated_as_said(specification, parameters, k, drawn)
             continue
         agree("The mean", drawn.mean(axis=0), mean, abs=6 * deviation / np.sqrt(n))
         agree("The deviation", drawn.std(axis=0), deviation, rel=0.25)
         if specification.holds_counts:
             require(drawn == np.floor(drawn), "A number that was drawn is not whole.")
-        for value in np.quantile(drawn, [0.1, 0.5, 0.9], axis=0) if specification.has_cumulative else ():
-            computed = specification.cumulative(value, mean, deviation)
-            agree("The probability to be at most so much", np.mean(drawn <= value, axis=0), computed, abs=0.05)
+        _are_cumulated_as_said(specification, parameters, k, drawn)
+
+
+def _are_cumulated_as_said(
+    specification: NumericSpecification, parameters: Mapping[str, np.ndarray], k: int, drawn: np.ndarray
+) -> None:
+    """Shares of rows drawn of a component that hold less than a cell, and at most as much, are those said of it."""
+    at = np.quantile(drawn, [0.1, 0.5, 0.9], axis=0, method="higher")
+    ends = specification.cumulative_of_cells(at, parameters)
+    if ends is None:
+        return
+    below, up_to = (each[k] for each in ends)
+    known = ~np.isnan(up_to)
+    less, most = (np.mean(each, axis=0)[known] for each in (drawn[:, None] < at, drawn[:, None] <= at))
+    below, up_to = below[known], up_to[known]
+    exact = np.full(below.shape, specification.holds_counts) | (below == up_to)  # others are intervals, or atoms
+    agree("The probability to be at most so much", most[exact], up_to[exact], abs=0.05)
+    agree("The probability to be less", less[exact], below[exact], abs=0.05)
+    require((below <= less + 0.05) & (most <= up_to + 0.05), "Cumulative probabilities are none of the rows drawn.")
 
 
 #: These laws, in their order.

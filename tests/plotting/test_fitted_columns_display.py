@@ -87,6 +87,14 @@ def test_bins_hold_atoms_and_what_lies_beyond_limits():
     assert np.ptp(np.diff(many.edges)) == 0
 
 
+def test_missing_zeros_and_ones_have_no_bar():
+    X = np.array([[0.0], [1.0], [np.nan], [1.0]] * 10)
+    model = VBMixture(1, emission="bernoulli").fit(X)
+    (column,) = FittedColumnsDisplay.from_estimator(model, X).columns
+    assert column.edges.tolist() == [-0.5, 0.5, 1.5]
+    assert column.observed == approx([1 / 3, 2 / 3])
+
+
 def test_what_cannot_be_drawn_is_refused():
     X = load_carcinoma().data[:, :2]
     with pytest.raises(TypeError, match=r"VBMixture and VBHMM\. Got VBDiscreteDAG"):

@@ -16,6 +16,7 @@ from skvbem.emissions import (
     Gaussian,
     Interval,
     NegativeBinomial,
+    Ordinal,
     Poisson,
     Regression,
     Softmax,
@@ -252,3 +253,22 @@ def test_chains_that_never_go_back_have_ordinary_residuals(rng):
         normal = model.pseudo_residuals(X, kind="ordinary").normal
         assert np.isfinite(normal).all()
         assert np.abs(normal).max() < 5
+
+
+def test_ordered_answers_have_residuals_and_others_none():
+    rng = np.random.default_rng(2)
+    mood = rng.normal(rng.integers(2, size=2000)[:, None] * 2.0, 1.0, size=(2000, 3))
+    answers = np.digitize(mood, [0.0, 1.0, 2.5]) + 1.0
+    answers[5, 1] = np.nan
+    model = VBMixture(2, emission=Ordinal(), n_init=2, random_state=0).fit(answers)
+    residuals = model.pseudo_residuals(answers)
+    sums = np.cumsum(model.parameters_["ordinal"]["probabilities"], axis=2)
+    for row, column in ((0, 0), (7, 2)):
+        code = int(answers[row, column]) - 1
+        assert residuals.up_to[row, column] == approx(model.weights_ @ sums[:, column, code])
+        before = model.weights_ @ sums[:, column, code - 1] if code else 0.0
+        assert residuals.below[row, column] == approx(before, abs=1e-12)
+    assert np.isnan(residuals.normal).sum() == 1
+    assert residuals.normal[6:].std(axis=0) == approx([1.0] * 3, abs=0.05)
+    with pytest.raises(ValueError, match="categories have no order"):
+        VBMixture(2, emission="categorical", n_init=1).fit(answers).pseudo_residuals(answers)
