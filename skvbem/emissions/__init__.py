@@ -16,6 +16,7 @@ from skvbem.emissions.gamma import Gamma
 from skvbem.emissions.gaussian.specification import COVARIANCE_TYPES, Gaussian
 from skvbem.emissions.intervals import Censored, Interval
 from skvbem.emissions.linear import LinearEmission
+from skvbem.emissions.log_normal import LogNormal
 from skvbem.emissions.moments import n_columns_of, weighted_means
 from skvbem.emissions.multinomial import Multinomial
 from skvbem.emissions.negative_binomial import NegativeBinomial
@@ -44,6 +45,7 @@ __all__ = [
     "Gaussian",
     "Interval",
     "LinearEmission",
+    "LogNormal",
     "Multinomial",
     "NegativeBinomial",
     "Numbers",

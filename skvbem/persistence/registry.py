@@ -46,6 +46,7 @@ _IN_MODULES = {
     "skvbem.emissions.independent": ("Independent",),
     "skvbem.emissions.intervals": ("Censored", "Interval", "IntervalEmission", "Limits", "Pairs"),
     "skvbem.emissions.gamma": ("GammaEmission",),
+    "skvbem.emissions.log_normal": ("LogNormal", "LogNormalEmission"),
     "skvbem.emissions.multinomial": ("Multinomial", "MultinomialEmission"),
     "skvbem.emissions.negative_binomial": ("NegativeBinomial", "NegativeBinomialEmission"),
     "skvbem.emissions.ordinal": ("Edges", "Ordinal", "OrdinalEmission"),

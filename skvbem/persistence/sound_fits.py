@@ -74,6 +74,7 @@ def _column_groups(columns: Any) -> None:
     "GammaSpecification",
     "Gaussian",
     "Interval",
+    "LogNormal",
     "Multinomial",
     "NegativeBinomial",
     "Ordinal",

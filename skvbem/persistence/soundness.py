@@ -279,7 +279,7 @@ def _zero_inflated(emission: Any) -> None:
     ZeroInflated(emission.family).check_parameters()
 
 
-@checks("DiagonalGaussian")
+@checks("DiagonalGaussian", "LogNormalEmission")
 def _diagonal(emission: Any) -> None:
     _units(emission)
     check(not emission.spherical or np.ptp(emission.unit) == 0, "columns of different units on one precision")

@@ -13,6 +13,7 @@ from skvbem.emissions import (
     FactorGaussian,
     Gaussian,
     Interval,
+    LogNormal,
     Ordinal,
     Poisson,
     Regression,
@@ -307,6 +308,17 @@ def gamma(rng, n_rows=12, gaps=0.0):
     return of_specification(EMISSIONS["gamma"](), values, log_density, rng, gaps)
 
 
+def log_normal(rng, n_rows=12, gaps=0.0):
+    values = np.exp(rng.normal(rng.normal(scale=4, size=2), rng.uniform(0.3, 2, size=2), size=(n_rows, 2)))
+
+    def log_density(row, parameters, k):
+        seen = ~np.isnan(row)
+        mean, variance = (parameters[name][k][seen] for name in ("log_means", "log_variances"))
+        return stats.lognorm(np.sqrt(variance), scale=np.exp(mean)).logpdf(row[seen]).sum()
+
+    return of_specification(LogNormal(), values, log_density, rng, gaps)
+
+
 def von_mises(rng, n_rows=12, gaps=0.0):
     unit = str(rng.choice(["radians", "degrees"]))
     radian = 1.0 if unit == "radians" else 180 / np.pi
@@ -361,6 +373,7 @@ PROBLEMS = {
     "multinomial": multinomial,
     "regression": regression,
     "gamma": gamma,
+    "log_normal": log_normal,
     "negative_binomial": negative_binomial,
     "student_t": student_t,
     "censored": censored,

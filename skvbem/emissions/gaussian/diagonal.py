@@ -244,4 +244,4 @@ class DiagonalStep(LinearStep):
         rows = [
             (observed * (peak - half * (measured - mean) ** 2)).sum(axis=0) for peak, mean, half in zip(*self._members)
         ]
-        return by_row(np.array(rows), self.n_components, self.single)
+        return by_row(np.array(rows) + block.base, self.n_components, self.single)
