@@ -35,7 +35,8 @@ class Gamma(NumericSpecification):
     Parameters
     ----------
     pseudo_rows : float or array-like of shape (n_columns,), default=1.0
-        Rows at the mean of X that the prior of a mean is worth.
+        Rows at the mean of X that the prior of a mean is worth. Where means of components differ tenfold, a shape is
+        less biased with fewer, such as 0.1.
     resolution : float, default=None
         How finely numbers are measured, as a share of their size: the coefficient of variation of a component is
         never less. By default the smallest gap between the logarithms of X, .001 at the least. Without it

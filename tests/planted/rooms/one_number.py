@@ -29,4 +29,10 @@ ERRORS = {
     "rows of counts weigh for the probability as if sizes were 1": [
         ("cells[0] * b + r * cells[2] - cells[1]", "cells[0] * b + cells[2] - cells[1]"),
     ],
+    "polynomials between counts have a wrong constant": [
+        ("np.where(k > 0, 2.0, 1.0)", "np.where(k > 0, 2.0, 2.0)"),
+    ],
+    "degrees have the density of radians": [
+        ("* -np.log(2 * np.pi * self.per_radian)", "* -np.log(2 * np.pi)"),
+    ],
 }
