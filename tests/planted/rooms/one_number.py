@@ -35,4 +35,7 @@ ERRORS = {
     "degrees have the density of radians": [
         ("* -np.log(2 * np.pi * self.per_radian)", "* -np.log(2 * np.pi)"),
     ],
+    "the derivative of a concentration forgets its Bessel function": [
+        ("second[0, 0, 2] = -(x**2) * (1 - ratio**2)", "second[0, 0, 2] = -(x**2)"),
+    ],
 }
