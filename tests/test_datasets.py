@@ -392,9 +392,9 @@ def test_no_copyleft_file_in_the_package():
     copyleft = {
         hashlib.sha256(path.read_bytes()).hexdigest()
         for path in THIRD_PARTY.glob("*/*")
-        if path.suffix in (".csv", ".bif")
+        if path.suffix in (".csv", ".bif", ".gz")
     }
-    assert len(copyleft) == 10 + 7
+    assert len(copyleft) == 10 + 8
     for path in Path(datasets.__file__).parents[1].rglob("*"):
         if path.is_file():
             assert hashlib.sha256(path.read_bytes()).hexdigest() not in copyleft, path
@@ -404,7 +404,7 @@ def test_no_copyleft_file_in_the_package():
 def test_copyleft_files_have_their_terms_beside_them(folder):
     notice = third_party(folder, "NOTICE").read_text()
     for path in (THIRD_PARTY / folder).iterdir():
-        if path.suffix in (".csv", ".bif"):
+        if path.suffix in (".csv", ".bif", ".gz"):
             assert path.name in notice
 
 

@@ -32,20 +32,31 @@ static intptr_t skvbem_split_sets(intptr_t n_sets, intptr_t n_words, const uint6
     return n;
 }
 
-/* The weight of what each of some sets has in common with another. */
-SKVBEM_POPCOUNT
-static void skvbem_common_weights(intptr_t n_sets, intptr_t n_words, const uint64_t *restrict sets,
-                                  const uint64_t *restrict other, intptr_t n_planes, const int64_t *restrict plane_end,
-                                  double *restrict weights) {
+/* List the words of each of some sets that are not empty; `first` has where those of each set begin, and where all end. */
+static void skvbem_list_words(intptr_t n_sets, intptr_t n_words, const uint64_t *restrict sets, intptr_t *restrict first,
+                              int32_t *restrict place, uint64_t *restrict listed) {
+    intptr_t n = 0;
     for (intptr_t set = 0; set < n_sets; set++) {
-        const uint64_t *a = sets + set * n_words;
-        intptr_t word = 0;
-        int64_t total = 0;
-        for (intptr_t plane = 0; plane < n_planes; plane++) {
-            int64_t n = 0;
-            for (; word < plane_end[plane]; word++) n += __builtin_popcountll(a[word] & other[word]);
-            total += n << plane;
+        first[set] = n;
+        for (intptr_t word = 0; word < n_words; word++) {
+            const uint64_t bits = sets[set * n_words + word];
+            place[n] = (int32_t) word;
+            listed[n] = bits;
+            n += bits != 0;
         }
+    }
+    first[n_sets] = n;
+}
+
+/* The weight of what each of some sets, of listed words, has in common with another. */
+SKVBEM_POPCOUNT
+static void skvbem_common_weights(intptr_t n_sets, const intptr_t *restrict first, const int32_t *restrict place,
+                                  const uint64_t *restrict listed, const uint64_t *restrict other,
+                                  const unsigned char *restrict digit, double *restrict weights) {
+    for (intptr_t set = 0; set < n_sets; set++) {
+        int64_t total = 0;
+        for (intptr_t k = first[set]; k < first[set + 1]; k++)
+            total += (int64_t) __builtin_popcountll(listed[k] & other[place[k]]) << digit[place[k]];
         weights[set] = (double) total;
     }
 }

@@ -1,7 +1,7 @@
 """Sums over the distinct values of sets of columns: what Bayesian scores of families of complete data are made of."""
 
 from libc.math cimport log
-from libc.stdint cimport intptr_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
 from libc.string cimport memset
 
 import numpy as np
@@ -15,8 +15,10 @@ cdef extern from "_lanes.h" nogil:
 cdef extern from "_bitsets.h" nogil:
     intptr_t skvbem_split_sets(intptr_t n_sets, intptr_t n_words, const uint64_t* sets, intptr_t n_parts,
                                const uint64_t* parts, int keeps_empty, intptr_t most, uint64_t* finer)
-    void skvbem_common_weights(intptr_t n_sets, intptr_t n_words, const uint64_t* sets, const uint64_t* other,
-                               intptr_t n_planes, const int64_t* plane_end, double* weights)
+    void skvbem_list_words(intptr_t n_sets, intptr_t n_words, const uint64_t* sets, intptr_t* first, int32_t* place,
+                           uint64_t* listed)
+    void skvbem_common_weights(intptr_t n_sets, const intptr_t* first, const int32_t* place, const uint64_t* listed,
+                               const uint64_t* other, const unsigned char* digit, double* weights)
 
 
 # Codes of states, as narrow as they fit.
@@ -325,7 +327,7 @@ cdef Py_ssize_t split_by_parents(const uint64_t[:, ::1] bits, const int64_t[::1]
     return n_sets
 
 
-def score_families_by_bits(const uint64_t[:, ::1] bits, const int64_t[::1] plane_end, const int64_t[::1] first_state,
+def score_families_by_bits(const uint64_t[:, ::1] bits, const unsigned char[::1] digit, const int64_t[::1] first_state,
                            const long long[::1] cardinality, Py_ssize_t child, const long long[::1] parents,
                            const long long[::1] further, Py_ssize_t most_words, const double[::1] of_cell,
                            const double[::1] of_row, double[::1] scores, unsigned char[::1] is_scored):
@@ -334,29 +336,35 @@ def score_families_by_bits(const uint64_t[:, ::1] bits, const int64_t[::1] plane
     Parameters
     ----------
     bits : (sum of cardinality, n_words) IN, the rows in which each state of each column occurs
-    plane_end : (n_planes,) IN, the word after the last one of each binary digit of weights, the lowest digit first
+    digit : (n_words,) IN, the binary digit of weights for which each word stands, 0 for the lowest
     first_state : (n_columns,) IN, the place among `bits` of each column's first state
     cardinality, child, parents, further, of_cell, of_row : IN, as there
     most_words : words of two sets of rows that are compared, at most, to count a table
     scores : (n_families * n_concentrations,) OUT, where scored
     is_scored : (n_families,) OUT
     """
-    cdef Py_ssize_t n_words = bits.shape[1], n_planes = plane_end.shape[0], n_families = further.shape[0]
+    cdef Py_ssize_t n_words = bits.shape[1], n_families = further.shape[0]
     cdef Py_ssize_t n_concentrations = scores.shape[0] // max(n_families, 1), most = most_words // max(n_words, 1)
     cdef Py_ssize_t k, at, state, cell, last, n_lower, n_cells, n_table_rows
     cdef int n_states = <int>cardinality[child], n_more, here = 0
     cdef Py_ssize_t width = (most + n_states) * 2
-    cdef uint64_t[:, ::1] sets = np.empty((2, (most + 1) * n_words), dtype=np.uint64)
+    cdef uint64_t[:, ::1] sets = np.empty((2, (most + 1) * n_words + 1), dtype=np.uint64)
     cdef double[::1] lower = np.empty(most + 1)
+    cdef intptr_t[::1] first = np.empty(most + 2, dtype=np.intp)
+    cdef int32_t[::1] place = np.empty((most + 1) * n_words + 1, dtype=np.int32)
+    cdef uint64_t[::1] everything = np.empty(n_words, dtype=np.uint64)
+    cdef uint64_t* listed
     cdef double[:, ::1] table = np.empty((3, width)), scratch = np.empty((7, width))
     cdef int[::1] counted = np.zeros(MOST_COUNTED if n_concentrations > 1 else 1, dtype=np.int32)
     is_scored[:] = 0
     with nogil:
         n_lower = split_by_parents(bits, first_state, cardinality, child, parents, most, sets, &here)
-        # of each of these sets, what the whole of it weighs
-        for k in range(n_lower):
-            skvbem_common_weights(1, n_words, &sets[here, k * n_words], &sets[here, k * n_words], n_planes,
-                                  &plane_end[0], &lower[k])
+        listed = &sets[1 - here, 0]
+        if n_lower >= 0:
+            skvbem_list_words(n_lower, n_words, &sets[here, 0], &first[0], &place[0], listed)
+            for k in range(n_words):
+                everything[k] = ~<uint64_t>0
+            skvbem_common_weights(n_lower, &first[0], &place[0], listed, &everything[0], &digit[0], &lower[0])
         for k in range(n_families if n_lower >= 0 else 0):
             n_more = <int>cardinality[further[k]] if further[k] >= 0 else 1
             if n_lower * (n_more - 1) > most:
@@ -365,8 +373,8 @@ def score_families_by_bits(const uint64_t[:, ::1] bits, const int64_t[::1] plane
             for cell in range(n_lower):
                 table[0, last + cell] = lower[cell]
             for state in range(n_more - 1):
-                skvbem_common_weights(n_lower, n_words, &sets[here, 0], &bits[first_state[further[k]] + state, 0],
-                                      n_planes, &plane_end[0], &table[0, state * n_lower])
+                skvbem_common_weights(n_lower, &first[0], &place[0], listed, &bits[first_state[further[k]] + state, 0],
+                                      &digit[0], &table[0, state * n_lower])
                 for cell in range(n_lower):
                     table[0, last + cell] -= table[0, state * n_lower + cell]
             n_cells = occurring(n_lower // n_states, n_more, n_states, &table[0, 0], &table[1, 0], &table[2, 0],

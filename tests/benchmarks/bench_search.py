@@ -172,7 +172,7 @@ def networks(options):
         )
     show(
         "networks from 5 000 complete rows, one thread, in turns (want a part of the limit <= 1, nats >= 0)",
-        ("network", "strategy", "ours, s", "pyAgrum, s", "ratio", "part of 0.15 s + 8 x", "nats above"),
+        ("network", "strategy", "ours, s", "pyAgrum, s", "ratio", "part of 0.1 s + 3 x", "nats above"),
         rows,
     )
 

@@ -172,7 +172,18 @@ def test_families_by_bits(rng):
         a = np.array([0.5, 0.7, 0.9])
         for most, expected in ((100, [1, 1, 1]), (6, [1, 1, 0]), (5, [0, 0, 0])):
             n_most = most * sum(n_words)
-            args = np.cumsum(n_words), first, cardinality, 0, np.array([1]), further, n_most, a, 2 * a, scores
+            args = (
+                np.repeat(np.arange(3, dtype=np.uint8), n_words),
+                first,
+                cardinality,
+                0,
+                np.array([1]),
+                further,
+                n_most,
+                a,
+                2 * a,
+                scores,
+            )
             _local_scores.score_families_by_bits(bits, *args, is_scored)
             if most == 100 or len(np.unique(codes[1])) == 3:  # joint states that do not occur take no words
                 assert is_scored.tolist() == expected

@@ -244,7 +244,7 @@ class FamilyScores:
 
     @cached_property
     def _bits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """The rows in which each state of each column occurs, bits; where digits of weights end, and columns begin.
+        """The rows in which each state of each column occurs, bits; the digit of weights of each word; first states.
 
         None where weights are no whole numbers, or bits would take much memory.
         """
@@ -266,7 +266,7 @@ class FamilyScores:
             for rows, last, n in zip(digits, end, n_words):
                 packed = np.packbits(codes[rows] == np.arange(size)[:, None], axis=1, bitorder="little")
                 bits[at : at + size, last - 8 * n : last - 8 * n + packed.shape[1]] = packed
-        return bits.view(np.uint64), end // 8, first
+        return bits.view(np.uint64), np.repeat(np.arange(len(digits), dtype=np.uint8), n_words), first
 
     def _scored_by_tables(self, child: int, parents: Sequence[int]) -> float:
         """The score of a family under concentrations given cell by cell; -inf if it has none."""

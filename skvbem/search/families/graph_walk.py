@@ -200,11 +200,12 @@ class Graph:
 
     def after(self, k: int) -> tuple[int, ...]:
         """The parents of every node after a move."""
-        return after_move(self.parents, *(column[k].item() for column in self.moves[:3]))
+        child, parent, turns, _ = self.moves
+        return after_move(self.parents, int(child[k]), int(parent[k]), bool(turns[k]))
 
-    def moved(self, k: int) -> Graph:
-        """The graph after a move."""
-        after, rows = self.after(k), list(self._rows)
+    def moved(self, k: int, after: tuple[int, ...]) -> Graph:
+        """The graph after a move, to these parents of every node."""
+        rows = list(self._rows)
         edges, gains = self._edges.copy(), self._row_gains.copy()
         child, parent = (int(column[k]) for column in self.moves[:2])
         for node in (child, parent):

@@ -33,9 +33,10 @@ class Greedy(Strategy):
         How often to begin anew, a random walk away from the best setting so far.
     n_kicks : int, default=5
         Moves of that walk.
-    n_perturbations : int, default=16
-        Where scores are sums over families: climbs from graphs near the best so far. By turns such a graph is drawn
-        from those that no data tell apart from it, and from those of what is left without some of its edges.
+    n_perturbations : int, default=10
+        Where scores are sums over families: climbs from graphs near the best so far, until so many in a row lead no
+        higher. By turns such a graph is drawn from those that no data tell apart from it, and from those of what is
+        left without half of its edges.
 
     Notes
     -----
@@ -58,7 +59,7 @@ class Greedy(Strategy):
     n_tabu: int = 5
     n_restarts: int = 0
     n_kicks: int = 5
-    n_perturbations: int = 16
+    n_perturbations: int = 10
 
     def __post_init__(self):
         check_start(self.start, "Greedy")

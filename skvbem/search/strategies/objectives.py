@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
+from itertools import count
 
 import numpy as np
 
@@ -176,11 +177,12 @@ class FamilyObjective(Objective):
     def best_near(self, state: ClimbState, without: Collection[Hashable]) -> ClimbState | None:
         """The best neighbor; no others are made graphs of."""
         graph, values = _graph_of(state), self._valued_near(state)
-        near = next((k for k in _best_first(values) if graph.after(k) not in without), None)
-        if near is None:
-            return None
-        moved = graph.moved(near)
-        return ClimbState(moved.parents, moved.value, graph=moved)
+        for k in _best_first(values):
+            after = graph.after(k)
+            if after not in without:
+                moved = graph.moved(k, after)
+                return ClimbState(after, moved.value, graph=moved)
+        return None
 
     def _valued_near(self, state: ClimbState) -> np.ndarray:
         """The values of all neighbors, the best of which are remembered."""
@@ -205,13 +207,18 @@ class FamilyObjective(Objective):
         ----------
         best : ClimbState
         n : int
-            Climbs, if time does not end them.
+            Climbs one after another that lead no higher, after which no more are made.
         """
-        for k in self.problem.until_over(range(n)):
+        n_idle = 0
+        self._best(TUNING.n_listed)  # from here on few neighbors are worth listing
+        for k in self.problem.until_over(count()):
+            if n_idle == n:
+                break
             share = k % 2 * TUNING.dropped_share
             away = self.graphs.perturbed(self.parents_of(best), share, self.problem.rng)
             summit = self.climb(self.state(away), 0)
-            best = summit if gains(summit.value, best.value) else best
+            is_higher = gains(summit.value, best.value)
+            best, n_idle = (summit, 0) if is_higher else (best, n_idle + 1)
         return best
 
     def explore(self) -> None:
@@ -269,7 +276,7 @@ def climb_anew(
     n_kicks : int
         Moves of a walk.
     n_perturbations : int, default=0
-        Climbs from graphs drawn near the best one, where scores are sums over families.
+        Climbs in a row from graphs drawn near the best one that lead no higher, where scores are sums over families.
     """
     problem = objective.problem
     best = objective.climb(objective.at(setting_to_start_from(start, problem.space, problem.rng)), n_tabu)

@@ -54,8 +54,9 @@ class StructuralVBEM(Strategy):
         How often to begin anew where nothing is hidden. Each time a climb by moves of single nodes improves an order
         of the nodes, and its best graph is the beginning. By turns the order is drawn at random, and is the order of
         the best graph so far with `n_kicks` nodes moved. That takes a hundredth of a second.
-    n_perturbations : int, default=16
-        Last climbs where nothing is hidden, from graphs near the best one. `Greedy` says what these are.
+    n_perturbations : int, default=20
+        Last climbs where nothing is hidden, from graphs near the best one, until so many in a row lead no higher.
+        `Greedy` says what these graphs are.
     n_finalists : int, default=10
         Settings that are tried in the end, as any strategy tries them: those whose bounds were highest once fitted.
 
@@ -86,7 +87,7 @@ class StructuralVBEM(Strategy):
     n_restarts: int = 5
     n_kicks: int = 5
     n_orders: int = 24
-    n_perturbations: int = 16
+    n_perturbations: int = 20
     n_finalists: int = 10
 
     def __post_init__(self):
