@@ -50,8 +50,8 @@ ERRORS = {
     ],
     "families of a search count rows in which their node was set": [
         (
-            "        completed = self.completed.without_rows_set(self.nodes[child])\n",
-            "        completed = self.completed\n",
+            "completed, sizes = self.completed.without_rows_set(self.nodes[child]), self._cardinality",
+            "completed, sizes = self.completed, self._cardinality",
         ),
     ],
     "the dynamic program counts rows in which a node was set": [

@@ -41,7 +41,7 @@ ERRORS = {
     "a latent with one child counts as shared": [("weight * ((has @ has.T) > 0)", "weight * (has @ has.T)")],
     "candidates are told apart by the names of latents": [("content(canonical(setting))", "content(dict(setting))")],
     "ties go to more parameters": [
-        ("return -value, size, describe(setting)", "return -value, -size, describe(setting)")
+        ("else -value, np.inf if size is None else size", "else -value, np.inf if size is None else -size")
     ],
     "what is scored again keeps its place": [("order = [best[k] for k in again] + rest", "order = best + rest")],
     "chains over structures leave the prior out": [("(log_priors - np.log(n_graphs))", "(-np.log(n_graphs))")],
@@ -78,7 +78,7 @@ ERRORS = {
         ("+ np.log(here[chain].n_neighbors / proposal.n_neighbors)", "+ 0.0")
     ],
     "the bound of completed rows lacks their entropy": [("return self.completed.entropy\n", "return 0.0\n")],
-    "turning an edge gains what removing it does": [("change[turns] += gains[parent[turns], child[turns]]", "pass")],
+    "turning an edge gains what removing it does": [("c, p, gains[c, p] + gains[p, c]", "c, p, gains[c, p]")],
     "families are remembered whatever the child": [
         (
             "keys = [(child, parents | 1 << more if more >= 0 else parents) for more in further]",
@@ -101,20 +101,18 @@ ERRORS = {
     ],
     "a family's concentration forgets the parent that is added": [
         (
-            "rows = n_rows * np.array([self._sizes[more] if more >= 0 else 1.0 for more in further])",
-            "rows = n_rows * np.ones(len(further))",
+            "rows = self._widths[more] * prod(",
+            "rows = np.ones(len(more)) * prod(",
         )
     ],
-    "edges turn though that closes a cycle": [("turned = removed & ~detour.T &", "turned = removed &")],
+    "edges turn though that closes a cycle": [("is_only_way = False", "is_only_way = True")],
     "a node in an order keeps parents that are behind it": [
         ("outside |= sets[k, word] & ~ahead[word]", "outside |= 0")
     ],
     "what an order's nodes lose that have one less ahead is forgotten": [
         ("ahead[k, home] &= ~bit\n            passed +=", "ahead[k, home] &= ~bit\n            passed += 0.0 *")
     ],
-    "graphs that are good and were only valued are not listed": [
-        ("self._near.append((graph, listed, values[listed]))", "pass")
-    ],
+    "graphs that are good and were only valued are not listed": [("values > self._least_listed)", "values > np.inf)")],
     "scores of families stand for those of a fit that may be refused": [
         ("if has_options or estimator.method", "if estimator.method")
     ],
