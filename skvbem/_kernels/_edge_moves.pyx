@@ -61,7 +61,8 @@ def fill_descendants(const unsigned char[:, ::1] edges, unsigned char[:, ::1] be
     edges : (n, n) IN, whether each column is a parent of each row
     below : (n, n) OUT, whether each column is below each row
     """
-    cdef Py_ssize_t n = edges.shape[0], n_words = (edges.shape[0] + 63) // 64, node, other, word, n_done = 0, n_ready = 0
+    cdef Py_ssize_t n = edges.shape[0], n_words = (edges.shape[0] + 63) // 64, n_done = 0, n_ready = 0
+    cdef Py_ssize_t node, other, word
     cdef uint64_t[:, ::1] under = np.zeros((n, n_words), dtype=np.uint64)
     cdef long long[::1] n_children = np.zeros(n, dtype=np.int64), ready = np.empty(n, dtype=np.int64)
     with nogil:
