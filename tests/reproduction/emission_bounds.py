@@ -130,7 +130,7 @@ def emission_of(family: str, unit: float, n_columns: int) -> Any:
     known = {"mean_prior": [0.0] * n_columns, "mean_precision_prior": 1.0, "degrees_of_freedom_prior": 2.0}
     made = {
         "NegativeBinomial()": NegativeBinomial,
-        "Gamma()": lambda: Gamma(resolution=RESOLUTION),
+        "Gamma()": lambda: Gamma(1.0, RESOLUTION),
         "VonMises()": lambda: VonMises(resolution=RESOLUTION) if unit == 1 else VonMises("degrees", RESOLUTION * unit),
         "ZeroInflated(Poisson())": lambda: ZeroInflated(Poisson(shape_prior=2.0, rate_prior=0.5)),
         "StudentT()": lambda: StudentT(DF, covariance_prior=[[unit**2]], **known),

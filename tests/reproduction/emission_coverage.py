@@ -28,12 +28,13 @@ DRAWS: dict[str, Any] = {"n_draws": 256, "n_chains": 8, "max_sweeps": 256}
 DF, LIMIT = 4.0, -2.5
 EMISSIONS: dict[str, Any] = {
     "NegativeBinomial()": NegativeBinomial(),
-    "Gamma()": Gamma(),
+    "Gamma(pseudo_rows=1.0)": Gamma(pseudo_rows=1.0),
     "VonMises()": VonMises(),
     "ZeroInflated(Poisson())": ZeroInflated(),
     f"StudentT({DF:g})": StudentT(DF),
     f"Censored(below={LIMIT})": Censored(below=LIMIT),
     "Gamma(pseudo_rows=0.1)": Gamma(pseudo_rows=0.1),
+    "Gamma()": Gamma(),
 }
 
 
