@@ -1,6 +1,7 @@
 """Seeds, profiles of property tests, and the registries: a new family or form of q(theta) meets every law unasked."""
 
 import os
+import sys
 import zlib
 from functools import partial
 
@@ -21,6 +22,14 @@ settings.load_profile("same")
 def rng(request):
     """Random numbers of this test's own: the same in every run, whatever other tests there are."""
     return np.random.default_rng(zlib.crc32(request.node.name.encode()))
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    """Figures of examples and odd calls are closed after each test: matplotlib warns of more than twenty."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
 
 
 @pytest.hookimpl(tryfirst=True)

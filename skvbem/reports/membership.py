@@ -273,7 +273,7 @@ def _membership(estimator: Any, node: Any, caller: str) -> Membership:
     if node is None and len(driven) > 1:
         which = ", ".join(map(repr, driven))
         raise ValueError(f"{caller} is of one node, and covariates drive {which}: name it, as in node={driven[0]!r}.")
-    if node is not None and node not in driven:
+    if node is not None and not (isinstance(node, Hashable) and node in frozenset(driven)):
         which = " or ".join(map(repr, driven))
         raise ValueError(f"The 'node' parameter of {caller} must be None or {which}. Got {node!r} instead.")
     return fitted.membership(driven[0] if node is None else node)

@@ -394,7 +394,7 @@ CONJUGATE = [
 
 
 #: Families of which complete rows hide nothing but their components, at least for some of their options.
-WITHOUT_HIDDEN_CELLS = [name for name in PROBLEMS if name not in {"student_t", "censored", "interval"}]
+WITHOUT_HIDDEN_CELLS = [name for name in PROBLEMS if name not in {"student_t", "censored", "interval", "ordinal"}]
 
 
 def with_nothing_hidden(name, rng, **options):

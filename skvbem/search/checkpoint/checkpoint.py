@@ -297,6 +297,8 @@ def _decoded(entry: Mapping[str, Any]) -> Record:
         raise ValueError("a record of no fit")
     if not isinstance(entry["doubts"], list) or any(float(error) < 0 for error in entry["errors"].values()):
         raise ValueError("a record without doubts, or with errors below 0")
+    if not all(isinstance(entry[name], list) and entry[name] for name in ("fit_seconds", "score_seconds")):
+        raise ValueError("a record without times")
     return Record(
         {name: float(value) for name, value in entry["values"].items()},
         {name: float(value) for name, value in entry["errors"].items()},
