@@ -114,6 +114,13 @@ class LogNormal(Gaussian):
         """Deviations of numbers."""
         return parameters["deviations"]
 
+    def cumulative_of_cells(self, values: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities by logarithms, whose moments never overflow."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.maximum(values, 0.0))
+        up_to = ndtr((logs - parameters["log_means"][:, None]) / np.sqrt(parameters["log_variances"])[:, None])
+        return up_to, up_to
+
     def cumulative(self, values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
         """Probabilities that numbers with these means and deviations are at most some values."""
         variance = np.log1p((deviations / means) ** 2)
@@ -156,8 +163,9 @@ class LogNormalEmission(DiagonalGaussian):
         """Means and variances of logarithms, means and deviations of numbers, (n_components, n_columns)."""
         of_logs = super().parameters(point)
         mean, variance = of_logs["means"], of_logs["covariances"]
-        means = np.exp(mean + variance / 2)
-        deviations = means * np.sqrt(np.expm1(variance))
+        with np.errstate(over="ignore"):  # of logarithms that spread by 26 or more, a mean is above all doubles
+            means = np.exp(mean + variance / 2)
+            deviations = means * np.sqrt(np.expm1(variance))
         return {"log_means": mean, "log_variances": variance, "means": means, "deviations": deviations}
 
     def point_of(self, parameters: Mapping[str, np.ndarray]) -> NormalPoint:

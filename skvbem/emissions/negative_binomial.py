@@ -331,7 +331,7 @@ class CountStep(Step):
         self, emission: NegativeBinomialEmission, j: int, table: CountTable, places: np.ndarray
     ) -> np.ndarray:
         """ln Gamma(y + r) / Gamma(r) of counts beyond the last knot, of one size: that of the mean at the last knot."""
-        last = emission.knots.last
+        last = emission.knots.counts[-1]
         wanted = self.cells.reshape(self.n_out, -1, emission.n_columns)[:, -1, j]
         low, high = np.full(self.n_out, -REACH), np.full(self.n_out, REACH)
         for _ in range(_N_HALVED):

@@ -27,6 +27,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
+from skvbem._arguments import is_collection
 from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem._numerics import log_gamma
@@ -67,7 +68,8 @@ class Ordinal(Gaussian):
     -----
     Answers are in the order of their levels: numbers, categories of an ordered type, or levels of the `categories`
     parameter of the estimator. All scores have the price of the edges, the logarithm of the number of choices among
-    which the data choose; `log_likelihood_` has it, too. So bounds compare with those of `Categorical`. Edges that are
+    which the data choose; `log_likelihood_` has it, too. So bounds compare with those of `Categorical`. Rows that are
+    scored or described by a fit, as in `goodness_of_fit`, have none. Edges that are
     given have no price. Batches of `partial_fit` take the edges of the first one.
 
     Examples
@@ -90,6 +92,7 @@ class Ordinal(Gaussian):
         name: each for name, each in Gaussian._parameter_constraints.items() if name != "covariance_type"
     }
     holds_categories: ClassVar[bool] = True
+    has_order: ClassVar[bool] = True
     has_moments: ClassVar[bool] = False
     has_cumulative: ClassVar[bool] = False
     has_covariances: ClassVar[bool] = False
@@ -128,7 +131,10 @@ class Ordinal(Gaussian):
 
     def _given(self, sizes: np.ndarray) -> tuple[np.ndarray, ...]:
         """The edges that a user gives, as arrays."""
-        rows = [floats("Ordinal", "edges", row, "a sequence of arrays of numbers") for row in self.edges]
+        wanted = "a sequence of arrays of numbers"
+        if not is_collection(self.edges):
+            raise ValueError(f"The 'edges' parameter of Ordinal must be {wanted}. Got {shown(self.edges)}.")
+        rows = [floats("Ordinal", "edges", row, wanted) for row in self.edges]
         if len(rows) != len(sizes):
             raise ValueError(
                 f"The 'edges' parameter of Ordinal must have {len(sizes)} entries, one for each of its columns. Got "

@@ -122,6 +122,12 @@ def _check_made_by_its_name(specification: type[EmissionSpecification]) -> None:
         )
 
 
+def is_registered(specification: EmissionSpecification) -> bool:
+    """True if the name of its family alone says all of an emission."""
+    known = EMISSIONS.get(family_of(specification))
+    return known is not None and repr(known()) == repr(specification)
+
+
 def family_of(specification: EmissionSpecification) -> str:
     """The name under which the class of an emission is registered, or that of the class in lower case."""
     names = (name for name, known in EMISSIONS.items() if known is type(specification))

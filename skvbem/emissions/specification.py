@@ -45,6 +45,8 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
 
     #: True if columns hold categories of any type, which come as codes 0, 1, ... of their levels; else numbers.
     holds_categories: ClassVar[bool] = False
+    #: True if the order of categories matters.
+    has_order: ClassVar[bool] = False
     #: The condition on numbers, said where one is `impossible`: "counts are whole numbers >= 0".
     wanted: ClassVar[str] = ""
     #: The largest number, without its sign, and what is said of larger ones.

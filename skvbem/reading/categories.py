@@ -167,7 +167,7 @@ class CategoryEncoder:
         encoder._keep(names, [_category_array(list(of_column), None, []) for of_column in levels])
         return encoder
 
-    def fit_encode(self, X) -> np.ndarray:
+    def fit_encode(self, X, are_ordered: bool = False) -> np.ndarray:
         """Codes of X, whose categories are learned on the way.
 
         Fractions, negative values beside others, empty strings and columns of one category are taken as they are, with
@@ -176,6 +176,8 @@ class CategoryEncoder:
         Parameters
         ----------
         X : Table, data frame, array or nested list of shape (n_samples, n_columns)
+        are_ordered : bool, default=False
+            Whether the order of categories matters: words in that of the alphabet then have a DataWarning, too.
 
         Returns
         -------
@@ -195,7 +197,7 @@ class CategoryEncoder:
         declared = self._declared(table.names, markers)
         codes = np.empty((table.n_samples, table.n_columns), dtype=np.int8)
         categories, observed = [], False
-        doubts: dict[str, dict] = {}
+        doubts: dict[str, dict] = {"order": {}} if are_ordered else {}
         for j, name in enumerate(table.names):
             column, seen = table.column(j), _Seen()
             coding = coding_of(name, column).without(markers)
@@ -211,7 +213,7 @@ class CategoryEncoder:
         self._settle(table.names, categories, observed, f"{table.n_samples} x {table.n_columns}", doubts)
         return codes
 
-    def fit_blocks(self, tables: Iterable[Table]) -> None:
+    def fit_blocks(self, tables: Iterable[Table], are_ordered: bool = False) -> None:
         """Learn the categories of rows that come in blocks, as `fit_encode` would of all together.
 
         Levels that data types declare count where all blocks declare the same.
@@ -220,6 +222,8 @@ class CategoryEncoder:
         ----------
         tables : iterable of Table
             Of the same columns.
+        are_ordered : bool, default=False
+            As there.
         """
         markers, names, n_rows = missing_markers(self.missing_values, self.owner), None, 0
         for table in tables:
@@ -231,7 +235,7 @@ class CategoryEncoder:
                 seen[j].add(coding_of(name, column).without(markers), column.levels)
         assert names is not None, "blocks of rows have rows"
         declared = self._declared(names, markers)
-        doubts: dict[str, dict] = {}
+        doubts: dict[str, dict] = {"order": {}} if are_ordered else {}
         categories = [self._learned(name, of, declared, markers, doubts) for name, of in zip(names, seen)]
         self._settle(names, categories, any(of.values for of in seen), f"{n_rows} x {len(names)}", doubts)
 
@@ -249,6 +253,8 @@ class CategoryEncoder:
         else:
             levels, dtype = _in_order(name, values), seen.dtype
             self._note(name, levels, doubts)
+            if "order" in doubts and len(levels) > 2 and isinstance(levels[0], str):
+                doubts["order"][name] = levels
         return _category_array(levels, dtype, values) if levels else np.empty(0)
 
     def _note(self, name: str, levels: list, doubts: dict, among: tuple = ()) -> None:
@@ -267,7 +273,7 @@ class CategoryEncoder:
                 f"column out, or declare its levels with the 'categories' parameter of {self.owner}."
             )
         self._keep(names, categories)
-        for doubt, values in doubts.items():
+        for doubt, values in ((doubt, values) for doubt, values in doubts.items() if values):
             warn(doubt_in_words(doubt, values, self.if_measured), DataWarning)
 
     def _keep(self, names: list[str], categories: list[np.ndarray]) -> None:

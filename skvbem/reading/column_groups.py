@@ -191,7 +191,7 @@ class ColumnGroups:
             if group.encoder is None:
                 values.append(groups._numbers(table, group, is_fit=True))
             else:
-                values.append(group.encoder.fit_encode(table.columns(group.columns)))
+                values.append(group.encoder.fit_encode(table.columns(group.columns), group.specification.has_order))
         if guesses:
             guessed = [[group.columns.index(at) for at in group.guessed] for group in emission_groups]
             groups._warn_of_guesses(values, guessed, guesses, table.has_own_names, options.categories)
@@ -212,12 +212,11 @@ class ColumnGroups:
                 FOR_NUMBERS if group.encoder is None else FOR_CATEGORIES: ([group.columns[k] for k in at], each)
                 for group, each, at in parts
             }
-            named: dict[str, list[int]] = {}
+            named: list[tuple[str, Any, list[int]]] = []
             for group, at in zip(self.groups, guessed):
-                if group.specification.are_given:
-                    continue  # another parameter names them
-                columns = [column for k, column in enumerate(group.columns) if k not in at]
-                named.setdefault(family_of(group.specification), []).extend(columns)
+                if not group.specification.are_given:  # those another parameter names
+                    columns = [column for k, column in enumerate(group.columns) if k not in at]
+                    named.append((group.name, group.specification, columns))
             warn_of_numbers(self.names, families, by_name, f"{guesses} of {self.owner}", named)
         for group, codes, at in parts:
             if group.encoder is not None and group.encoder.n_categories_.max() > MIN_LEVELS:
@@ -230,7 +229,7 @@ class ColumnGroups:
         groups = cls._unread(table, emission_groups, options)
         for group in groups.groups:
             if group.encoder is not None:
-                group.encoder.fit_encode(table.columns(group.columns))
+                group.encoder.fit_encode(table.columns(group.columns), group.specification.has_order)
         return groups
 
     @classmethod
@@ -254,7 +253,7 @@ class ColumnGroups:
                 for table in tables if group.given or group.specification.are_given else ():
                     groups._numbers(table, group)
             else:
-                group.encoder.fit_blocks(of_group)
+                group.encoder.fit_blocks(of_group, group.specification.has_order)
         return groups
 
     @classmethod

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skvbem._arguments import is_option, is_real
-from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS
+from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of, is_registered
 from skvbem.errors import DataWarning, warn
 from skvbem.reading.tables import is_fraction, kind_of, listed, named_columns, show
 
@@ -183,6 +183,12 @@ _DOUBTS = {  # for one column, for several
         "hold numbers as text, such as {0}, each taken as a category. If they are measurements, make numbers of them, "
         "as by pandas.to_numeric(X[{3}], errors='coerce').",
     ),
+    "order": (
+        "holds answers in words, taken in the order of the alphabet. Give their order, the lowest first, by an ordered "
+        "data type or by 'categories', as in categories={{{3}: {0}}}.",
+        "hold answers in words, taken in the order of the alphabet. Give their order, the lowest first, by an ordered "
+        "data type or by 'categories' of each column, as in categories={{{3}: {0}}}.",
+    ),
     "empty": (
         "holds the empty string, taken as a category. If it marks missing cells, pass missing_values={}.",
         "hold the empty string, taken as a category. If it marks missing cells, pass missing_values={}.",
@@ -198,7 +204,7 @@ def doubt_in_words(doubt: str, values: dict[str, Any], if_measured: str) -> str:
     if doubt == "mark":  # of all columns, to be copied
         every = list(dict.fromkeys(mark for of_column in values.values() for mark in of_column))
         value, marks = every[0] if len(every) == 1 else every, listed(map(show, every))
-    shown = repr(value) if doubt == "mark" else show(value)
+    shown = repr(value) if doubt in ("mark", "order") else show(value)
     text = (one if len(values) == 1 else several).format(shown, if_measured, marks, show(name))
     return f"{named_columns(list(values))} of X {text}"
 
@@ -208,7 +214,7 @@ def warn_of_numbers(
     groups: Mapping[str, tuple[Sequence[int], np.ndarray]],
     by_name: bool,
     parameter: str,
-    named: Mapping[str, Sequence[int]],
+    named: Sequence[tuple[str, Any, Sequence[int]]],
 ) -> None:
     """Warn of numbers that nobody said to be measurements, and that look like categories or counts.
 
@@ -222,8 +228,8 @@ def warn_of_numbers(
         Whether the columns of X have names of their own.
     parameter : str
         By which families were guessed, and of which estimator: "emission='auto' of VBMixture".
-    named : mapping of str to sequence of int
-        Positions of the columns whose families were not guessed.
+    named : sequence of (name, specification, columns)
+        Groups of the columns whose families were not guessed, by positions.
     """
     columns, values = groups.get(FOR_NUMBERS, ((), np.empty((0, 0))))
     looks = {at: _looks_like(cells) for at, cells in zip(columns, values.T)}
@@ -245,8 +251,14 @@ def warn_of_numbers(
         **{family: doubtful[family] for family in (_COUNTS, _SPREAD_COUNTS, _ZEROS)},
         FOR_NUMBERS: [at for at in columns if looks[at] is None],
     }
-    families |= {family: sorted([*at, *families.get(family, ())]) for family, at in named.items()}
-    said = _as_parameter({family: at for family, at in families.items() if at}, names, by_name)
+    unlike = []  # a name of a family does not say these
+    for name, specification, at in named:
+        family = family_of(specification)
+        if is_registered(specification):
+            families[family] = sorted([*families.get(family, ()), *at])
+        elif at:
+            unlike.append((name, repr(specification), at))
+    said = _as_parameter({family: at for family, at in families.items() if at}, unlike, names, by_name)
     warn(
         f"{' '.join(what)} {parameter} takes numbers for measurements, {FOR_NUMBERS!r}. Say what they "
         f"are, as by emission={said}; columns under {FOR_NUMBERS!r} there are measurements, without this warning.",
@@ -329,12 +341,22 @@ def family_of_counts(counts: np.ndarray) -> str:
     return _SPREAD_COUNTS
 
 
-def _as_parameter(families: Mapping[str, list[int]], names: Sequence[str], by_name: bool) -> str:
-    """The `emission` parameter of families and their columns, as users write it."""
-    if len(families) == 1:
+def _as_parameter(
+    families: Mapping[str, list[int]],
+    groups: Sequence[tuple[str, str, Sequence[int]]],
+    names: Sequence[str],
+    by_name: bool,
+) -> str:
+    """The `emission` parameter of families and their columns, as users write it: a list if there are other groups."""
+    if len(families) == 1 and not groups:
         return repr(next(iter(families)))
-    parts = [
-        f"{family!r}: [{listed((repr(names[at]) if by_name else str(at) for at in columns), _MAX_COLUMNS)}]"
-        for family, columns in families.items()
-    ]
-    return "{" + ", ".join(parts) + "}"
+
+    def shown(columns: Sequence[int]) -> str:
+        return f"[{listed((repr(names[at]) if by_name else str(at) for at in columns), _MAX_COLUMNS)}]"
+
+    if not groups:
+        return "{" + ", ".join(f"{family!r}: {shown(columns)}" for family, columns in families.items()) + "}"
+    entries, known = [*groups], {name for name, *_ in groups}
+    for family, columns in families.items():
+        entries.append((f"{family}_columns" if family in known else family, repr(family), columns))
+    return "[" + ", ".join(f"({name!r}, {emission}, {shown(columns)})" for name, emission, columns in entries) + "]"

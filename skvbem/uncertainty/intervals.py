@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -95,7 +96,8 @@ def default_draws(at_hand: FitAtHand) -> PosteriorDraws:
             if draws.converged:
                 return draws
     if response <= budget:
-        return sample_posterior(at_hand, n_draws, method="linear_response")
+        with suppress(ValueError):  # the fit is at no maximum that linear response could go out from
+            return sample_posterior(at_hand, n_draws, method="linear_response")
     n_draws = min(max(TUNING.summary_numbers // at_hand.fitted.model.n_cells, TUNING.fewest_draws), n_draws)
     return sample_posterior(at_hand, n_draws, method="vb")
 

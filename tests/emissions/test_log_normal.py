@@ -67,3 +67,11 @@ def test_missing_numbers_are_filled_with_means_and_forecasts_have_intervals(rng)
     assert model.impute(X)[3] == approx(model.parameters_["lognormal"]["means"][0])
     ahead = model.forecast(X, 1)
     assert 0 < ahead.lower["x0"] < ahead.expected["x0"] < ahead.upper["x0"]
+
+
+def test_probabilities_stay_where_means_overflow(rng):
+    """A deviation of logarithms of 40: the mean is above all doubles."""
+    X = np.exp(rng.normal(0.0, 40.0, size=(200, 1)))
+    model = VBMixture(1, emission=LogNormal(), method="ml", random_state=0).fit(X)
+    logs = np.log(X)
+    assert model.pseudo_residuals(X).normal == approx((logs - logs.mean()) / logs.std(), abs=1e-6)

@@ -232,3 +232,13 @@ def test_sampled_evidence_of_counts_that_lie_apart_is_near_the_bound():
         for seed in range(2):
             value = model.log_evidence(X, kind="ais", random_state=seed).value
             assert model.lower_bound_ - 0.5 < value < model.lower_bound_ + 2.0
+
+
+@pytest.mark.parametrize("method", ["ml", "map"])
+def test_counts_beyond_all_knots_have_the_density_of_scipy(method, rng):
+    """Counts to some 120 have knots to 1024."""
+    model = VBMixture(1, emission="negative_binomial", method=method).fit(rng.negative_binomial(1, 0.06, (300, 1)))
+    size, mean = (model.parameters_["negative_binomial"][name].item() for name in ("sizes", "means"))
+    counts = np.array([1000.0, 1024, 1025, 5000, 1e5])
+    wanted = stats.nbinom(size, size / (size + mean)).logpmf(counts)
+    assert model.score_samples(counts[:, None]) == approx(wanted, rel=1e-10)

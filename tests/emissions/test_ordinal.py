@@ -6,6 +6,7 @@ from math import comb
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import betaln, logsumexp
@@ -15,6 +16,7 @@ from skvbem import VBHMM, VBMixture
 from skvbem.blocks import Blocks
 from skvbem.emissions import Interval, Ordinal, Poisson
 from skvbem.emissions.ordinal import chosen_edges
+from skvbem.errors import DataWarning
 
 approx = pytest.approx
 #: Means N(0, 1 / tau), tau ~ Gamma(1, 1/2).
@@ -235,6 +237,18 @@ def test_edges_that_are_none_are_refused(rng):
         ([[0.0, 1.0], [1.0, 0.0]], "for the column at position 1, which has 3 answers, 2 finite numbers"),
         ([[0.0, 1.0], [1.0]], "position 1"),
         ("wide", "a sequence of arrays of numbers"),
+        (3, "a sequence of arrays of numbers. Got 3"),
     ):
         with pytest.raises(ValueError, match=text):
             VBMixture(1, emission=Ordinal(edges)).fit(answers)
+
+
+def test_answers_in_words_need_an_order():
+    words = pd.DataFrame({"a": ["never", "sometimes", "often", "always"] * 10, "b": list("yn") * 20})
+    with pytest.warns(DataWarning, match="Column 'a' of X holds answers in words, taken in the order of the alphabet"):
+        VBMixture(1, emission=Ordinal(), random_state=0).fit(words)
+    order = ["never", "sometimes", "often", "always"]
+    ordered = words.assign(a=pd.Categorical(words["a"], order, ordered=True))
+    declared = VBMixture(1, emission=Ordinal(), categories={"a": order}, random_state=0).fit(words)
+    assert VBMixture(1, emission=Ordinal(), random_state=0).fit(ordered).lower_bound_ == approx(declared.lower_bound_)
+    assert VBMixture(1, emission="categorical", random_state=0).fit(words).lower_bound_ < 0

@@ -29,13 +29,14 @@ from skvbem import (
     VBNetwork,
 )
 from skvbem.blocks import blocks_of
-from skvbem.emissions import Gaussian, Poisson, Regression, Softmax
+from skvbem.emissions import Gaussian, Ordinal, Poisson, Regression, Softmax
 from skvbem.plotting import ClassProfileDisplay
 
 RNG = np.random.default_rng(20261128)
 NUMBERS = RNG.normal(size=(40, 3))
 TABLE = pd.DataFrame(NUMBERS, columns=["x", "y", "z"])
 CODES = pd.DataFrame(RNG.integers(0, 2, size=(40, 3)), columns=list("abc"))
+ANSWERS = pd.DataFrame({"a": ["never", "often", "always", "often"] * 10})
 SERIES = NUMBERS[:, :1]
 ROWS = TABLE[["x"]].assign(n=[f"r{i}" for i in range(40)])
 FOLDER = tempfile.TemporaryDirectory()
@@ -114,6 +115,11 @@ CASES = {
                 .fit(CODED)
             )
         ],
+    ),
+    "answers in words": Case(
+        lambda: VBMixture(1, emission=Ordinal(), **FEW).fit(ANSWERS),
+        "as in categories=",
+        each_keyword(lambda **advice: VBMixture(1, emission=Ordinal(), **FEW, **advice).fit(ANSWERS)),
     ),
     "covariates of an undirected structure": Case(
         lambda: VBDiscreteDAG(CHORDAL, prior="bdeu", covariates={"a": "z"}, **FEW).fit(CODED),

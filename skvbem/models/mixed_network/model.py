@@ -423,6 +423,8 @@ class MixedNetwork(LatentModel):
 
     def with_room_for(self, statistics: np.ndarray, data: MixedData) -> tuple[MixedNetwork, np.ndarray]:
         """The network and statistics (n_cells,) of earlier rows, with cells of its emissions for more rows."""
+        if not self.emissions:
+            return self, statistics
         (of_tables, *priors), (counts, *cells) = self.prior.blocks, self.prior.split(statistics)
         each = zip(self.emissions, data.source.tables, priors, cells)
         emissions, blocks, added = zip(*(emission.with_room_for(*rest) for emission, *rest in each))

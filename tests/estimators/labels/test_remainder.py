@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 
 import skvbem
 from skvbem import VBHMM, Blocks, StructureSearchCV, VBClassifier, VBImputer, VBMixture, VBNetwork
-from skvbem.emissions import Gaussian, Poisson, Regression
+from skvbem.emissions import Gaussian, LogNormal, Poisson, Regression
 from skvbem.errors import DataWarning
 from skvbem.evidence import AllRows, scorer
 
@@ -99,6 +99,19 @@ def test_guesses_about_the_remainder_are_said_with_what_to_copy():
         warnings.simplefilter("error")
         fit = VBMixture(emission=eval(said)).fit(counts)
     assert fit.groups_ == {"poisson": ["seen"], "negative_binomial": ["sick"], "gaussian": ["y"]}
+
+
+def test_advice_keeps_emissions_that_have_parameters():
+    counts = pd.DataFrame({"sick": RNG.poisson(RNG.gamma(1.0, 6.0, N)), "pay": np.exp(FRAME["x"]), "y": FRAME["y"]})
+    own = ("pay", LogNormal(covariance_prior=[2.0]), ["pay"])
+    with pytest.warns(DataWarning, match="'remainder': 'auto' in 'emission' of VBMixture takes numbers") as caught:
+        VBMixture(emission=[own, ("remainder", "auto")]).fit(counts)
+    said = str(caught[0].message).split("emission=")[1].split(";")[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = VBMixture(emission=eval(said)).fit(counts)
+    assert fit.groups_ == {"pay": ["pay"], "negative_binomial": ["sick"], "gaussian": ["y"]}
+    assert "LogNormal(covariance_prior=[2.0])" in said
 
 
 @pytest.mark.parametrize("kind", [VBMixture, VBHMM])

@@ -198,6 +198,15 @@ def test_a_fit_can_be_kept_and_gone_on_with(network, data):
     assert batches.n_samples_ == len(data[0])
 
 
+def test_batches_of_a_network_of_tables_are_those_of_a_discrete_one():
+    table = pd.DataFrame({"a": list("xy") * 100, "b": list("pqrs") * 50})
+    bounds = [
+        kind(latents=2, random_state=0, tol=1e-8).partial_fit(table[:100]).partial_fit(table[100:]).batch_lower_bound_
+        for kind in (VBNetwork, VBDiscreteDAG)
+    ]
+    assert bounds[0] == approx(bounds[1], abs=1e-3)
+
+
 def test_reports_tell_of_tables_and_emissions(network, data):
     text = str(network.summary())
     for words in ("group | kind", "size | kind", "visits | group", "6 nodes, 5 edges", "visits mean", "size s.d."):
