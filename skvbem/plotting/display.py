@@ -85,13 +85,8 @@ class Panels:
             If `axes` are given and of another number.
         """
         need_matplotlib(type(self).__name__)
-        from matplotlib import pyplot as plt
-
-        shape, options = self._grid()
-        if axes is None:
-            size = {"nrows": shape[0], "ncols": shape[1] if len(shape) == 2 else 1}
-            _, axes = plt.subplots(**size | options, layout="constrained")
-        axes = np.asarray(axes, dtype=object)
+        shape, _ = self._grid()
+        axes = np.asarray(self._new_axes() if axes is None else axes, dtype=object)
         if axes.size != np.prod(shape):
             raise ValueError(
                 f"The 'axes' parameter of {type(self).__name__} must hold {' x '.join(map(str, shape))} axes. Got "
@@ -101,6 +96,14 @@ class Panels:
         self._draw(self.axes_)
         self.figure_ = axes.flat[0].figure
         return self
+
+    def _new_axes(self) -> Any:
+        """Axes in a new figure, a grid of equal ones."""
+        from matplotlib import pyplot as plt
+
+        shape, options = self._grid()
+        size = {"nrows": shape[0], "ncols": shape[1] if len(shape) == 2 else 1}
+        return plt.subplots(**size | options, layout="constrained")[1]
 
     def _grid(self) -> tuple[tuple[int, ...], dict]:
         """The shape of the axes, one below the other if it is one number, and options of a new figure."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from skvbem.fitting.fit import question
 from skvbem.plotting.choice import column_positions, shown_components
-from skvbem.plotting.display import Panels, check_drawable, need_matplotlib
+from skvbem.plotting.display import Panels, check_drawable
 from skvbem.plotting.labels import FAINT, INK, plain_axes, shortened, state_color
 
 # Columns that are drawn by default; bins of measurements and of angles; counts that have a bar each at most; pictures
@@ -143,22 +143,8 @@ class FittedColumnsDisplay(Panels):
         columns = [of_name[name] for name in chosen]
         return cls(columns, components=shown, label=fitted.label).plot(axes=axes)
 
-    def plot(self, axes=None):
-        """Draw the pictures.
-
-        Parameters
-        ----------
-        axes : array-like of matplotlib Axes, default=None
-            As `axes_`; by default in a new figure of fitting size.
-
-        Returns
-        -------
-        self
-        """
-        need_matplotlib(type(self).__name__)
-        return super().plot(self._new_axes() if axes is None else axes)
-
     def _new_axes(self) -> np.ndarray:
+        """Axes in a new figure, round ones for angles."""
         from matplotlib import pyplot as plt
 
         n = len(self.columns)
