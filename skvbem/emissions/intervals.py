@@ -28,7 +28,7 @@ from skvbem._numerics import LOG_2PI, log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Emission, Step, by_lane, by_row
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
-from skvbem.emissions.gaussian.specification import Gaussian
+from skvbem.emissions.gaussian.specification import PRIOR_CONSTRAINTS, Gaussian
 from skvbem.emissions.interval_cells import IntervalCells, log_mass_and_moments
 from skvbem.emissions.linear import LinearTable
 from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Parameters, floats
@@ -39,9 +39,7 @@ from skvbem.families.parallel_generator import ParallelGenerator
 class IntervalSpecification(Gaussian):
     """Columns of measurements of which some are known as intervals, independent and normal in each component."""
 
-    _parameter_constraints: ClassVar[dict] = {
-        name: each for name, each in Gaussian._parameter_constraints.items() if name != "covariance_type"
-    }
+    _parameter_constraints: ClassVar[dict] = PRIOR_CONSTRAINTS
 
     covariance_type: Any = "diag"
 

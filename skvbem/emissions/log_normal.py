@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from skvbem.blocks import Blocks
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
-from skvbem.emissions.gaussian.specification import Gaussian
+from skvbem.emissions.gaussian.specification import PRIOR_CONSTRAINTS, Gaussian
 from skvbem.emissions.linear import LinearTable
 from skvbem.emissions.parameters import check_positive, check_shape, named_arrays
 from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Parameters
@@ -58,9 +58,7 @@ class LogNormal(Gaussian):
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        name: each for name, each in Gaussian._parameter_constraints.items() if name != "covariance_type"
-    }
+    _parameter_constraints: ClassVar[dict] = PRIOR_CONSTRAINTS
     wanted: ClassVar[str] = "numbers are > 0; ZeroInflated(LogNormal()) takes zeros"
     has_covariances: ClassVar[bool] = False
     has_means: ClassVar[bool] = True

@@ -34,7 +34,7 @@ from skvbem._numerics import log_gamma
 from skvbem.blocks import Blocks, map_reduce
 from skvbem.emissions.base import draws_first
 from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
-from skvbem.emissions.gaussian.specification import Gaussian
+from skvbem.emissions.gaussian.specification import PRIOR_CONSTRAINTS, Gaussian
 from skvbem.emissions.intervals import IntervalEmission, IntervalTable
 from skvbem.emissions.profiles import of_levels
 from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Ends, Parameters, Profile, floats
@@ -88,9 +88,7 @@ class Ordinal(Gaussian):
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        name: each for name, each in Gaussian._parameter_constraints.items() if name != "covariance_type"
-    }
+    _parameter_constraints: ClassVar[dict] = PRIOR_CONSTRAINTS
     holds_categories: ClassVar[bool] = True
     has_order: ClassVar[bool] = True
     has_moments: ClassVar[bool] = False

@@ -33,7 +33,7 @@ from skvbem.emissions.base import Step, by_cell, by_lane
 from skvbem.emissions.gaussian.dense import DenseGaussian
 from skvbem.emissions.gaussian.dense_step import DenseStep
 from skvbem.emissions.gaussian.dense_table import DenseTable
-from skvbem.emissions.gaussian.specification import Gaussian
+from skvbem.emissions.gaussian.specification import PRIOR_CONSTRAINTS, Gaussian
 from skvbem.emissions.parameters import check_covariances, check_shape, named_arrays
 from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Parameters
 from skvbem.families import NormalPoint, NormalWishart
@@ -81,7 +81,7 @@ class StudentT(Gaussian):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **{name: each for name, each in Gaussian._parameter_constraints.items() if name != "covariance_type"},
+        **PRIOR_CONSTRAINTS,
         "df": [Interval(Real, 0, None, closed="right")],
     }
 

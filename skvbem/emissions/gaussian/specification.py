@@ -263,5 +263,8 @@ class Gaussian(NormalSpecification):
         return covariance
 
 
+#: Constraints of the parameters of its priors, for emissions of which a Gaussian is a part.
+PRIOR_CONSTRAINTS = {name: each for name, each in Gaussian._parameter_constraints.items() if name != "covariance_type"}
+
 # Gaussians whose parameters say nothing but a shape, which is the same for one column.
 _AT_DEFAULTS = frozenset(repr(Gaussian(kind)) for kind in ("full", "diag", "spherical"))
