@@ -63,6 +63,7 @@ class Categorical(EmissionSpecification):
     """
 
     holds_categories: ClassVar[bool] = True
+    has_table: ClassVar[bool] = True
 
     def __init__(self, concentration_prior=1.0):
         self.concentration_prior = concentration_prior

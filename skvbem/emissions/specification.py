@@ -45,6 +45,8 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
 
     #: True if columns hold categories of any type, which come as codes 0, 1, ... of their levels; else numbers.
     holds_categories: ClassVar[bool] = False
+    #: True if parameters of categories are a table: columns are then nodes with a table in networks.
+    has_table: ClassVar[bool] = False
     #: True if the order of categories matters.
     has_order: ClassVar[bool] = False
     #: The condition on numbers, said where one is `impossible`: "counts are whole numbers >= 0".

@@ -213,7 +213,7 @@ def nodes_asked(targets, levels: Mapping[Hashable, np.ndarray], numbers: Collect
     targets = (targets,) if not is_collection(targets) or is_among(targets, levels) else tuple(targets)
     for node in targets:
         if is_among(node, numbers):
-            raise ValueError(f"{node!r} holds numbers: 'query' has no table of them. Take 'impute' or 'sample'.")
+            raise ValueError(f"{node!r} has no table that 'query' could read. Take 'impute' or 'sample'.")
         _check_node(node, levels)
     return targets
 

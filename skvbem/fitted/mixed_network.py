@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -77,15 +77,21 @@ class FittedMixedNetwork(Fitted):
         """The states of each node with a table: categories of a column, numbers of a latent's states."""
         sizes = dict(zip(self.with_tables, self.model.layout.cardinalities))
         levels = {node: np.arange(size) for node, size in sizes.items()}
-        for group in self.groups.groups:
-            levels |= {name: of for name, of in zip(group.names, group.levels) if name in sizes}
-        return levels
+        return levels | {name: of for name, of in self._levels_of_columns.items() if name in sizes}
 
     @property
     def latents(self) -> tuple:
         """The hidden nodes."""
         observed = {name for group in self.groups.groups for name in (group.name, *group.names)}
         return tuple(node for node in self.with_tables if node not in observed)
+
+    def for_new_rows(self) -> Self:
+        """The fit as it answers about rows that are not its own."""
+        return replace(self, model=self.model.priced(of_fit=False))
+
+    def known_from(self, reading: Any) -> Self:
+        """The fit with the price of what its rows have chosen."""
+        return replace(self, model=self.model.priced(of_fit=True))
 
     @property
     def driven(self) -> tuple:
@@ -129,15 +135,15 @@ class FittedMixedNetwork(Fitted):
         encoder = None if group is None else group.given_encoder
         return Group(str(node), softmax, (), tuple(names), given_encoder=encoder)
 
-    @property
-    def _categories_given(self) -> set:
-        encoders = (group.given_encoder for group in self.groups.groups)
-        return {name for encoder in encoders if encoder is not None for name in encoder.names_}
+    @cached_property
+    def _levels_of_columns(self) -> dict:
+        pairs = (pair for group in self.groups.groups for pair in zip(group.names, group.levels))
+        return {name: levels for name, levels in pairs if len(levels)}
 
     @property
     def numbers(self) -> frozenset:
-        """Nodes and columns that hold numbers, and those that are given."""
-        of_numbers = [group for group in self.groups.groups if group.encoder is None]
+        """Nodes and columns without a table: of numbers, of answers in an order, and those that are given."""
+        of_numbers = [group for group in self.groups.groups if not group.specification.has_table]
         return frozenset(name for group in of_numbers for name in (group.name, *group.names))
 
     def continues(self, columns: ColumnGroups, model: MixedNetwork) -> bool:
@@ -241,8 +247,10 @@ class FittedMixedNetwork(Fitted):
         """Numbers of some columns as the values of each group, (1, n_columns), all else missing."""
         numbers = {name for name in self.groups.names if name in self.numbers}
         cells = [given.get(name) if name in numbers else None for name in self.groups.names]
-        for name in (numbers - self._categories_given) & given.keys():
-            if not is_real(given[name]) or not np.isfinite(given[name]):
+        for name in numbers & given.keys():
+            if name in self._levels_of_columns:
+                code_of(name, given[name], self._levels_of_columns)
+            elif not is_real(given[name]) or not np.isfinite(given[name]):
                 raise ValueError(
                     f"Column {name!r} holds numbers: as evidence it takes a finite one. Got {given[name]!r} instead."
                 )

@@ -127,10 +127,12 @@ def _fitted_mixed(fitted: Any) -> None:
     sizes = dict(zip(layout.names, layout.cardinalities))
     groups = [group for group in fitted.columns.groups if not group.specification.are_given]
     given_columns = sum(len(group.columns) for group in fitted.columns.groups) - sum(len(g.columns) for g in groups)
-    check({group.name for group in groups if group.encoder is None} == {*numbers}, "columns of other nodes")
+    check({group.name for group in groups if not group.specification.has_table} == {*numbers}, "columns of other nodes")
     for group in groups:
-        if group.encoder is None:
-            check(numbers[group.name].n_columns == len(group.columns), "columns of other emissions")
+        if not group.specification.has_table:
+            emission = numbers[group.name]
+            check(emission.n_columns == len(group.columns), "columns of other emissions")
+            check(group.encoder is None or emission.n_outcomes == (*map(len, group.levels),), "other categories")
         else:
             check(all(sizes.get(name) == len(x) for name, x in zip(group.names, group.levels)), "other categories")
     for k, covariates in model.drivers.values():

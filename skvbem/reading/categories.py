@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -166,6 +167,13 @@ class CategoryEncoder:
         encoder.known_as = "states of this node"
         encoder._keep(names, [_category_array(list(of_column), None, []) for of_column in levels])
         return encoder
+
+    def of_column(self, j: int) -> Self:
+        """The encoder of one of the columns, by its position; codes have the same type."""
+        alone = copy(self)
+        alone._keep([self.names_[j]], [self.categories_[j]])
+        alone.code_dtype_ = self.code_dtype_
+        return alone
 
     def fit_encode(self, X, are_ordered: bool = False) -> np.ndarray:
         """Codes of X, whose categories are learned on the way.

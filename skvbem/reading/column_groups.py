@@ -102,6 +102,13 @@ class Group:
     given: tuple[int, ...] = ()
     given_encoder: CategoryEncoder | None = None
 
+    def emission(self, values: np.ndarray | Blocks, weight: np.ndarray | None) -> Emission:
+        """The emission of the group's values."""
+        sizes: dict[str, Any] = {} if self.encoder is None else {"n_categories": self.encoder.n_categories_}
+        if self.given_encoder is not None:
+            sizes = {"n_categories": list(map(len, self.levels))}
+        return self.specification.for_data(values, weight, **sizes)
+
     def modeled(self, values: np.ndarray) -> np.ndarray:
         """The group's own columns; those of a row without something that explains them are missing."""
         d = len(self.columns)
@@ -355,12 +362,7 @@ class ColumnGroups:
 
     def emission(self, values: Sequence, weight: np.ndarray | None) -> Emission:
         """The emission of the groups' values, arrays or `Blocks` of (values, weight)."""
-        parts = []
-        for group, of_group in zip(self.groups, values):
-            sizes: dict[str, Any] = {} if group.encoder is None else {"n_categories": group.encoder.n_categories_}
-            if group.given_encoder is not None:
-                sizes = {"n_categories": list(map(len, group.levels))}
-            parts.append(group.specification.for_data(of_group, weight, **sizes))
+        parts = [group.emission(of_group, weight) for group, of_group in zip(self.groups, values)]
         return parts[0] if len(parts) == 1 else Independent(tuple(parts))
 
     def as_emission_takes(self, of_groups: Sequence) -> Any:

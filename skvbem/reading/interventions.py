@@ -11,7 +11,7 @@ from skvbem._arguments import is_collection
 from skvbem._names import did_you_mean
 from skvbem.reading.categories import CategoryEncoder
 from skvbem.reading.column_groups import ColumnGroups
-from skvbem.reading.tables import Table, as_plain, is_missing_value, library_of, read_table, show
+from skvbem.reading.tables import Table, as_plain, is_missing, is_missing_value, library_of, read_table, show
 
 _REMEDY = "None or NaN says that nothing was set in a row, a list of names that several columns were"
 
@@ -81,14 +81,16 @@ def with_set_values(
 ) -> tuple[list[np.ndarray], frozenset]:
     """Values of groups of columns in which cells were set, and the nodes of numbers among these.
 
-    Categories are as `with_set_cells` has them, and numbers are missing: without children they say nothing.
+    Categories of tables are as `with_set_cells` has them. Others and numbers are missing: without children they say
+    nothing.
     """
     if is_set is None or not is_set.any():
         return values, frozenset()
     result, numbers = [], set()
     for group, of_group in zip(columns.groups, values):
         cells = is_set[:, list(group.columns)]
-        if group.encoder is not None:
+        if group.specification.has_table:
+            assert group.encoder is not None
             of_group = with_set_cells(of_group, cells, group.encoder, owner)
         elif cells.any() and not group.specification.are_given:  # nothing explains what is given
             if len(group.columns) > 1:
@@ -96,8 +98,8 @@ def with_set_values(
                     f"'interventions' of {owner} set a column of the node {group.name!r}, which holds several. Leave "
                     "them apart in the 'emission', and let edges say how one depends on the other."
                 )
-            _refuse_unknown(cells & np.isnan(of_group), group.names, owner)
-            of_group = np.where(cells, np.nan, of_group)
+            _refuse_unknown(cells & is_missing(of_group), group.names, owner)
+            of_group = np.where(cells, np.nan if group.encoder is None else -1, of_group).astype(of_group.dtype)
             numbers.add(group.name)
         result.append(of_group)
     return result, frozenset(numbers)

@@ -23,18 +23,19 @@ from skvbem.reading.tables import are_observed
 
 
 def columns_of_nodes(groups: ColumnGroups, values: list[np.ndarray], emission) -> tuple[ColumnGroups, list[np.ndarray]]:
-    """Groups of columns as nodes, and their values: numbers column by column, but for groups that a list names.
+    """Groups of columns as nodes, and their values: columns with emissions one by one, but for groups of a list.
 
     Categories stay in groups, each column of which is a node with a table.
     """
     together = {item[0] for item in emission if len(item) == 3} if is_list_of_emissions(emission) else ()
     of_nodes: list[tuple[Group, np.ndarray]] = []
     for group, of_group in zip(groups.groups, values):
-        if group.encoder is not None or group.specification.are_given or group.name in together:
+        if group.specification.has_table or group.specification.are_given or group.name in together:
             of_nodes.append((group, of_group))
             continue
         for k, (column, name) in enumerate(zip(group.columns, group.names)):
-            node = replace(group, name=name, columns=(column,), names=(name,))
+            encoder = None if group.encoder is None else group.encoder.of_column(k)
+            node = replace(group, name=name, columns=(column,), names=(name,), encoder=encoder)
             of_nodes.append((node, np.ascontiguousarray(of_group[:, k : k + 1])))
     return replace(groups, groups=tuple(group for group, _ in of_nodes)), [of_node for _, of_node in of_nodes]
 
@@ -46,7 +47,7 @@ def nodes_of(groups: ColumnGroups) -> tuple[tuple, dict]:
     for group in groups.groups:
         if group.specification.are_given:
             continue
-        if group.encoder is None:
+        if group.encoder is None or not group.specification.has_table:
             first[group.name] = min(group.columns)
             continue
         first |= dict(zip(group.names, group.columns))
@@ -56,7 +57,8 @@ def nodes_of(groups: ColumnGroups) -> tuple[tuple, dict]:
 
 def emission_groups(groups: ColumnGroups) -> list[int]:
     """Which of the groups are nodes with an emission."""
-    return [k for k, group in enumerate(groups.groups) if group.encoder is None and not group.specification.are_given]
+    silent = [each.specification.has_table or each.specification.are_given for each in groups.groups]
+    return [k for k, has_none in enumerate(silent) if not has_none]
 
 
 def covariates_of(groups: ColumnGroups, dag: DAG, node, values: Sequence[np.ndarray]) -> np.ndarray:
@@ -156,7 +158,7 @@ def rows_of(
         tables.append(emission.prepare(together))
     for node, (k, _) in model.drivers.items():
         tables.append(model.emissions[k].prepare(covariates_of(groups, model.dag, node, values)))
-    categories = [(group.names, of) for group, of in zip(groups.groups, values) if group.encoder is not None]
+    categories = [(group.names, of) for group, of in zip(groups.groups, values) if group.specification.has_table]
     n_rows = len(values[0])
     codes = np.concatenate([np.zeros((n_rows, 0), dtype=np.int8), *(of for _, of in categories)], axis=1)
     return MixedRows(
@@ -196,7 +198,7 @@ class MixedReading(TableReading):
     @property
     def intervention_targets(self) -> tuple[tuple, ...]:
         """See `Reading`; columns of categories alone."""
-        groups = [k for k, group in enumerate(self.columns.groups) if group.encoder is not None]
+        groups = [k for k, group in enumerate(self.columns.groups) if group.specification.has_table]
         cells = [each for k, each in enumerate(_cells_set(self.columns, self.values)) if k in groups]
         if not any(each.any() for each in cells):
             return ()
@@ -212,7 +214,7 @@ class MixedReading(TableReading):
         """The reading without columns of numbers that are none of some nodes."""
         ((values, weight),) = self.blocks
         groups = self.columns.groups
-        kept = [k for k, group in enumerate(groups) if group.encoder is not None or group.name in nodes]
+        kept = [k for k, group in enumerate(groups) if group.specification.has_table or group.name in nodes]
         columns = replace(self.columns, groups=tuple(groups[k] for k in kept))
         return replace(self, columns=columns, blocks=[([values[k] for k in kept], weight)])
 
@@ -222,7 +224,7 @@ class MixedReading(TableReading):
         given, nodes = explaining(self.columns, dag), []
         for k in emission_groups(self.columns):
             group = explained(self.columns, dag, k)
-            nodes.append((group, group.specification.for_data(with_given(values, k, given[k]), weight)))
+            nodes.append((group, group.emission(with_given(values, k, given[k]), weight)))
         return nodes
 
     def membership(self, dag: DAG, node, softmax: Softmax) -> SoftmaxMembership:

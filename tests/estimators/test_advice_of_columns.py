@@ -275,6 +275,23 @@ CASES = {
             Regression=Regression,
         ),
     ),
+    "blocks of two kinds": Case(
+        lambda: VBMixture(1, **FEW).fit(blocks_of([CODES[["a"]], CODES[["a"]].astype("category")])),
+        "of X holds numbers in some blocks and categories in others. Make them one kind, or name its family in the ",
+        each_name(
+            lambda name: VBMixture(1, **FEW, **{name: {"categorical": ["a"]}}).fit(
+                blocks_of([CODES[["a"]], CODES[["a"]].astype("category")])
+            )
+        ),
+    ),
+    "children of answers in an order": Case(
+        lambda: VBNetwork([("a", "b")], emission={"ordinal": ["a", "b"], "categorical": ["c"]}).fit(CODES),
+        "no family here depends on answers in an order. Turn the edge round, or give ",
+        each_name(
+            lambda name: VBNetwork([("a", "b")], emission={"ordinal": ["b"], name: ["a", "c"]}, **FEW).fit(CODES),
+            among="categorical",
+        ),
+    ),
     "lags without an order": Case(
         lambda: VBMixture(1, emission=Regression(lags=1)).fit(SERIES),
         "and its rows have no order. ",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions.base import counts_factors
-from skvbem.emissions.registry import EMISSIONS, FOR_CATEGORIES
+from skvbem.emissions.registry import FOR_CATEGORIES, family_of
 from skvbem.errors import StructureError
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import resolve_emission_prior
@@ -36,7 +36,7 @@ from skvbem.reading.interventions import read_interventions, with_set_values
 from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_of
 from skvbem.reading.names import check_names
 from skvbem.reading.rows import ranges, warn_of_marks
-from skvbem.reading.tables import are_observed, read_table, show, weighted_rows
+from skvbem.reading.tables import are_observed, listed, read_table, show, weighted_rows
 
 
 class MixedNetworkKind(Kind):
@@ -109,6 +109,7 @@ class MixedNetworkKind(Kind):
         dag, latents = self.graph(estimator, reading)
         _check_tables(reading.columns, owner)
         with_emission = [node for node in nodes if node not in n_categories]
+        _check_parents_with_order(dag, reading.columns, owner)
         _check_structure(dag, with_emission, latents, owner)
         _check_numbers_set(dag, reading.numbers_set, owner)
         sizes = {**latents, **n_categories}
@@ -209,12 +210,7 @@ def _check_tables(columns: ColumnGroups, owner: str) -> None:
     """Refuse priors of tables that an emission says: tables have theirs from 'prior'."""
     for group in columns.groups:
         said, silent = repr(group.specification), repr(type(group.specification)())
-        if group.encoder is not None and type(group.specification) is not EMISSIONS[FOR_CATEGORIES]:
-            raise ValueError(
-                f"The 'emission' of {owner} gives columns {show(group.names)} the family {said}. Columns of "
-                "categories are nodes with a table here, 'categorical' ones. VBMixture and VBHMM take such families."
-            )
-        if group.encoder is not None and said != silent:
+        if group.specification.has_table and said != silent:
             raise ValueError(
                 f"The 'emission' of {owner} gives columns {show(group.names)} a prior of their own, "
                 f"{said}. Columns of categories are nodes with a table, whose prior is the parameter 'prior', as "
@@ -229,6 +225,19 @@ def _check_numbers_set(dag: DAG, numbers_set: frozenset, owner: str) -> None:
             raise StructureError(
                 f"'interventions' of {owner} set {node!r}, which holds numbers and is a parent of {children[0]!r}. "
                 "Only numbers without children can be set. Cut these into categories, or do not set them."
+            )
+
+
+def _check_parents_with_order(dag: DAG, columns: ColumnGroups, owner: str) -> None:
+    """Refuse children of categories that have no table: answers with a hidden number behind each."""
+    for group in columns.groups:
+        if group.encoder is None or group.specification.has_table:
+            continue
+        if children := dag.children(group.name):
+            raise StructureError(
+                f"Node {group.name!r} is {family_of(group.specification)!r}, and a parent of {children[0]!r} in the "
+                f"'structure' of {owner}: no family here depends on answers in an order. Turn the edge round, or give "
+                f"{listed(map(repr, group.names))} to {FOR_CATEGORIES!r} in the 'emission'."
             )
 
 

@@ -29,8 +29,9 @@ class VBNetwork(LatentNodesEstimator):
     an emission, a Gaussian or Poisson distribution, say, for each joint state of their parents, as in `VBMixture` for
     each component. Measurements that are children of numbers are regressions on these, one for each joint state of
     their other parents: conditional Gaussian networks. A latent all of whose parents are numbers has a softmax
-    regression on these. Categories and counts have no parents that hold numbers. The lower bound on the log marginal
-    likelihood has all its constants. Missing cells are summed out, rows are never dropped.
+    regression on these. Answers in an order, as of `skvbem.emissions.Ordinal`, have an emission, and no children.
+    Categories and counts have no parents that hold numbers. The lower bound on the log marginal likelihood has all its
+    constants. Missing cells are summed out, rows are never dropped.
 
     Parameters
     ----------

@@ -217,7 +217,7 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
     def _tree(self, reading: Any, n_categories: Mapping) -> list[tuple[str, str]]:
         """Edges between features of categories."""
         ((values, weight),) = reading.blocks
-        of_groups = [(g.names, of) for g, of in zip(reading.columns.groups, values) if g.encoder is not None]
+        of_groups = [(g.names, of) for g, of in zip(reading.columns.groups, values) if g.specification.has_table]
         names = [name for names, _ in of_groups for name in names]
         codes = np.concatenate([codes for _, codes in of_groups], axis=1).astype(np.int64)
         place = names.index(self.class_node)

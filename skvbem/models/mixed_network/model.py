@@ -403,6 +403,15 @@ class MixedNetwork(LatentModel):
         """Size of the terms whose sum is the log normalizer, nats: one for each node with a table and row, and more."""
         return data.total_weight * self.layout.n_tables + map_reduce(attrgetter("size_of_terms"), data.parts)
 
+    def priced(self, of_fit: bool) -> MixedNetwork:
+        """The network whose emissions have the price of what the rows of their fit have chosen, or have none."""
+        emissions = tuple(emission.priced(of_fit) for emission in self.emissions)
+        if emissions == self.emissions:
+            return self
+        other = copy(self)
+        other.emissions = emissions
+        return other
+
     def with_design_of(self, data: MixedData) -> MixedNetwork:
         """The network whose covariates are those of some rows."""
         return self._with_designs({node: Design.of(*self._regressors_of(node, data)) for node in self.driven})

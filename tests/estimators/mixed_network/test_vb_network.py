@@ -1,15 +1,17 @@
 """`VBNetwork` beside the estimators that it contains, and what it says of rows."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
+import skvbem
 from skvbem import VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.datasets import load_carcinoma, load_faithful
-from skvbem.emissions import Categorical, FactorGaussian, Gaussian, Poisson
+from skvbem.emissions import Categorical, FactorGaussian, Gaussian, Ordinal, Poisson
 from skvbem.errors import StructureError
 from skvbem.families import Gamma
 from skvbem.models.mixed_network.model import MixedNetwork
@@ -167,7 +169,7 @@ def test_queries_are_posteriors_of_rows(network, data):
 @pytest.mark.parametrize(
     ("targets", "evidence", "message"),
     [
-        ("size", None, "'size' holds numbers: 'query' has no table of them"),
+        ("size", None, "'size' has no table that 'query' could read"),
         ("kind", {"size": "large"}, "Column 'size' holds numbers: as evidence it takes a finite one. Got 'large'"),
         ("kind", {"visits": 1.5}, "Column 'visits' of X holds 1.5, but for 'poisson' counts are whole numbers"),
         ("kind", {"color": "pink"}, "'pink' is not a state of 'color'"),
@@ -273,9 +275,90 @@ def test_second_derivatives_serve_scores_and_intervals(network, data):
             assert np.all((low <= values) & (values <= high)), (group, name)
 
 
-def test_ordered_answers_are_refused_in_place_of_tables_that_have_no_order():
-    X = pd.DataFrame({"mood": [1, 2, 3, 2, 1, 3], "size": [0.5, 1.0, 2.5, 1.5, 0.2, 3.0]})
-    emission = {"ordinal": ["mood"], "gaussian": ["size"]}
-    with pytest.raises(ValueError, match=r"gives columns \('mood',\) the family Ordinal.*'categorical' ones"):
-        VBNetwork(emission=emission).fit(X)
-    VBNetwork(emission={"categorical": ["mood"], "gaussian": ["size"]}, n_init=1, random_state=0).fit(X)
+# --- answers in an order ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """A hidden and a known group of people, two questions of five answers and one of two, with gaps."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 120)
+    numbers = rng.normal(1.5 * kind[:, None], 1.0, (120, 3))
+    X = pd.DataFrame(np.digitize(numbers, [-0.5, 0.5, 1.5, 2.0]) + 1.0, columns=["a", "b", "c"])
+    X["c"] = np.where(numbers[:, 2] > 0.5, "yes", "no")
+    return X.mask(rng.random(X.shape) < 0.1).assign(kind=np.where(kind, "new", "old"))
+
+
+def test_a_latent_above_ordered_answers_is_a_mixture_of_them(answers):
+    """The bound with the price of edges, one node for each question and one for all, and what is said of rows."""
+    X, names = answers[["a", "b", "c"]], ["a", "b", "c"]
+    options = {"n_init": 2, "init": "random", "random_state": 0, "tol": 1e-15, "max_iter": 4000}
+    for groups in ([(name, Ordinal(), [name]) for name in names], [("all", Ordinal(), names)]):
+        mixture = VBMixture(2, emission=groups, weight_concentration_prior=1.0, **options).fit(X)
+        network = VBNetwork(latents=2, emission=groups, **options).fit(X)
+        assert network.lower_bound_ == approx(mixture.lower_bound_, abs=1e-9)
+        theirs = network.predict_proba(X)
+        assert _matching(mixture.predict_proba(X), theirs) == approx(theirs[:, 0], abs=1e-6)
+        vars(network)["_fitted_"] = replace(network.fitted, statistics=mixture.fitted.statistics)  # the same q(theta)
+        assert network.predict_proba(X) == approx(mixture.predict_proba(X), abs=1e-9)
+        assert network.score_samples(X) == approx(mixture.score_samples(X), abs=1e-9)
+        for kind in ("bic", "laplace"):
+            ours, of_mixture = (each.log_evidence(X, kind=kind).value for each in (network, mixture))
+            assert ours == approx(of_mixture, abs=1e-4)  # each at a fit of its own
+        assert network.n_free_parameters_ == mixture.n_free_parameters_
+
+
+def test_edges_are_those_of_all_states_of_parents(answers):
+    """Below an observed node the bound is that of rows whose components are known, beside the evidence of the node."""
+    X, options = answers[["a", "b"]], {"n_init": 1, "random_state": 0, "tol": 1e-13}
+    groups = [(name, Ordinal(), [name]) for name in X]
+    network = VBNetwork([("kind", "a"), ("kind", "b")], emission=[*groups, ("k", "categorical", ["kind"])], **options)
+    network.fit(answers[["a", "b", "kind"]])
+    known = VBMixture(2, emission=groups, weight_concentration_prior=1.0, **options).fit(X, labels=answers["kind"])
+    assert network.lower_bound_ == approx(known.lower_bound_, abs=1e-9)
+    edges = network.parameters_["a"]["edges"]
+    assert edges.shape == (2, 1, 4)
+    assert np.array_equal(edges[0], edges[1])
+    whole, other = known.parameters_["a"]["probabilities"], network.parameters_["a"]["probabilities"]
+    order = [known.component_names_.tolist().index(name) for name in network.categories_["kind"]]
+    assert other == approx(whole[order], abs=1e-6)
+
+
+def test_ordered_answers_are_filled_drawn_set_and_taken_as_evidence(answers, tmp_path):
+    emission = {"ordinal": ["a", "b", "c"], "categorical": ["kind"]}
+    model = VBNetwork(latents=2, emission=emission, n_init=2, random_state=0)
+    network = model.fit(answers)
+    filled, drawn = network.impute(answers), network.sample(3000, random_state=0)[0]
+    assert set(filled["a"]) <= {1, 2, 3, 4, 5}
+    assert set(filled["c"]) == {"no", "yes"}
+    assert filled["a"].isna().sum() == 0
+    assert (filled["a"] == answers["a"])[answers["a"].notna()].all()
+    probabilities = network.tables_[network.latent_names_[0]] @ network.parameters_["c"]["probabilities"][:, 0]
+    assert (drawn["c"] == "yes").mean() == approx(probabilities[1], abs=0.03)
+    (latent,) = network.latent_names_
+    row = pd.DataFrame({"a": [5.0], "b": [np.nan], "c": ["yes"], "kind": [None]})
+    assert network.query(latent, {"a": 5, "c": "yes"}).values == approx(network.predict_proba(row)[0])
+    for evidence, text in (({"a": 9}, "9 is not a state of 'a'"), ({"c": "perhaps"}, "not a state of 'c'")):
+        with pytest.raises(ValueError, match=text):
+            network.query(latent, evidence)
+    with pytest.raises(ValueError, match="'a' has no table that 'query' could read"):
+        network.query("a")
+    skvbem.save(network, tmp_path / "network")
+    assert np.array_equal(skvbem.load(tmp_path / "network").score_samples(answers), network.score_samples(answers))
+    was_set = pd.DataFrame({name: np.arange(120) % 4 == 0 if name == "b" else False for name in answers})
+    whole = answers.assign(b=answers["b"].fillna(1.0))
+    bound = clone(model).fit(whole, interventions=was_set).lower_bound_
+    assert clone(model).fit(whole.mask(was_set)).lower_bound_ == approx(bound, abs=1e-6)
+
+
+def test_ordered_answers_have_no_children(answers):
+    X = answers.assign(size=np.arange(120.0))
+    emission = {"ordinal": ["a", "b", "c"], "gaussian": ["size"], "categorical": ["kind"]}
+    for child in ("b", "kind", "size", "h"):
+        latents = {"h": 2} if child == "h" else None
+        with pytest.raises(StructureError, match=f"Node 'a' is 'ordinal', and a parent of '{child}'.*'categorical'"):
+            VBNetwork([("a", child)], latents=latents, emission=emission).fit(X)
+    with pytest.raises(StructureError, match=r"'size' holds numbers, and is a parent of 'a'.*is 'ordinal'"):
+        VBNetwork([("size", "a")], emission=emission).fit(X)
+    turned = emission | {"ordinal": ["b", "c"], "categorical": ["a", "kind"]}
+    VBNetwork([("a", "b")], emission=turned, n_init=1, random_state=0).fit(X)
