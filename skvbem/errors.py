@@ -11,6 +11,7 @@ __all__ = [
     "DataWarning",
     "EvidenceWarning",
     "NoInteriorModeError",
+    "NoLinearResponseError",
     "PosteriorWarning",
     "SavedFitError",
     "SearchCheckpointError",
@@ -59,6 +60,10 @@ def check_memory(what: str, n_numbers: float, least: str, max_memory: float, own
 
 class NoInteriorModeError(ValueError):
     """A density without an interior mode in the basis asked for: its MAP estimate does not exist."""
+
+
+class NoLinearResponseError(ValueError):
+    """A fit that linear response has no answer for: at no maximum of the bound, or with weights below all floats."""
 
 
 class BoundFellError(RuntimeError):

@@ -6,7 +6,7 @@ number. So evidences are in the units of the numbers, and compare with those of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from skvbem.emissions.gaussian.diagonal import DiagonalGaussian
 from skvbem.emissions.gaussian.specification import PRIOR_CONSTRAINTS, Gaussian
 from skvbem.emissions.linear import LinearTable
 from skvbem.emissions.parameters import check_positive, check_shape, named_arrays
+from skvbem.emissions.profiles import Logarithms
 from skvbem.emissions.specification import HIERARCHICAL, EmissionSpecification, Parameters
 from skvbem.families import NormalGamma, NormalPoint
 
@@ -44,6 +45,7 @@ class LogNormal(Gaussian):
     -----
     "means" are of the numbers themselves, exp(log mean + log variance / 2), and `impute` fills them in. A Gaussian of
     logarithms that X holds has the same components. Its bound is of these logarithms: the sum of all of them higher.
+    Reports have medians, exp(log mean), and deviations of logarithms: under a density a mean is often infinite.
 
     Examples
     --------
@@ -112,6 +114,20 @@ class LogNormal(Gaussian):
         """Deviations of numbers."""
         return parameters["deviations"]
 
+    def profiles(
+        self, names: Sequence[str], parameters: Parameters, intervals: Any, levels: Sequence[np.ndarray] = ()
+    ) -> list[Any]:
+        """Means and deviations for displays; reports have medians, and deviations of logarithms."""
+        profiles: list[Any] = list(super().profiles(names, parameters, intervals, levels))
+        return [
+            Logarithms(
+                *(each.name, each.values, each.deviations, each.intervals, each.of_deviations),
+                medians=_of_column(np.exp, "log_means", parameters, intervals, j),
+                spreads=_of_column(np.sqrt, "log_variances", parameters, intervals, j),
+            )
+            for j, each in enumerate(profiles)
+        ]
+
     def cumulative_of_cells(self, values: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities by logarithms, whose moments never overflow."""
         with np.errstate(divide="ignore"):
@@ -125,6 +141,12 @@ class LogNormal(Gaussian):
         with np.errstate(divide="ignore"):
             logs = np.log(np.maximum(values, 0.0))
         return ndtr((logs - np.log(means) + variance / 2) / np.sqrt(variance))
+
+
+def _of_column(of: Callable, name: str, parameters: Parameters, intervals: Any, j: int) -> tuple[np.ndarray, Any]:
+    """A function of a parameter of one column in each component, and the ends of its intervals, if there are any."""
+    has_ends = intervals is not None and all(name in each for each in intervals)
+    return of(parameters[name][:, j]), tuple(of(each[name][:, j]) for each in intervals) if has_ends else None
 
 
 def _logarithms(part: tuple) -> tuple:

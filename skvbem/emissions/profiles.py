@@ -73,6 +73,27 @@ class Numbers:
         return mean, float(np.sqrt(fractions @ (self.deviations**2 + (self.values - mean) ** 2)))
 
 
+@dataclass(frozen=True, eq=False)
+class Logarithms(Numbers):
+    """A column of numbers whose logarithms are normally distributed in each class.
+
+    Reports have medians of the numbers: under a density the mean of one is often infinite.
+
+    Parameters
+    ----------
+    medians, spreads : tuple
+        Medians, exp(log mean), and standard deviations of logarithms, (n_classes,), and pairs of ends of their
+        intervals, or None.
+    """
+
+    medians: tuple = ()
+    spreads: tuple = ()
+
+    def rows(self, n_parameters: int) -> list[tuple]:
+        """As of `Probabilities`: medians, and standard deviations of logarithms."""
+        return [(f"{self.name} median", *self.medians), (f"{self.name} log s.d.", *self.spreads)]
+
+
 def named(value: Any) -> str:
     """A level as a user would write it."""
     return f"{value:g}" if isinstance(value, float) else str(value)

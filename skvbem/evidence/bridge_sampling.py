@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import softmax
 
 from skvbem.capabilities import Relabelings
+from skvbem.errors import NoLinearResponseError
 from skvbem.evidence.base import Evidence, check_whole_weights
 from skvbem.evidence.bridge import bridge
 from skvbem.evidence.chains import batches, check_at_least, run_tasks
@@ -241,7 +242,7 @@ def responses_or_none(evaluation: Evaluation, n_fits: int) -> LinearResponses | 
     """Linear response at the optima met; None where the bound is at a maximum at none of them."""
     try:
         return responses_at_optima(evaluation, n_fits)
-    except ValueError:
+    except NoLinearResponseError:
         return None
 
 

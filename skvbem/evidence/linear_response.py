@@ -24,6 +24,10 @@ bound hardly falls, and a line is no circle: draws as wide as :math:`\Sigma` say
 large. So directions of turns (`LatentModel.rotation_tangents`) stay as wide as under q(theta). What no turn changes has
 the covariance of linear response all the same.
 
+**Heavy tails.** A component with hardly a row may have a density without second moments in sight, such as that of the
+concentration of angles, which falls as its square and ends in the millions. Its covariance is of draws that never
+occur. Such natural parameters stay as under q(theta), too: those whose variance is a hundred times that of draws.
+
 **Several optima.** The other optima that the fit has met are other parts of the posterior, such as one in which all
 components have rows, beside the best, in which one is empty. Each has a linear response of its own. How much each
 counts follows from it, too. Were the posterior normal around an optimum, the evidence there would be
@@ -49,6 +53,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import logsumexp, softmax
 
 from skvbem._lazy import cached_property
+from skvbem.errors import NoLinearResponseError
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.chains import check_at_least
 from skvbem.evidence.evaluation import Evaluation, Stream
@@ -96,16 +101,18 @@ class LinearResponse:
 
         Raises
         ------
-        ValueError
+        NoLinearResponseError
             If the bound is at no maximum there: then VB does not answer a change of the prior by a small one.
         """
         posterior = model.prior + statistics
         spread = _spread(posterior)
+        of_natural = covariance_of_natural(posterior, spread)
+        spread = np.where(np.diagonal(of_natural) < (TUNING.heavy_tail * spread) ** 2, spread, 0.0)
         moves = np.flatnonzero(spread > 0)
         root = np.zeros((len(spread), 0))
         if len(moves):
             scale = spread[moves]
-            covariance = covariance_of_natural(posterior, spread)[np.ix_(moves, moves)] / np.outer(scale, scale)
+            covariance = of_natural[np.ix_(moves, moves)] / np.outer(scale, scale)
             values, axes = np.linalg.eigh(covariance)
             kept = values > 1e-11 * values[-1]  # the rest is rounding
             root = np.zeros((len(spread), np.count_nonzero(kept)))
@@ -119,7 +126,7 @@ class LinearResponse:
         try:
             factor = cholesky(left, lower=True)
         except np.linalg.LinAlgError:
-            raise ValueError(
+            raise NoLinearResponseError(
                 "Linear response needs a fit at a maximum of the lower bound, and this one is at a saddle, or has "
                 "not converged: a small change of the prior would move it far. Fit with a smaller 'tol' or more "
                 "starts, or take method='draws'."
@@ -153,11 +160,27 @@ class LinearResponse:
         return 0.5 * float(np.linalg.slogdet(self.inflation)[1])
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Natural parameters of draws whose covariances are those of linear response, (n_cells, n_draws)."""
+        """Natural parameters of draws whose covariances are those of linear response, (n_cells, n_draws).
+
+        Raises
+        ------
+        NoLinearResponseError
+            If most draws hold probabilities below all floats.
+        """
         n_all = max(n_draws, TUNING.response_draws, TUNING.draws_per_direction * self.root.shape[1])
         points, natural = _draws_from(self.posterior, n_all, rng)
-        free = self.posterior.to_unconstrained(points)
         moves = self.root.any(axis=1)
+        with np.errstate(invalid="ignore"):
+            free = self.posterior.to_unconstrained(points)
+        sound = np.isfinite(free).all(axis=0) & np.isfinite(natural[moves]).all(axis=0)
+        if 2 * np.count_nonzero(sound) < n_all:
+            raise NoLinearResponseError(
+                "Linear response needs probabilities within the range of floats, and most draws of this posterior hold "
+                "smaller ones: a prior weight is near 0. Take method='draws', or a prior weight of 0.01 or more."
+            )
+        if not sound.all():  # another draw takes the place of one with such a probability
+            others = np.resize(np.flatnonzero(sound), n_all)
+            free, natural = free[:, others], natural[:, others]
         about_mean = natural[moves] - self.posterior.expected_natural()[moves, None]
         scale = np.sqrt((self.root[moves] ** 2).sum(axis=1))
         # in units of R: of mean 0 and covariance 1
@@ -203,7 +226,7 @@ class LinearResponses:
 
         Raises
         ------
-        ValueError
+        NoLinearResponseError
             If the bound is at no maximum at the fit, where that is needed, or at none of the optima.
         """
         responses: list[LinearResponse] = []
@@ -211,7 +234,7 @@ class LinearResponses:
         for number, (statistics, bound) in enumerate(zip(optima.T, bounds)):
             try:
                 responses.append(LinearResponse.of(model, data, statistics.copy()))
-            except ValueError:
+            except NoLinearResponseError:
                 if not responses and (needs_first or number == len(bounds) - 1):
                     raise
                 continue
@@ -261,7 +284,7 @@ def linear_response(evaluation: Evaluation, *, n_fits: int = 8) -> Evidence:
     try:
         log_evidences = responses_at_optima(evaluation, n_fits).log_evidences
         doubts: tuple[str, ...] = ()
-    except ValueError:
+    except NoLinearResponseError:
         log_evidences = np.array([evaluation.fit("vb").objective])
         doubts = (f"{kind}: the bound is at no maximum here, and is the value as it is. Take more starts.",)
     return Evidence(
@@ -283,7 +306,7 @@ def responses_at_optima(evaluation: Evaluation, n_fits: int = 8) -> LinearRespon
 
     Raises
     ------
-    ValueError
+    NoLinearResponseError
         If the bound is at a maximum at none of them.
     """
     if n_fits not in evaluation.responses:

@@ -103,6 +103,7 @@ class Tuning:
     r_hat: float = 1.05  # largest of chains that agree; gibbs
     hope: float = 1.25  # times the draws that they will be worth, for chains to go on in a summary; by hand
     pilot_draws: int = 256  # draws of q(theta) that the scales of parameters are from; round
+    heavy_tail: float = 10.0  # deviations of `pilot_draws`, 2.5 at most of light tails, 1000 of heavy ones; by hand
     response_width: float = 2e-3  # standard deviations, half of a difference in linear response; round
     response_draws: int = 4096  # draws of q(theta) in the regression of linear response, at least; intervals
     draws_per_direction: int = 8  # the same for each of its directions; intervals

@@ -8,7 +8,7 @@ from typing import Self
 
 from skvbem._arguments import check_argument, check_count, check_level
 from skvbem._progress import call_at_work
-from skvbem.errors import TooLargeError
+from skvbem.errors import NoLinearResponseError, TooLargeError
 from skvbem.evidence.tuning import TUNING
 from skvbem.fitted.base import Fitted, Intervals
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -96,7 +96,7 @@ def default_draws(at_hand: FitAtHand) -> PosteriorDraws:
             if draws.converged:
                 return draws
     if response <= budget:
-        with suppress(ValueError):  # the fit is at no maximum that linear response could go out from
+        with suppress(NoLinearResponseError):  # the fit is at no maximum that linear response could go out from
             return sample_posterior(at_hand, n_draws, method="linear_response")
     n_draws = min(max(TUNING.summary_numbers // at_hand.fitted.model.n_cells, TUNING.fewest_draws), n_draws)
     return sample_posterior(at_hand, n_draws, method="vb")

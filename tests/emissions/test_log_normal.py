@@ -69,6 +69,20 @@ def test_missing_numbers_are_filled_with_means_and_forecasts_have_intervals(rng)
     assert 0 < ahead.lower["x0"] < ahead.expected["x0"] < ahead.upper["x0"]
 
 
+def test_reports_have_medians_of_numbers_whose_means_may_be_infinite(rng):
+    X = np.exp(rng.normal(1.0, 2.0, size=(40, 1)))
+    model = VBMixture(1, emission=LogNormal(), random_state=0).fit(X)
+    named = model.parameters_["lognormal"]
+    assert "x0 mean" not in str(model.summary())
+    rows = model.summary(X).to_frame().query("table == 'lognormal'").set_index("row")
+    median, spread = rows.loc["x0 median"], rows.loc["x0 log s.d."]
+    assert np.log(median["estimate"]) == approx(named["log_means"].item(), abs=0.1)
+    assert np.log([median["lower"], median["upper"]]) == approx(
+        np.log(X).mean() + np.array([-1, 1]) * 2.02 * np.log(X).std() / np.sqrt(40), abs=0.2
+    )
+    assert spread["lower"] < np.log(X).std() < spread["upper"]
+
+
 def test_probabilities_stay_where_means_overflow(rng):
     """A deviation of logarithms of 40: the mean is above all doubles."""
     X = np.exp(rng.normal(0.0, 40.0, size=(200, 1)))

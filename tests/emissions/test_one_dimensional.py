@@ -1,5 +1,7 @@
 """Gamma, von Mises and negative binomial columns: printed maxima and bounds, predictions, and interpolated counts."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -242,3 +244,16 @@ def test_counts_beyond_all_knots_have_the_density_of_scipy(method, rng):
     counts = np.array([1000.0, 1024, 1025, 5000, 1e5])
     wanted = stats.nbinom(size, size / (size + mean)).logpmf(counts)
     assert model.score_samples(counts[:, None]) == approx(wanted, rel=1e-10)
+
+
+def test_components_without_a_row_warn_of_nothing(rng):
+    for emission, X in (
+        ("von_mises", rng.vonmises(0.3, 2.0, size=(60, 1))),
+        ("negative_binomial", rng.poisson(3.0, size=(60, 1)).astype(float)),
+        ("gamma", rng.gamma(2.0, size=(60, 1))),
+    ):
+        model = VBMixture(3, emission=emission, weight_concentration_prior=0.01, random_state=0).fit(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert np.isfinite(model.impute(np.array([[np.nan]]))).all()
+            assert str(model.summary(X)).count(emission)

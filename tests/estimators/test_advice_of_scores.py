@@ -41,6 +41,7 @@ SHORT = {
 
 MIXTURE = VBMixture(2, **FEW).fit(NUMBERS)
 CLASSES = VBMixture(2, emission="categorical", **FEW).fit(CODES)
+NEAR_0 = VBMixture(3, weight_concentration_prior=1e-6, **FEW).fit(NUMBERS[:, :1])
 FACTORS = VBFactorAnalysis(2, random_state=0).fit(NUMBERS)
 SYSTEM = VBLinearDynamicalSystem(1, **FEW).fit(SERIES)
 ONE = VBLinearDynamicalSystem(1, noise_rate_prior=1.0, learn_prior=False, **FEW).fit(SERIES)
@@ -337,6 +338,11 @@ CASES = {
         each_keyword(
             lambda **advice: VBMixture(2, **FEW).fit(NUMBERS).credible_intervals(NUMBERS, n_draws=20, **advice)
         ),
+    ),
+    "response of weights near 0": Case(
+        lambda: NEAR_0.credible_intervals(NUMBERS[:, :1], method="linear_response"),
+        "a prior weight is near 0. Take ",
+        each_keyword(lambda **advice: NEAR_0.credible_intervals(NUMBERS[:, :1], n_draws=20, **advice)),
     ),
     "labels of the fit": Case(
         lambda: VBMixture(2, **FEW).fit(NUMBERS, labels=NAMED).log_evidence(NUMBERS),

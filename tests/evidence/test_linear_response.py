@@ -11,7 +11,8 @@ from scipy.special import polygamma
 from sklearn.exceptions import ConvergenceWarning
 
 from skvbem import VBHMM, VBDiscreteDAG, VBFactorAnalysis, VBMixture, datasets
-from skvbem.emissions import FactorGaussian, Gaussian, Poisson
+from skvbem.emissions import FactorGaussian, Gamma, Gaussian, Poisson, VonMises
+from skvbem.errors import NoLinearResponseError
 from skvbem.evidence.evaluation import Evaluation
 from skvbem.evidence.linear_response import (
     LinearResponse,
@@ -20,7 +21,8 @@ from skvbem.evidence.linear_response import (
     covariance_of_hidden,
     covariance_of_natural,
 )
-from skvbem.families import Dirichlet, Gamma, Product
+from skvbem.families import Dirichlet, Product
+from skvbem.families import Gamma as GammaPrior
 from skvbem.families.hierarchical import Hierarchical
 from skvbem.fitting.evaluation import evaluation_of
 from skvbem.vbem import posteriors
@@ -182,7 +184,7 @@ def test_where_nothing_is_hidden_linear_response_is_the_posterior(rng):
     response = LinearResponse.of(evaluation.model, evaluation.data, evaluation.fit("vb").statistics)
     assert response.covariance == approx(under_q_of(response), rel=1e-9)
     rates = response.posterior.blocks[1]
-    assert isinstance(rates, Gamma)
+    assert isinstance(rates, GammaPrior)
     drawn = model.sample_posterior(X, 20_000, method="linear_response").parameters["poisson"]["rates"]
     low, high = model.credible_intervals(level=0.9, method="vb")["poisson"]["rates"]
     assert np.quantile(drawn, [0.05, 0.95]) == approx([low[0, 0], high[0, 0]], rel=0.01)
@@ -210,8 +212,36 @@ def test_a_saddle_is_refused(rng):
     model = VBMixture(2, emission="bernoulli", n_init=2, random_state=0).fit(X)
     evaluation = evaluation_of(model, X)
     even = evaluation.model.expect(np.zeros((evaluation.model.n_cells, 1)), evaluation.data).statistics[:, 0]
-    with pytest.raises(ValueError, match="needs a fit at a maximum of the lower bound"):
+    with pytest.raises(NoLinearResponseError, match="needs a fit at a maximum of the lower bound"):
         LinearResponse.of(evaluation.model, evaluation.data, even)
+
+
+@pytest.mark.parametrize("emission", [VonMises(), Gamma()])
+def test_components_without_a_row_stay_as_under_q(emission, rng):
+    """A concentration of which nothing is known has no second moment in sight; others have intervals all the same."""
+    X = np.abs(rng.vonmises(0.6, 4.0, size=(200, 1)))
+    model = VBMixture(3, emission=emission, weight_concentration_prior=0.01, random_state=0).fit(X)
+    full = model.weights_.argmax()
+    intervals = model.credible_intervals(X, method="linear_response")
+    of_column = intervals["gamma" if isinstance(emission, Gamma) else "von_mises"]
+    assert all(np.isfinite(each).all() for each in of_column.values())
+    alone = VBMixture(1, emission=emission, random_state=0).fit(X)
+    of_one = alone.credible_intervals(X, method="draws")[next(name for name in intervals if name != "mixture")]
+    for name, (low, high) in of_column.items():
+        lower, upper = (each.item() for each in of_one[name])
+        assert low[full].item() < (lower + upper) / 2 < high[full].item()
+        assert high[full].item() - low[full].item() < 4 * (upper - lower)
+    evaluation = evaluation_of(model, X)
+    response = LinearResponse.of(evaluation.model, evaluation.data, evaluation.fit("vb").statistics)
+    deviations = np.sqrt(np.diag(response.covariance))
+    assert deviations[3:].max() < 100  # nats; the concentration's own is of thousands
+
+
+def test_weights_below_all_floats_are_refused(rng):
+    X = rng.normal(size=(40, 1))
+    model = VBMixture(3, weight_concentration_prior=1e-6, random_state=0).fit(X)
+    with pytest.raises(NoLinearResponseError, match="most draws of this posterior hold smaller ones"):
+        model.credible_intervals(X, method="linear_response")
 
 
 @pytest.mark.parametrize("seed", range(3))

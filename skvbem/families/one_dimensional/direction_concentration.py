@@ -115,7 +115,7 @@ class DirectionConcentration(OneDimensional):
         return np.concatenate([(others * nodes.share).sum(axis=-1), np.stack([unit * cells[3], unit * cells[4]])])
 
     def _natural(self, members: Members, x: np.ndarray, other: np.ndarray) -> np.ndarray:
-        t = np.log(x)
+        t = np.log(np.maximum(x, np.finfo(float).tiny))
         return np.stack(
             [
                 self._log_prior(members, t),

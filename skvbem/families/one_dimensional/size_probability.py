@@ -215,7 +215,7 @@ class SizeProbability(OneDimensional):
         """Posterior expectations of means, (n_components, n_features)."""
         r = np.exp(self._nodes.t)
         a, b = self._exponents(self._members.of(np.arange(len(r))), r)
-        ratio = np.where(b > 1, r * a / (b - 1), r * a / b)
+        ratio = r * a / np.where(b > 1, b - 1, b)
         return self._by_member((ratio * self._nodes.share).sum(axis=-1))
 
     def log_predictive_of_counts(self, counts: np.ndarray) -> np.ndarray:
