@@ -4,6 +4,7 @@ A component is split into two halves of it that compete for its rows (see `skvbe
 says which component to split, and their statistics are where the larger mixture starts. Statistics are sums over rows,
 so to join two components is to add theirs. Moves of one size race; the best is nearly at its optimum before its bound
 counts. As many components are split at once as raises the bound: all that promise a gain, or the better half of them.
+States of a chain are components whose transitions are divided, and added, with them.
 
 Where factors are counted, too, births and deletions of factors take turns with these moves (see
 `skvbem.optima.factor_moves`): halves have as many factors as the component had, components joined as many
@@ -18,14 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from skvbem.emissions import Emission
 from skvbem.emissions.base import counts_factors
 from skvbem.models.labels.distinct_rows import DistinctRows
-from skvbem.models.mixture.model import Mixture
+from skvbem.models.labels.model import LabelModel
 from skvbem.optima.candidates import Candidate
 from skvbem.optima.factor_moves import FactorMoves
 from skvbem.optima.factor_statistics import (
@@ -41,96 +42,107 @@ from skvbem.optima.recombinations import Recombinations
 from skvbem.optima.tuning import TUNING
 
 
+class Division(NamedTuple):
+    """A component divided in two.
+
+    Parameters
+    ----------
+    share : float
+        Of its rows, that of the first half.
+    per_component : ndarray of shape (2, n_own_cells)
+        Statistics of the emission of both.
+    """
+
+    share: float
+    per_component: np.ndarray
+
+    @property
+    def turned(self) -> Division:
+        """The division with the other half first."""
+        return Division(1 - self.share, self.per_component[::-1])
+
+
 @dataclass(frozen=True, eq=False)
 class Components:
     """Statistics by component. Statistics are sums over rows, so those of components joined are sums of theirs.
 
     Parameters
     ----------
-    counts : ndarray of shape (n_components, ...)
-        Expected rows.
-    per_component : ndarray of shape (n_components, n_own_cells, ...)
+    model : LabelModel
+        Whose components these were made of.
+    whole : ndarray of shape (n_cells,)
+        Its statistics.
+    fractions : ndarray of shape (n_components, n_components of the model)
+        The share of each component of the model that each of these has.
+    per_component : ndarray of shape (n_components, n_own_cells)
         Statistics of the emission that belong to one component.
-    shared : ndarray of shape (n_shared_cells, ...)
+    shared : ndarray of shape (n_shared_cells,)
         Those that belong to all.
-    made_of : tuple of tuple of int
-        The components of a mixture that each was made of; itself if nothing is said.
     """
 
-    counts: np.ndarray
+    model: LabelModel
+    whole: np.ndarray
+    fractions: np.ndarray
     per_component: np.ndarray
     shared: np.ndarray
-    made_of: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
-    def of(cls, model: Mixture, statistics: np.ndarray) -> Self:
-        """Statistics (n_cells, ...) of a mixture, by component."""
-        weight_cells, emission_cells = model.prior.split(statistics)
+    def of(cls, model: LabelModel, statistics: np.ndarray) -> Self:
+        """Statistics (n_cells,) of a model, by component."""
+        emission_cells = statistics[model.first_emission_cell :]
         component = model.emission.component_of_cell(model.n_components)
         per_component = np.stack([emission_cells[component == k] for k in range(model.n_components)])
-        return cls(model.weights.counts(weight_cells), per_component, emission_cells[component < 0])
+        return cls(model, statistics, np.eye(model.n_components), per_component, emission_cells[component < 0])
 
     def __len__(self) -> int:
-        return len(self.counts)
+        return len(self.fractions)
 
     @property
-    def origins(self) -> tuple[tuple[int, ...], ...]:
-        """The components of a mixture that each was made of."""
-        return self.made_of or tuple((k,) for k in range(len(self)))
+    def origins(self) -> list[list[int]]:
+        """The components of the model that each was made of."""
+        return [np.flatnonzero(of_component).tolist() for of_component in self.fractions]
 
-    def in_order(self, model: Mixture) -> Self:
-        """The components as a mixture wants them: the largest first where weights should fall, and none has a label."""
-        if not model.weights.by_weight or model.emission.n_levels:
-            return self
-        order = np.argsort(-self.counts, axis=0, kind="stable")
-        made_of = tuple(self.origins[k] for k in order)
-        return type(self)(self.counts[order], self.per_component[order], self.shared, made_of)
+    def _taken(self, which: Any) -> Self:
+        return replace(self, fractions=self.fractions[which], per_component=self.per_component[which])
 
-    def statistics(self, model: Mixture, emission: Emission | None = None) -> np.ndarray:
-        """Statistics (n_cells, ...) of a mixture of so many components; the largest first where weights should fall.
+    def in_order(self) -> Self:
+        """The components in the order that the prior means, if it means any."""
+        order = self.model.preferred_order(self.whole, self.fractions)
+        return self if order is None else self._taken(order)
 
-        Those of the emission may be in the cells of another one.
-        """
-        ordered = self.in_order(model)
-        counts, per_component = ordered.counts, ordered.per_component
-        component = (model.emission if emission is None else emission).component_of_cell(len(self))
-        emission_cells = np.empty((len(component), *self.counts.shape[1:]))
-        for k in range(len(self)):
-            emission_cells[component == k] = per_component[k]
+    def statistics(self, into: LabelModel, emission: Emission | None = None) -> np.ndarray:
+        """Statistics (n_cells,) of a model of so many components; those of the emission may be in cells of another."""
+        component = (into.emission if emission is None else emission).component_of_cell(len(self))
+        emission_cells = np.empty(len(component))
+        for k, of_component in enumerate(self.per_component):
+            emission_cells[component == k] = of_component
         emission_cells[component < 0] = self.shared
-        return np.concatenate([model.weights.statistics(counts), emission_cells])
+        return np.concatenate([self.model.shared_out(self.whole, self.fractions, into), emission_cells])
 
     def without(self, gone: np.ndarray) -> Self:
         """Statistics of all components but those that are dropped."""
-        counts, per_component = np.delete(self.counts, gone, axis=0), np.delete(self.per_component, gone, axis=0)
-        made_of = tuple(each for k, each in enumerate(self.origins) if k not in gone)
-        return type(self)(counts, per_component, self.shared, made_of)
+        return self._taken(np.delete(np.arange(len(self)), gone))
 
     def joined(self, one: int, other: int) -> Self:
         """Two components made one, which stands where the first of them stood."""
-        counts, per_component = self.counts.copy(), self.per_component.copy()
-        counts[one] += counts[other]
+        fractions, per_component = self.fractions.copy(), self.per_component.copy()
+        fractions[one] += fractions[other]
         per_component[one] += per_component[other]
-        made_of = list(self.origins)
-        made_of[one] += made_of[other]
-        return type(self)(counts, per_component, self.shared, tuple(made_of)).without(np.array([other]))
+        return replace(self, fractions=fractions, per_component=per_component).without(np.array([other]))
 
-    def divided(self, parts: dict[int, Components]) -> Self:
-        """Components replaced by their parts: the first stands where the component stood, the others at the end.
+    def divided(self, halves: dict[int, Division]) -> Self:
+        """Components divided in two: the first half stands where the component stood, the other at the end.
 
         What all components share is as before: it is a sum over rows, whatever their components.
         """
-        counts, per_component = self.counts.copy(), self.per_component.copy()
-        for k, pieces in parts.items():
-            counts[k], per_component[k] = pieces.counts[0], pieces.per_component[0]
-        more = [pieces for _, pieces in sorted(parts.items())]
-        made_of = [self.origins[k] for k, pieces in sorted(parts.items()) for _ in pieces.counts[1:]]
-        return type(self)(
-            np.concatenate([counts, *(pieces.counts[1:] for pieces in more)]),
-            np.concatenate([per_component, *(pieces.per_component[1:] for pieces in more)]),
-            self.shared,
-            (*self.origins, *made_of),
+        which = sorted(halves)
+        fractions, per_component = (
+            np.concatenate([all_, all_[which]]) for all_ in (self.fractions, self.per_component)
         )
+        for at, k in enumerate(which, len(self)):
+            share, (per_component[k], per_component[at]) = halves[k]
+            fractions[k], fractions[at] = share * fractions[k], (1 - share) * fractions[k]
+        return replace(self, fractions=fractions, per_component=per_component)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,18 +154,20 @@ class Parts:
     of : Recombinations
     gain : ndarray of shape (n_components,)
         The bound that the division of each component promises, nats.
-    halves : list of Components
-        The two of each component.
+    divisions : list of Division
+        Of each component.
     """
 
     of: Recombinations
     gain: np.ndarray
-    halves: list[Components]
+    divisions: list[Division]
 
     @property
     def whole(self) -> Components:
         """Statistics of rows by component."""
-        return Components(self.of.counts, self.of.whole[self.of.cells], self.of.whole[self.of.shared_cells])
+        model, rows = self.of.model, self.of.whole
+        fractions = np.eye(model.n_components)
+        return Components(model, self.of.statistics, fractions, rows[self.of.cells], rows[self.of.shared_cells])
 
     def promising(self) -> list[int]:
         """Components whose division promises a gain, the largest first."""
@@ -173,9 +187,9 @@ class ComponentMoves:
     def __init__(self, problem: Problem):
         self.problem, self.emission, self.data = problem, problem.model.emission, problem.data
         assert self.data.row_hashes is not None
-        self.rows = DistinctRows.of(self.emission, self.data)
+        self.rows = DistinctRows.of(self.emission, problem.model.hashed_rows(self.data))
         self.fewest = max(self.emission.n_levels, 1)
-        self.most = len(np.unique(self.data.row_hashes(slice(None))[self.data.weight > 0]))
+        self.most = problem.model.most_components(self.data)
 
     def first(self) -> Candidate:
         """The mixture of the fewest components."""
@@ -254,9 +268,10 @@ class ComponentMoves:
         best, n = halves.gain.argmax(axis=0), np.arange(model.n_components)
         price = (model.prior.n_free_parameters / len(n) + 1) / 2 * np.log(np.maximum(parts.counts, 2.0))
         gain = np.where(parts.counts < 2.0, -np.inf, halves.gain[best, n] - price)
-        nothing = np.zeros(len(parts.shared_cells))
-        each = [Components(halves.counts[t, :, k], halves.statistics[t, :, k], nothing) for t, k in zip(best, n)]
-        return Parts(parts, gain, each)
+        first, of_both = halves.counts[best, 0, n], halves.counts[best, :, n].sum(axis=1)
+        eps = np.finfo(float).eps  # no half is nothing, or it would be of no component
+        share = np.clip(first / np.maximum(of_both, 1e-300), eps, 1 - eps)
+        return Parts(parts, gain, [Division(share[k], halves.statistics[best[k], :, k]) for k in n])
 
     def _many_split(self, one: Candidate, parts: Parts) -> Iterator[Candidate]:
         """Components split together: all that promise a gain, or the better half of these, or half of that."""
@@ -268,13 +283,16 @@ class ComponentMoves:
     def _one_split(self, one: Candidate, parts: Parts, most: int = TUNING.n_of_kind) -> Iterator[Candidate]:
         """One component split, the best one of those that promise most."""
         order = np.argsort(-parts.gain, kind="stable")[:most].tolist()
-        best = [self._divided(parts, [k]) for k in order if np.isfinite(parts.gain[k])]
+        order = [k for k in order if np.isfinite(parts.gain[k])]
+        best = [self._divided(parts, [k]) for k in order]
+        if one.model.have_places:  # of halves that are neighbors either may come first
+            best += [parts.whole.divided({k: parts.divisions[k].turned}) for k in order]
         if best:
             yield from self._reached(one, best, "split", parts)
 
     @staticmethod
     def _divided(parts: Parts, which: list[int]) -> Components:
-        return parts.whole.divided({k: parts.halves[k] for k in which})
+        return parts.whole.divided({k: parts.divisions[k] for k in which})
 
     def _joined(self, one: Candidate, parts: Parts) -> Iterator[Candidate]:
         """The mixture with two components joined, or one dropped: the best one of those tried."""
@@ -287,8 +305,7 @@ class ComponentMoves:
 
     def _without_empty(self, one: Candidate) -> Iterator[Candidate]:
         """All components of less than one row dropped, if there are several."""
-        weight_statistics = one.model.prior.split(one.statistics)[0]
-        small = np.flatnonzero(one.model.weights.counts(weight_statistics) < 1.0)
+        small = np.flatnonzero(one.model.expected_counts(one.statistics) < 1.0)
         small = small[small >= self.emission.n_levels]
         if 1 < len(small) < one.model.n_components:
             whole = Components.of(one.model, one.statistics)
@@ -307,7 +324,7 @@ class ComponentMoves:
         for start in starts:
             if parts is not None:
                 start = self._with_hyperparameters(start, parts)
-            start = start.in_order(one.model)
+            start = start.in_order()
             numbers = tuple(tuple(max(of_group[k] for k in of) for of in start.origins) for of_group in one.numbers)
             by_numbers.setdefault(numbers, []).append(self._statistics(start, one, numbers))
         for numbers, columns in by_numbers.items():
@@ -319,7 +336,7 @@ class ComponentMoves:
     def _with_hyperparameters(components: Components, parts: Parts) -> Components:
         """Statistics of rows with those of hidden hyperparameters, of components joined the larger ones."""
         of = parts.of
-        each = [of.hyperparameters[of.cells[list(made_of)]].max(axis=0) for made_of in components.origins]
+        each = [of.hyperparameters[of.cells[origins]].max(axis=0) for origins in components.origins]
         return replace(
             components,
             per_component=components.per_component + np.stack(each),
@@ -337,7 +354,7 @@ class ComponentMoves:
         emission_statistics = with_factors_kept(wide[first:], *emissions, numbers, lambda g, k: range(numbers[g][k]))
         return np.concatenate([wide[:first], emission_statistics])
 
-    def _model(self, n_components: int, numbers: Numbers) -> Mixture:
+    def _model(self, n_components: int, numbers: Numbers) -> LabelModel:
         """The mixture of so many components, with so many factors each."""
         assert self.problem.model_of is not None
         return self.problem.model_of(with_numbers(self.emission, numbers) if numbers else self.emission, n_components)

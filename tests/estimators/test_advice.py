@@ -285,3 +285,14 @@ def test_methods_of_messages_are_called():
         for method in re.findall(r"'(\w+)'", text):
             argument = {"impute": given, "sample": 3, "query": "a"}.get(method)
             assert argument is None or getattr(model, method)(argument) is not None
+
+
+def test_a_mask_of_one_number_of_states():
+    """An array says for which number it is; a rule holds for any."""
+    mask = np.tri(3, dtype=bool).T
+    model = VBHMM("auto", transmat_mask=mask, **FEW)
+    text = message(lambda: model.fit(NUMBERS), " needs a 'transmat_mask' that any number of states can have")
+    assert "Say 'n_components'" in text
+    assert len(silently(lambda: clone(model).set_params(n_components=len(mask)).fit(NUMBERS)).transmat_) == 3
+    for rule in (None, *keywords("transmat_mask='left-to-right'")["transmat_mask"], 1):
+        assert silently(lambda rule=rule: clone(model).set_params(transmat_mask=rule).fit(NUMBERS)).n_components_ >= 1

@@ -134,6 +134,20 @@ def test_parameters_that_make_no_model(options, part):
     assert part in message(lambda: VBHMM(**{"n_components": 3, **options}).fit(X))
 
 
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"method": "ml"}, "n_components='auto' of VBHMM needs method='vb', whose bound decides. Got method='ml'"),
+        ({"init": np.ones((12, 1))}, "n_components='auto' of VBHMM makes its own starts"),
+        ({"startprob_prior": [1, 2]}, "n_components='auto' of VBHMM needs one number as 'startprob_prior'"),
+        ({"transmat_prior": np.ones((2, 2))}, "n_components='auto' of VBHMM needs one number as 'transmat_prior'"),
+        ({"transmat_mask": "upper"}, "a 'transmat_mask' that any number of states can have: None, 'left-to-right'"),
+    ],
+)
+def test_what_makes_no_sense_without_a_number_is_refused(options, part):
+    assert part in message(lambda: VBHMM("auto", **options).fit(X))
+
+
 def test_an_init_of_no_sequence_is_refused():
     assert "a row for each of the 12 rows" in message(lambda: VBHMM(2, init=[]).fit([X[:5], X[5:]]))
 

@@ -88,6 +88,8 @@ class HMMKind(LabelKind):
             check_covariates(estimator)
         Kind.check(self, estimator, X)
         self.check_numbers_of_factors(estimator, X)
+        if estimator.n_components == "auto":
+            _check_any_number_of_states(estimator)
 
     def check_y(self, y, reading: Any) -> None:
         """Refuse lengths in the place of y."""
@@ -106,20 +108,22 @@ class HMMKind(LabelKind):
         return data
 
     def model(self, estimator, reading: SequenceReading) -> HMM:
-        """The chain of as many states as asked for."""
+        """The chain of `n_components`; of one state, or of one for each label, where their number is to be found."""
+        n = 1 if estimator.n_components == "auto" else estimator.n_components
         if reading.labels is not None:
             reading.labels.check(estimator.n_components, type(estimator).__name__, self.label)
-        emission, n, n_rows = reading.emission(), estimator.n_components, reading.sequences.n_rows
+            n = max(n, len(reading.labels.names))
+        return self.model_of(estimator, reading, reading.emission(), n)
+
+    def model_of(self, estimator, reading: SequenceReading, emission: Emission, n_components: int) -> HMM:
+        """The chain of some number of states of an emission."""
+        n, owner, part = n_components, type(estimator).__name__, part_with_covariates(reading.columns)
+        n_rows = len(reading.values[0])
         held = n_rows * (emission.n_columns + n + 2) + min(n_rows * n, MAX_KEPT_DOUBLES)  # a copy, and shares of states
         if has_covariates(estimator):  # a matrix for each step, twice for a moment, and states of each start
             held += n_rows * n * (2 * n + 2 + n_starts_of(estimator))
-        check_memory(f"{n_rows:,} steps of {n} states", held, "fewer", estimator.max_memory, type(estimator).__name__)
-        return self.model_of(estimator, reading, emission, n)
-
-    def model_of(self, estimator, reading: SequenceReading, emission: Emission, n_components: int) -> HMM:
-        """The chain of an emission."""
-        n, owner, part = n_components, type(estimator).__name__, part_with_covariates(reading.columns)
-        first, pairs = resolve_chain(estimator)
+        check_memory(f"{n_rows:,} steps of {n} states", held, "fewer", estimator.max_memory, owner)
+        first, pairs = resolve_chain(estimator, n)
         prior = resolve_emission_prior(reading.columns, emission, n)
         if part is None:
             check_size(emission, n, n_starts_of(estimator), estimator.max_memory, owner, n + 1)
@@ -153,6 +157,7 @@ class HMMKind(LabelKind):
             "startprob_": fitted.startprob,
             "transmat_": fitted.transmat,
             "counts_": fitted.counts,
+            "n_components_": fitted.model.n_components,
         }
 
     def drawn_like(self, like: SequenceReading, model: HMM, point, rng: np.random.Generator):
@@ -160,15 +165,35 @@ class HMMKind(LabelKind):
         return model.sample(point, like.lengths, rng, like.columns.as_emission_takes(like.values))[0]
 
 
-def resolve_chain(estimator) -> tuple[Transitions, Transitions]:
-    """The priors of the first state and of transitions.
+def _check_any_number_of_states(estimator) -> None:
+    """Refuse what makes sense of one number of states alone, where this is to be found."""
+    owner, mask = type(estimator).__name__, estimator.transmat_mask
+    if estimator.method != "vb":
+        raise ValueError(
+            f"n_components='auto' of {owner} needs method='vb', whose bound decides. Got method={estimator.method!r}."
+        )
+    if not names_starts(estimator):
+        raise ValueError(f"n_components='auto' of {owner} makes its own starts. Got probabilities of states in 'init'.")
+    if not (mask is None or is_option(mask, LEFT_TO_RIGHT) or is_whole(mask)):
+        raise ValueError(
+            f"n_components='auto' of {owner} needs a 'transmat_mask' that any number of states can have: None, "
+            f"{LEFT_TO_RIGHT!r} or an int. Got {show(mask)}. Say 'n_components' where the mask is an array."
+        )
+    for name in ("startprob_prior", "transmat_prior"):
+        given = getattr(estimator, name)
+        if not isinstance(given, str) and np.ndim(given):
+            raise ValueError(f"n_components='auto' of {owner} needs one number as {name!r}. Got {show(given)}.")
+
+
+def resolve_chain(estimator, n_states: int) -> tuple[Transitions, Transitions]:
+    """The priors of the first of so many states, and of transitions between them.
 
     Raises
     ------
     ValueError
         If a parameter is not what it should be.
     """
-    owner, n_states = type(estimator).__name__, estimator.n_components
+    owner = type(estimator).__name__
     mask = _mask(owner, estimator.transmat_mask, n_states)
     may_begin = np.ones((1, n_states), dtype=bool)
     if is_option(estimator.transmat_mask, LEFT_TO_RIGHT):  # it goes through the states from the first on

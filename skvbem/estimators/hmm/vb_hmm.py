@@ -57,8 +57,9 @@ class VBHMM(SequenceEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of states. Empty ones are kept; see `counts_`.
+    n_components : int or "auto", default=1
+        Number of states. Empty ones are kept; see `counts_`. "auto" splits, joins and drops states as long as that
+        raises `lower_bound_`, which needs ``method="vb"``; see `n_components_` and `moves_`.
     emission : str, emission, mapping or list, default="auto"
         What the columns hold, and priors of it, as in `VBMixture`. "auto" makes one Gaussian group of all columns of
         numbers, and categories of strings, booleans and pandas categories. An object of `skvbem.emissions`, such as
@@ -149,8 +150,10 @@ class VBHMM(SequenceEstimator):
     n_samples_ : float
         Time steps with an observed cell, each as often as its sequence counts: the n of BIC.
     n_free_parameters_ : int
+    n_components_ : int
     moves_ : list of Move
-        Where factors are counted (``FactorGaussian("auto")``), the moves that raised the bound.
+        With ``n_components="auto"``, and where factors are counted (``FactorGaussian("auto")``), the moves that raised
+        the bound: kind, number of states, bound and numbers of factors after each.
     n_factors_ : ndarray of int, shape (n_components,)
         Factors of each state, if there is a group with factors; where there are several, by group.
     %(groups_, categories_, n_features_in_, feature_names_in_)s
@@ -173,12 +176,14 @@ class VBHMM(SequenceEstimator):
     >>> fits = {k: VBHMM(k, emission="poisson", random_state=0).fit(X) for k in (1, 2, 3)}
     >>> max(fits, key=lambda k: fits[k].lower_bound_)
     3
+    >>> VBHMM("auto", emission="poisson", random_state=0).fit(X).n_components_
+    3
     """
 
     _kind = HMMKind()
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         **SHARED_CONSTRAINTS,
         **COLUMN_CONSTRAINTS,
         "startprob_prior": "no_validation",

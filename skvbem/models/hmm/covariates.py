@@ -170,11 +170,11 @@ class SoftmaxTransitions:
         """Counts of transitions (n_rows, n_states, ...) that statistics (n_cells, ...) hold: of the constant."""
         return self.family.parts(statistics)[0][:, :, 0]
 
-    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
-        """Statistics where new states get fractions of those there are."""
+    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray, into: Self) -> np.ndarray:
+        """Statistics of rows `into` new states that get fractions (n_new, n_states) of those there are."""
         counts, precision, used = self.family.parts(statistics)
-        rows = fractions if len(self.allowed) > 1 else np.ones((1, 1))
-        counts = np.einsum("aj,jkp,bk->abp", rows, counts, fractions) * self.allowed[..., None]
+        rows = np.ones((1, 1)) if len(self.allowed) == len(into.allowed) == 1 else fractions
+        counts = np.einsum("aj,jkp,bk->abp", rows, counts, fractions) * into.allowed[..., None]
         return np.concatenate([counts.ravel(), precision, (used @ rows.T).ravel()])
 
     def relabeled(self, order: np.ndarray) -> Self:

@@ -21,7 +21,6 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
-from skvbem._lazy import cached_property
 from skvbem.blocks import map_reduce, sections
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, start_natural
@@ -301,12 +300,33 @@ class HMM(LabelModel):
             expected[k] = np.bincount(order[place[is_among]], smoothed[is_among, k], len(rows))
         return expected * (data.row_weight.sum() / max(expected.sum(), 1e-300))
 
-    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
+    def most_components(self, data: HMMData) -> int:
+        """States that may each be needed: as many as there are steps that count, as equal rows may follow others."""
+        return int(np.count_nonzero(data.row_weight))
+
+    def expected_counts(self, statistics: np.ndarray) -> np.ndarray:
+        """Expected steps in each state, (n_states,)."""
+        first, pairs, _ = self.prior.split(statistics)
+        return self.initial.matrix(first)[0] + self.transitions.matrix(pairs).sum(axis=0)
+
+    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray, into: Any = None) -> np.ndarray:
         """Statistics of first states and transitions where new states get fractions of those there are."""
         first, pairs, _ = self.prior.split(statistics)
-        return np.concatenate(
-            [self.initial.shared_out(first, fractions), self.transitions.shared_out(pairs, fractions)]
-        )
+        later = self if into is None else into
+        of_first = self.initial.shared_out(first, fractions, later.initial)
+        return np.concatenate([of_first, self.transitions.shared_out(pairs, fractions, later.transitions)])
+
+    @property
+    def have_places(self) -> bool:
+        """A mask rules transitions out, and no labels are known, whose states keep their numbers."""
+        is_free = self.transitions.allowed.all() and self.initial.allowed.all()
+        return not (is_free or self.emission.n_levels)
+
+    def preferred_order(self, statistics: np.ndarray, fractions: np.ndarray | None = None) -> np.ndarray | None:
+        """What new states are made of stays in its order where states have places."""
+        if fractions is None or not self.have_places:
+            return None
+        return np.argsort((fractions > 0).argmax(axis=1), kind="stable")
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the states in another order."""
@@ -446,8 +466,3 @@ class HMMAscent(EmissionAscent[HMM]):
     """Full steps of one hidden Markov model on its data."""
 
     label = "state"
-
-    @cached_property
-    def rows(self) -> DistinctRows:
-        """Distinct rows of the data, each as often as its sequence counts."""
-        return DistinctRows.of(self.model.emission, self.model.hashed_rows(self.data))

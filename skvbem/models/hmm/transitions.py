@@ -141,10 +141,10 @@ class Transitions:
         counts = posterior.sum(axis=-3)
         return counts.reshape(*counts.shape[:-2], -1)[..., self.cells]
 
-    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
-        """Statistics (n_cells,) where new states get fractions (n_states, n_states) of those there are."""
-        counts = self.matrix(statistics) @ fractions.T
-        return self.statistics(fractions @ counts if len(self.concentration) > 1 else counts)
+    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray, into: Self) -> np.ndarray:
+        """Statistics (n_cells,) of rows `into` new states that get fractions (n_new, n_states) of those there are."""
+        counts, are_first = self.matrix(statistics) @ fractions.T, len(self.allowed) == len(into.allowed) == 1
+        return into.statistics(counts if are_first else fractions @ counts)
 
     def relabeled(self, order: np.ndarray) -> Self:
         """The prior with the states in another order."""

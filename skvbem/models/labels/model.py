@@ -181,23 +181,49 @@ class LabelModel(LatentModel):
             Of these data.
         """
 
+    @property
+    def have_places(self) -> bool:
+        """Components have places in a row that their prior means: halves of one stand beside each other."""
+        return False
+
+    def hashed_rows(self, data: Any) -> Any:
+        """The rows of data with their weights and hashes, whose distinct ones moves look at."""
+        return data
+
+    def most_components(self, data: Any) -> int:
+        """Components that may each be needed: as many as there are distinct rows that count."""
+        return len(np.unique(data.row_hashes(slice(None))[data.weight > 0]))
+
     @abstractmethod
-    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
+    def expected_counts(self, statistics: np.ndarray) -> np.ndarray:
+        """Expected rows of each component, (n_components,), as statistics (n_cells,) have them."""
+
+    @abstractmethod
+    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray, into: Any = None) -> np.ndarray:
         """Statistics of labels, all but those of the emission, where new components get fractions of those there are.
 
         Parameters
         ----------
         statistics : ndarray of shape (n_cells,)
-        fractions : ndarray of shape (n_components, n_components)
+        fractions : ndarray of shape (n_new, n_components)
             What each new component, by row, gets of each there is.
+        into : LabelModel, optional
+            The model of the new components; this one by default.
         """
 
     @abstractmethod
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""
 
-    def preferred_order(self, statistics: np.ndarray) -> np.ndarray | None:
-        """The order of the components (n_components,) that the prior means, if it means any."""
+    def preferred_order(self, statistics: np.ndarray, fractions: np.ndarray | None = None) -> np.ndarray | None:
+        """The order of the components that the prior means, if it means any.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_cells,)
+        fractions : ndarray of shape (n_new, n_components), optional
+            New components in place of those there are, and what each gets of these.
+        """
         return None
 
     def with_emission(self, emission: Emission) -> Self:
@@ -297,7 +323,7 @@ class EmissionAscent(ModelAscent[_Model]):
     @cached_property
     def rows(self) -> DistinctRows:
         """Distinct rows of the data, few if there are many."""
-        return DistinctRows.of(self.model.emission, self.data)
+        return DistinctRows.of(self.model.emission, self.model.hashed_rows(self.data))
 
     @cached_property
     def _samples(self) -> dict[int, DistinctRows]:

@@ -227,10 +227,14 @@ class Mixture(LabelModel):
         parts = [softmax(self.log_joint(natural, block).T, axis=0) for block in rows.blocks]
         return np.concatenate(parts, axis=1) * rows.weight
 
-    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
+    def expected_counts(self, statistics: np.ndarray) -> np.ndarray:
+        """Expected rows of each component, (n_components,)."""
+        return self.weights.counts(self.prior.split(statistics)[0])
+
+    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray, into: Any = None) -> np.ndarray:
         """Statistics of the weights where new components get fractions of those there are."""
-        counts = self.weights.counts(self.prior.split(statistics)[0])
-        return self.weights.statistics((fractions @ counts)[:, None])[:, 0]
+        weights = (self if into is None else into).weights
+        return weights.statistics((fractions @ self.expected_counts(statistics))[:, None])[:, 0]
 
     def on(self, rows: DistinctRows, data: MixtureData | DataInParts) -> MixtureData | DataInParts:
         """Distinct rows in place of all."""
@@ -271,11 +275,12 @@ class Mixture(LabelModel):
         parts[k] = replace(parts[k], design=design)  # type: ignore
         return type(self)(emission.with_parts(tuple(parts)), self.weights, Product(tuple(blocks), prior.n_cells))
 
-    def preferred_order(self, statistics: np.ndarray) -> np.ndarray | None:
+    def preferred_order(self, statistics: np.ndarray, fractions: np.ndarray | None = None) -> np.ndarray | None:
         """The largest component first where weights should fall, and no labels are known."""
         if not self.weights.by_weight or self.emission.n_levels:
             return None
-        return np.argsort(-self.weights.counts(self.prior.split(statistics)[0]), kind="stable")
+        counts = self.expected_counts(statistics)
+        return np.argsort(-(counts if fractions is None else fractions @ counts), kind="stable")
 
     def relabeled(self, statistics: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, ...) with the components in another order."""
