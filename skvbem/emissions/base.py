@@ -418,9 +418,17 @@ class Emission(ABC):
         """Values of each column, if columns are independent given the component and have finitely many."""
         return None
 
+    def n_redundant_parameters(self, components: np.ndarray) -> int:
+        """Dimensions of the parameters of some components, (n_components,), without effect on the density of rows."""
+        return 0 if self.hidden is None else self.hidden.n_redundant_parameters(components)
+
     def priced(self, of_fit: bool) -> Emission:
         """The emission with the price of what the rows of its fit have chosen, or without it, for other rows."""
         return self
+
+    def paid(self, values: Any, weight: np.ndarray | None) -> float:
+        """The price of what rows (n_rows, n_columns), with weights (n_rows,), have chosen, nats: 0 if nothing."""
+        return 0.0
 
     def with_room_for(self, table: Any, prior: Any, statistics: np.ndarray) -> tuple[Emission, Any, np.ndarray]:
         """The emission, its prior and statistics (n_cells,) of earlier rows, with cells for a table of more rows.
@@ -547,8 +555,7 @@ def start_natural(emission: Emission, prior: Any) -> np.ndarray:
 
 def n_redundant_parameters(emission: Emission, components: np.ndarray) -> int:
     """Dimensions of the parameters of some components, (n_components,), without effect on the density of rows."""
-    hidden = (part.hidden for part in parts_of(emission))
-    return sum(each.n_redundant_parameters(components) for each in hidden if each is not None)
+    return sum(part.n_redundant_parameters(components) for part in parts_of(emission))
 
 
 def condensed(emission: Emission, blocks: Iterable[tuple[Any, np.ndarray]]) -> tuple[Any, np.ndarray] | None:

@@ -58,6 +58,10 @@ class Independent(Emission):
         parts = tuple(part.priced(of_fit) for part in self.parts)
         return self if parts == self.parts else self.with_parts(parts)
 
+    def paid(self, values: Sequence[np.ndarray], weight: np.ndarray | None) -> float:
+        """The prices of all groups."""
+        return sum(part.paid(of_part, weight) for part, of_part in zip(self.parts, values))
+
     def with_room_for(
         self, table: IndependentTable, prior: Product, statistics: np.ndarray
     ) -> tuple[Emission, Product, np.ndarray]:

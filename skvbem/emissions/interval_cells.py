@@ -160,7 +160,7 @@ class SharedIntervals(IntervalCells):
     def of_cells(self, at: np.ndarray) -> np.ndarray:
         """1 and what is at intervals (..., n_numbers, n), of cells: (..., 1 + n_numbers, n_measurements, n_rows)."""
         at = np.concatenate([np.ones_like(at[..., :1, :]), at], axis=-2)
-        return np.concatenate([at, np.zeros_like(at[..., :1])], axis=-1)[..., self.codes.T]
+        return np.concatenate([at, np.zeros((*at.shape[:-1], 1))], axis=-1)[..., self.codes.T]
 
     def of_rows(self, at: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
         """Sums over the intervals of rows of what is at them, and of what each of a column has."""

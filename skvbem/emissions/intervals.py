@@ -19,7 +19,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtri_exp, stdtr
@@ -45,7 +45,7 @@ class IntervalSpecification(Gaussian):
 
     @property
     @abstractmethod
-    def reading(self) -> Limits | Pairs:
+    def reading(self) -> Reading:
         """How cells are read as intervals."""
 
     def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> Any:
@@ -53,9 +53,9 @@ class IntervalSpecification(Gaussian):
         self.check_parameters()
         reading = self.reading
         if isinstance(values, Blocks):
-            rows: Any = Blocks(lambda: ((reading.middles(part), w) for part, w in values))
+            rows: Any = Blocks(lambda: ((middles(*reading.ends(part)), w) for part, w in values))
         else:
-            rows = reading.middles(values)
+            rows = middles(*reading.ends(values))
         return IntervalEmission(DiagonalGaussian.for_data(rows, weight), reading)
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -239,6 +239,20 @@ class Interval(IntervalSpecification):
 # How cells are read ---------------------------------------------------------------------------------------------------
 
 
+@runtime_checkable
+class Reading(Protocol):
+    """How cells are read as intervals."""
+
+    #: Columns of a measurement.
+    width: ClassVar[int]
+
+    def ends(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends, (n_rows, n_measurements); NaN where a measurement is missing, equal for a point."""
+
+    def rows(self, measurements: np.ndarray) -> np.ndarray:
+        """Rows of measurements that were drawn."""
+
+
 @dataclass(frozen=True, eq=False)
 class Limits:
     """Measurements beyond limits, whatever is written in their cells.
@@ -261,10 +275,6 @@ class Limits:
         under, over = values <= self.below, values >= self.above
         low = np.where(under, -np.inf, np.where(over, self.above, low))
         return low, np.where(over, np.inf, np.where(under, self.below, high))
-
-    def middles(self, values: np.ndarray) -> np.ndarray:
-        """Numbers that stand for cells in units of measure and in starts, (n_rows, n_measurements)."""
-        return middles(*self.ends(values))
 
     def rows(self, measurements: np.ndarray) -> np.ndarray:
         """Rows of measurements that were drawn."""
@@ -290,17 +300,13 @@ class Pairs:
         low = np.where(np.isnan(low) & ~missing, -np.inf, low)
         return low, np.where(np.isnan(high) & ~missing, np.inf, high)
 
-    def middles(self, values: np.ndarray) -> np.ndarray:
-        """Numbers that stand for cells in units of measure and in starts, (n_rows, n_measurements)."""
-        return middles(*self.ends(values))
-
     def rows(self, measurements: np.ndarray) -> np.ndarray:
         """Rows of measurements that were drawn: points."""
         return np.repeat(measurements, 2, axis=1)
 
 
 def middles(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The middles of intervals, or the end of those that have one alone."""
+    """Numbers that stand for cells in units of measure and in starts: middles, or the end where there is one alone."""
     with np.errstate(invalid="ignore"):
         middle = low / 2 + high / 2
     return np.where(np.isneginf(low), high, np.where(np.isposinf(high), low, middle))
@@ -391,12 +397,12 @@ class IntervalEmission(Emission):
     ----------
     normal : DiagonalGaussian
         The measurements themselves.
-    reading : Limits or Pairs
+    reading : Reading
         How cells are read.
     """
 
     normal: DiagonalGaussian
-    reading: Limits | Pairs
+    reading: Reading
 
     @property
     def n_columns(self) -> int:
@@ -474,7 +480,7 @@ class IntervalEmission(Emission):
 
     def seeding_coordinates(self, block: IntervalTable) -> np.ndarray:
         """Middles or ends of cells, in units from the means of the columns."""
-        middle = self.reading.middles(block.values)
+        middle = middles(*self.reading.ends(block.values))
         return np.nan_to_num((middle - self.normal.origin) / self.normal.unit, nan=0.0)
 
     def parameters(self, point: NormalPoint) -> dict[str, np.ndarray]:

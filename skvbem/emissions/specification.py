@@ -168,6 +168,16 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         """
         raise TypeError(f"Parameters of {type(self).__name__} cannot be given: only a fit finds them.")
 
+    def with_given(self, parameters: Parameters) -> EmissionSpecification:
+        """The specification with those of some parameters that all components share, as `for_data` would find them.
+
+        Parameters
+        ----------
+        parameters : mapping of str to ndarray
+            As `checked_parameters` returns them.
+        """
+        return self
+
     def typical_rows(self, parameters: Parameters) -> np.ndarray:
         """Rows as `for_data` takes them, with the means and deviations of all components, for units of measure.
 

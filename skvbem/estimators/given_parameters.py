@@ -78,6 +78,7 @@ def given_emission(estimator, parameters, columns, n_components: int) -> GivenEm
     groups = reader.groups(emission)
     by_group = _by_group([group.name for group in groups], parameters, owner)
     checked = [group.specification.checked_parameters(of) for group, of in zip(groups, by_group)]
+    groups = [group._replace(specification=group.specification.with_given(of)) for group, of in zip(groups, checked)]
     for group, of_group in zip(groups, checked):
         n_measured = len(group.columns) // group.specification.columns_of_each
         _check_sizes(group.name, of_group, n_measured, n_components, owner)
@@ -197,8 +198,8 @@ def _cells_of_categories(
     longest = max([longest, *(len(list(levels)) for levels in declared.values())])
     cells = {}
     for group, of_group in zip(groups, rows):
-        for at in group.columns if group.specification.holds_categories else ():
-            levels = list(declared.get(names[at], range(len(of_group)))) or [None]
+        for k, at in enumerate(group.columns) if group.specification.holds_categories else ():
+            levels = list(declared.get(names[at], range(np.count_nonzero(of_group[:, k] >= 0)))) or [None]
             column = np.empty(longest, dtype=np.int64 if names[at] not in declared else object)
             column[:] = [levels[k % len(levels)] for k in range(longest)]
             cells[at] = column

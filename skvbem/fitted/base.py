@@ -65,6 +65,10 @@ class Fitted:
         """The fit with what its data say of their hidden variables, such as known labels; without any as it is."""
         return self
 
+    def paid(self, reading: Any, weight: np.ndarray | None) -> float:
+        """The price, nats, of what the rows of the fit have chosen, with weights (n_rows,); 0 if nothing."""
+        return 0.0
+
     def damage(self) -> str:
         """The fault of a fit that was loaded, as far as its arrays show it; empty if it is sound."""
         statistics, n_cells = self.statistics, self.model.n_cells

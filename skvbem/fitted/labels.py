@@ -80,6 +80,10 @@ class FittedEmissions(Fitted):
             emission = reading.labels.known_by(emission)
         return self if emission is self.emission else replace(self, model=self.model.with_emission(emission))
 
+    def paid(self, reading: Any, weight: np.ndarray | None) -> float:
+        """The price of what the rows of the fit have chosen, nats."""
+        return self.emission.paid(self.groups.as_emission_takes(reading.values), weight)
+
     @property
     def component_names(self) -> np.ndarray:
         """Names of components, (n_components,): labels that fit was given, else their numbers."""

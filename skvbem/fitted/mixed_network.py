@@ -93,6 +93,10 @@ class FittedMixedNetwork(Fitted):
         """The fit with the price of what its rows have chosen."""
         return replace(self, model=self.model.priced(of_fit=True))
 
+    def paid(self, reading: Any, weight: np.ndarray | None) -> float:
+        """The price of what the rows of the fit have chosen, nats."""
+        return self.model.paid([reading.values[k] for k in emission_groups(self.groups)], weight)
+
     @property
     def driven(self) -> tuple:
         """The nodes that covariates drive."""

@@ -51,6 +51,8 @@ class UnderFit(NamedTuple):
     weight_of_rows : ndarray of shape (n_rows,), or None
         Of the rows of `posteriors`, which are the steps of sequences.
     cells : Cells or None
+    price : float
+        Of what the rows have chosen, nats, where these are the rows of the fit; `scores` do not have it.
     """
 
     scores: np.ndarray
@@ -59,6 +61,7 @@ class UnderFit(NamedTuple):
     posteriors: Mapping[Any, np.ndarray]
     weight_of_rows: np.ndarray | None = None
     cells: Cells | None = None
+    price: float = 0.0
 
 
 def cells_of_sequences(codes: np.ndarray, sizes: Sequence[int], lengths: np.ndarray) -> Cells | None:

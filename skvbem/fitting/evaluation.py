@@ -171,7 +171,9 @@ def under_fit(estimator, X, sample_weight=None, *, caller: str, **where) -> Unde
         )
     if reading.are_in_blocks:
         raise TypeError(f"{caller} needs rows in memory; X comes in blocks. Give it one block.")
-    return fitted.under_fit(reading, **estimator._kind.limits(estimator))
+    under, run = fitted.under_fit(reading, **estimator._kind.limits(estimator)), last_run(estimator)
+    price = 0.0 if run is None else fitted.paid(reading, under.weight_of_rows)
+    return under._replace(price=price) if run and price and run.fingerprint == reading.fingerprint else under
 
 
 def fit_at_hand(estimator, X, sample_weight=None, random_state=None, **where) -> FitAtHand:

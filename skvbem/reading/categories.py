@@ -27,6 +27,7 @@ from skvbem.reading.coding import LARGEST_EXACT, Coding, coding_of
 from skvbem.reading.guesses import doubt_in_words, doubts_about
 from skvbem.reading.tables import (
     MAX_NAMED_COLUMNS,
+    Column,
     Table,
     as_plain,
     first_unhashable,
@@ -67,17 +68,21 @@ class _Seen:
 
     values : (kind, value) -> value, each once.
     levels : what the data type declares, None if it declares none, or not the same in all tables.
+    are_ordered : whether it says that their order means something, in all tables.
     dtype : data type of the cells, None where each cell has its own.
     """
 
     def __init__(self) -> None:
         self.values: dict[tuple, object] = {}
         self.levels: list | None = None
+        self.are_ordered = True
         self.dtype: np.dtype | None = None
         self._n_tables, self._n_dtypes = 0, 0
 
-    def add(self, coding: Coding, levels: list | None) -> None:
+    def add(self, coding: Coding, column: Column) -> None:
         """Take note of the values of one more table."""
+        levels = column.levels
+        self.are_ordered &= column.is_ordered
         for value in coding.values:
             self.values.setdefault((kind_of(value), value), value)
         self.levels = levels if not self._n_tables or levels == self.levels else None
@@ -185,7 +190,7 @@ class CategoryEncoder:
         ----------
         X : Table, data frame, array or nested list of shape (n_samples, n_columns)
         are_ordered : bool, default=False
-            Whether the order of categories matters: words in that of the alphabet then have a DataWarning, too.
+            Whether the order of categories matters: words without one then have a DataWarning, too.
 
         Returns
         -------
@@ -209,7 +214,7 @@ class CategoryEncoder:
         for j, name in enumerate(table.names):
             column, seen = table.column(j), _Seen()
             coding = coding_of(name, column).without(markers)
-            seen.add(coding, column.levels)
+            seen.add(coding, column)
             levels = self._learned(name, seen, declared, markers, doubts)
             categories.append(levels)
             if not len(levels):
@@ -240,7 +245,7 @@ class CategoryEncoder:
             n_rows += table.n_samples
             for j, name in enumerate(names):
                 column = table.column(j)
-                seen[j].add(coding_of(name, column).without(markers), column.levels)
+                seen[j].add(coding_of(name, column).without(markers), column)
         assert names is not None, "blocks of rows have rows"
         declared = self._declared(names, markers)
         doubts: dict[str, dict] = {"order": {}} if are_ordered else {}
@@ -261,8 +266,9 @@ class CategoryEncoder:
         else:
             levels, dtype = _in_order(name, values), seen.dtype
             self._note(name, levels, doubts)
-            if "order" in doubts and len(levels) > 2 and isinstance(levels[0], str):
-                doubts["order"][name] = levels
+        has_order = name in declared or (seen.levels is not None and seen.are_ordered)
+        if "order" in doubts and not has_order and len(levels) > 2 and isinstance(levels[0], str):
+            doubts["order"][name] = levels
         return _category_array(levels, dtype, values) if levels else np.empty(0)
 
     def _note(self, name: str, levels: list, doubts: dict, among: tuple = ()) -> None:

@@ -184,10 +184,10 @@ _DOUBTS = {  # for one column, for several
         "as by pandas.to_numeric(X[{3}], errors='coerce').",
     ),
     "order": (
-        "holds answers in words, taken in the order of the alphabet. Give their order, the lowest first, by an ordered "
-        "data type or by 'categories', as in categories={{{3}: {0}}}.",
-        "hold answers in words, taken in the order of the alphabet. Give their order, the lowest first, by an ordered "
-        "data type or by 'categories' of each column, as in categories={{{3}: {0}}}.",
+        "holds answers in words, whose data type says no order. They are taken in this one: categories={{{3}: {0}}}. "
+        "Give the right one, the lowest first, in the same way or by an ordered data type.",
+        "hold answers in words, whose data type says no order. They are taken as in categories={{{3}: {0}}}. Give the "
+        "right order, the lowest first, in the same way for each column or by ordered data types.",
     ),
     "empty": (
         "holds the empty string, taken as a category. If it marks missing cells, pass missing_values={}.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any, NoReturn
 
@@ -38,11 +38,13 @@ class Column:
     values : (n_samples,) cells; where `levels` is given, their positions in it, -1 = missing.
     missing : (n_samples,) bool or None; cells that are missing though `values` cannot say so.
     levels : the levels the data type declares, in their declared order, or None.
+    is_ordered : whether the data type says that this order means something.
     """
 
     values: np.ndarray
     missing: np.ndarray | None = None
     levels: list | None = None
+    is_ordered: bool = False
 
 
 class Table:
@@ -86,7 +88,7 @@ class Table:
         def column(j: int) -> Column:
             whole = self.column(j)
             missing = None if whole.missing is None else whole.missing[keep]
-            return Column(whole.values[keep], missing, whole.levels)
+            return replace(whole, values=whole.values[keep], missing=missing)
 
         array = None if self.array is None else self.array[keep]
         return Table(self.names, int(np.count_nonzero(keep)), column, array, self.source, self.has_own_names)
@@ -175,7 +177,7 @@ def _array_table(X, owner: str) -> Table:
 def _pandas_column(series) -> Column:
     dtype = series.dtype
     if hasattr(dtype, "categories"):
-        return Column(series.array.codes, levels=dtype.categories.tolist())
+        return Column(series.array.codes, levels=dtype.categories.tolist(), is_ordered=bool(dtype.ordered))
     if isinstance(dtype, np.dtype):
         return Column(series.to_numpy())
     if dtype.kind in "mM":
@@ -191,7 +193,7 @@ def _polars_column(series) -> Column:
     polars = sys.modules["polars"]
     if isinstance(dtype, polars.Enum):
         positions = series.to_physical().cast(polars.Int32).fill_null(-1)
-        return Column(positions.to_numpy(), levels=dtype.categories.to_list())
+        return Column(positions.to_numpy(), levels=dtype.categories.to_list(), is_ordered=True)
     if dtype.is_float() or (dtype.is_integer() and "128" not in str(dtype)):  # NumPy has no 128-bit integers
         return Column(series.fill_null(0).to_numpy(), series.is_null().to_numpy())
     if dtype.is_temporal():

@@ -45,6 +45,9 @@ class GoodnessOfFit:
         X² of the two columns' table per (r - 1)(s - 1), from the rows without missing cells; above 4 the pair hangs
         together more than the model says. NaN where the table would exceed `max_table_cells`. Sequences, and
         columns of numbers, have none.
+    price : float
+        The price of edges between ordered answers that the data chose, nats. The criteria are those of
+        `log_likelihood` less this price. It is 0 for other data than those of the fit.
     """
 
     log_likelihood: float
@@ -59,6 +62,7 @@ class GoodnessOfFit:
     caic: float
     entropy_r2: dict
     bivariate_residuals: dict
+    price: float = 0.0
 
     @property
     def g2_p_value(self) -> float:
@@ -93,6 +97,8 @@ class GoodnessOfFit:
             if worst
             else "none",
         }
+        if self.price:
+            facts["price of edges"] = f"{self.price:14.4f} nats, in AIC to CAIC"
         if df is None:
             del facts["G2 / X2"]
             for name, is_there in (("entropy R2", self.entropy_r2), ("largest bivariate residual", worst)):
@@ -120,6 +126,7 @@ def fit_indices(n_free_parameters: int, under: UnderFit) -> GoodnessOfFit:
     if not n:
         raise ValueError("X must have a row with an observed cell, of categories that the fit knows.")
     log_likelihood = float(weight @ scores)
+    paid = -2 * (log_likelihood - under.price)
     g2 = x2 = np.nan
     df, residuals = None, {}
     if (cells := under.cells) is not None:
@@ -135,12 +142,13 @@ def fit_indices(n_free_parameters: int, under: UnderFit) -> GoodnessOfFit:
         g2,
         x2,
         df,
-        -2 * log_likelihood + 2 * d,
-        -2 * log_likelihood + d * log(n),
-        -2 * log_likelihood + d * log((n + 2) / 24),
-        -2 * log_likelihood + d * (log(n) + 1),
+        paid + 2 * d,
+        paid + d * log(n),
+        paid + d * log((n + 2) / 24),
+        paid + d * (log(n) + 1),
         {latent: entropy_r2(each, under.weight_of_rows) for latent, each in under.posteriors.items()},
         residuals,
+        under.price,
     )
 
 

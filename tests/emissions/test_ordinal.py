@@ -1,6 +1,7 @@
 """Ordered answers, against intervals, quadrature over parameters and edges, and enumeration of rows."""
 
 import csv
+import warnings
 from itertools import combinations, product
 from math import comb
 from pathlib import Path
@@ -230,11 +231,79 @@ def test_a_chain_and_batches_have_the_edges_of_the_first_rows(rng):
     assert model.batch_lower_bound_ == approx(given.batch_lower_bound_, abs=1e-6)
 
 
+@pytest.mark.parametrize("method", ["vb", "map", "ml"])
+def test_edges_far_from_the_numbers_are_those_of_numbers_there(method, rng):
+    """Starts are there too; a shift of all edges shifts the likelihood's maximum along."""
+    answers = rng.integers(3, size=(100, 1))
+    shares = np.bincount(answers[:, 0]) / 100
+    for edges in ([50.0, 60.0], [-60.0, -50.0], [999_999.0, 1e6]):
+        model = VBMixture(1, emission=Ordinal([edges]), method=method, random_state=0, tol=1e-10).fit(answers)
+        found = model.parameters_["ordinal"]
+        assert np.isfinite(found["means"]).all()
+        if method == "ml":
+            assert found["probabilities"][0, 0] == approx(shares, abs=1e-4)
+    with pytest.raises(ValueError, match="2 numbers up to 1e\\+06 in size"):
+        VBMixture(1, emission=Ordinal([[0.0, 1e200]]), method=method).fit(answers)
+
+
+def test_starts_are_expected_numbers_between_edges(rng):
+    edges = [-1.0, 0.5, 2.0]
+    codes = np.array([[0], [1], [2], [3], [-1]], dtype=np.int8)
+    emission = Ordinal([edges]).for_data(codes, n_categories=np.array([4]))
+    numbers = rng.normal(size=400_000)
+    means = [numbers[np.digitize(numbers, edges) == code].mean() for code in range(4)]
+    assert emission.seeding_coordinates(emission.prepare(codes))[:, 0] == approx([*means, 0.0], abs=0.01)
+
+
+@pytest.mark.filterwarnings("ignore:Column 'x3' of X holds only one")
+def test_a_column_of_one_answer_costs_nothing_given_the_prior(rng):
+    answers = questionnaire(rng, 80, 3, 4)
+    beside = np.c_[answers, np.ones(80, dtype=int)]
+    known = [Ordinal(covariance_prior=[1.0] * d, **KNOWN) for d in (3, 4)]
+    assert fitted(beside, known[1]).lower_bound_ == approx(fitted(answers, known[0]).lower_bound_, abs=1e-6)
+    learned = [fitted(X, Ordinal()).lower_bound_ for X in (answers, beside)]
+    assert 0.8 < learned[0] - learned[1] < 1.7  # as the docstring says
+
+
+@pytest.mark.filterwarnings("ignore:Column 'x3' of X holds only one")
+def test_two_answers_count_for_one_number_and_one_for_none(rng):
+    """Ranks of the derivatives of probabilities by means and precisions."""
+    answers = np.column_stack([*(questionnaire(rng, 80, 1, n) for n in (4, 3, 2)), np.ones(80, dtype=int)])
+    for n_components in (1, 2):
+        model = VBMixture(n_components, emission=Ordinal(), random_state=0, n_init=1).fit(answers)
+        found = model.parameters_["ordinal"]
+        steps = np.linspace(-1e-4, 1e-4, 3)[[0, 2]]
+        rank = 0
+        for j, n in enumerate([4, 3, 2, 1]):
+            ends = np.r_[-np.inf, found["edges"][0, j, : n - 1], np.inf]
+            mean, deviation = found["means"][0, j], np.sqrt(found["covariances"][0, j])
+            by_mean = np.subtract(*(np.diff(stats.norm(mean + h, deviation).cdf(ends)) for h in steps))
+            by_spread = np.subtract(*(np.diff(stats.norm(mean, deviation * (1 + h)).cdf(ends)) for h in steps))
+            rank += np.linalg.matrix_rank(np.stack([by_mean, by_spread]), tol=1e-9)
+        assert model.n_free_parameters_ == n_components * rank + n_components - 1 == n_components * 5 + n_components - 1
+
+
+@pytest.mark.parametrize("kind", [VBMixture, VBHMM])
+def test_criteria_of_rows_have_the_price_of_their_edges(kind, rng):
+    answers = questionnaire(rng, 80, 3, 4).astype(float)
+    answers[rng.random(answers.shape) < 0.1] = np.nan
+    model = kind(2, emission=Ordinal(), method="ml", n_init=2, random_state=0).fit(answers)
+    found, others = model.goodness_of_fit(answers), model.goodness_of_fit(answers[:40])
+    counts = [np.bincount(column[~np.isnan(column)].astype(int) - 1).astype(float) for column in answers.T]
+    assert found.price == approx(sum(chosen_edges(each)[1] for each in counts))
+    assert "price of edges" in repr(found)
+    assert (found.aic, found.bic) == approx((model.aic(answers), model.bic(answers)))
+    assert found.log_likelihood - found.price == approx(model.log_likelihood_)
+    assert others.price == 0.0
+    assert "price" not in repr(others)
+    assert others.aic == approx(-2 * others.log_likelihood + 2 * others.n_free_parameters)
+
+
 def test_edges_that_are_none_are_refused(rng):
     answers = questionnaire(rng, 40, 2, 3)
     for edges, text in (
         ([[0.0, 1.0]], "must have 2 entries, one for each of its columns. Got 1"),
-        ([[0.0, 1.0], [1.0, 0.0]], "for the column at position 1, which has 3 answers, 2 finite numbers"),
+        ([[0.0, 1.0], [1.0, 0.0]], "for the column at position 1, which has 3 answers, 2 numbers"),
         ([[0.0, 1.0], [1.0]], "position 1"),
         ("wide", "a sequence of arrays of numbers"),
         (3, "a sequence of arrays of numbers. Got 3"),
@@ -245,9 +314,19 @@ def test_edges_that_are_none_are_refused(rng):
 
 def test_answers_in_words_need_an_order():
     words = pd.DataFrame({"a": ["never", "sometimes", "often", "always"] * 10, "b": list("yn") * 20})
-    with pytest.warns(DataWarning, match="Column 'a' of X holds answers in words, taken in the order of the alphabet"):
+    with pytest.warns(DataWarning, match="Column 'a' of X holds answers in words, whose data type says no order"):
         VBMixture(1, emission=Ordinal(), random_state=0).fit(words)
     order = ["never", "sometimes", "often", "always"]
+    for unordered in (words.astype("category"), words.assign(a=pd.Categorical(words["a"], order)), words.to_numpy()):
+        with pytest.warns(DataWarning, match="answers in words, whose data type says no order"):
+            VBMixture(1, emission=Ordinal(), random_state=0).fit(unordered)
+    polars = pytest.importorskip("polars")
+    for dtype, n_warnings in ((polars.String, 1), (polars.Categorical, 1), (polars.Enum(order), 0)):
+        frame = polars.DataFrame({"a": polars.Series(words["a"].tolist(), dtype=dtype)})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            VBMixture(1, emission=Ordinal(), random_state=0).fit(frame)
+        assert len([each for each in caught if issubclass(each.category, DataWarning)]) == n_warnings
     ordered = words.assign(a=pd.Categorical(words["a"], order, ordered=True))
     declared = VBMixture(1, emission=Ordinal(), categories={"a": order}, random_state=0).fit(words)
     assert VBMixture(1, emission=Ordinal(), random_state=0).fit(ordered).lower_bound_ == approx(declared.lower_bound_)

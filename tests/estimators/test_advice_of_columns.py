@@ -118,7 +118,7 @@ CASES = {
     ),
     "answers in words": Case(
         lambda: VBMixture(1, emission=Ordinal(), **FEW).fit(ANSWERS),
-        "as in categories=",
+        "whose data type says no order. They are taken in this one: ",
         each_keyword(lambda **advice: VBMixture(1, emission=Ordinal(), **FEW, **advice).fit(ANSWERS)),
     ),
     "covariates of an undirected structure": Case(

@@ -20,6 +20,7 @@ from skvbem.emissions import (
     FactorGaussian,
     Gaussian,
     Interval,
+    Ordinal,
     Poisson,
     Regression,
 )
@@ -177,6 +178,48 @@ def test_measurements_between_ends_are_given_by_two_columns_each(columns):
     of_last = parts.cdf([[-1.0], [np.inf]]) - parts.cdf([[-np.inf], [2.0]])
     density = [parts.pdf([-1.0]) @ [0.3, 0.7], of_last[1] @ [0.3, 0.7]]
     assert censored.score_samples([[-1.0], [2.0]]) == pytest.approx(np.log(density), rel=1e-9)
+
+
+EDGES = np.array([[-1.0, 0.0, 1.0], [0.0, 0.5, np.nan]])
+NUMBERS = {"means": np.array([[0.0, 1.0], [2.0, -1.0]]), "covariances": np.array([[1.0, 2.0], [0.5, 1.0]])}
+
+
+def test_ordered_answers_that_are_given_have_the_mass_between_edges():
+    levels = {"b": ["no", "perhaps", "yes"]}
+    given = {"columns": ["a", "b"], "categories": levels}
+    among = VBMixture.from_parameters([0.3, 0.7], NUMBERS | {"edges": EDGES}, emission=Ordinal(), **given)
+    own = VBMixture.from_parameters([0.3, 0.7], NUMBERS, emission=Ordinal([EDGES[0], EDGES[1, :2]]), **given)
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(list(product(range(4), levels["b"])), columns=["a", "b"])
+    ends = [np.r_[-np.inf, edges[np.isfinite(edges)], np.inf] for edges in EDGES]
+    laws = stats.norm(NUMBERS["means"][:, :, None], np.sqrt(NUMBERS["covariances"])[:, :, None])
+    mass = [np.diff(laws.cdf(of_column)[:, j], axis=1) for j, of_column in enumerate(ends)]
+    total = np.einsum("k,ki,kj->ij", [0.3, 0.7], *mass).ravel()
+    again = VBMixture.from_parameters([0.3, 0.7], among.parameters_, emission=Ordinal(), **given)
+    for model in (among, own, again):
+        assert model.score_samples(X) == pytest.approx(np.log(total), abs=1e-11)
+        assert model.parameters_["ordinal"]["probabilities"][:, 1, :3] == pytest.approx(mass[1])
+    drawn = np.asarray(among.sample(4000, random_state=0)[0], dtype=object)
+    assert (drawn[:, 1] == "no").mean() == pytest.approx(mass[1][:, 0] @ [0.3, 0.7], abs=0.03)
+    chain = VBHMM.from_parameters([0.3, 0.7], [[1.0, 0.0], [0.0, 1.0]], among.parameters_, emission=Ordinal(), **given)
+    assert chain.score(X[:1]) == pytest.approx(np.log(total[0]), abs=1e-11)
+
+
+def test_edges_that_are_given_are_those_of_all_components():
+    for edges, text in (
+        (None, "must have 'edges', unless the emission has them"),
+        (EDGES[:1], "must have 2 entries, one for each of its columns. Got 1"),
+        (-EDGES, "position 0, which has 4 answers, 3 numbers up to 1e\\+06 in size, each above the last"),
+        (np.stack([EDGES, EDGES + 1.0]), "or the same one for each component"),
+        (3.0, "an array of columns by edges"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            VBMixture.from_parameters([0.3, 0.7], NUMBERS | {"edges": edges}, emission=Ordinal())
+    levels = {"b": ["no", "yes"]}
+    with pytest.raises(ValueError, match="have 2 levels of column 'b'"):
+        VBMixture.from_parameters(
+            [0.3, 0.7], NUMBERS | {"edges": EDGES}, emission=Ordinal(), columns=["a", "b"], categories=levels
+        )
 
 
 def test_regressions_that_are_given_are_those_of_their_definition():

@@ -412,6 +412,10 @@ class MixedNetwork(LatentModel):
         other.emissions = emissions
         return other
 
+    def paid(self, values: Sequence[np.ndarray], weight: np.ndarray | None) -> float:
+        """The price, nats, of what rows have chosen, values of each emission (n_rows, n_columns)."""
+        return sum(emission.paid(of_rows, weight) for emission, of_rows in zip(self.emissions, values))
+
     def with_design_of(self, data: MixedData) -> MixedNetwork:
         """The network whose covariates are those of some rows."""
         return self._with_designs({node: Design.of(*self._regressors_of(node, data)) for node in self.driven})
