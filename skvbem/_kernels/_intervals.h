@@ -50,18 +50,27 @@ SKVBEM_INLINE double skvbem_mills(double x) {
     return p * (all * each);
 }
 
-/* Intervals from far to near, the end of higher density, whose middle is not above 0. */
+/* Intervals from far to near, the end of higher density, whose middle is not above 0. Loops are short, so that a
+ * processor works on many vectors of each at a time. */
 SKVBEM_INLINE void skvbem_of_wide(intptr_t n, int n_moments, const double *restrict near, const double *restrict far,
                                   double *restrict log_mass, double *restrict moments, intptr_t stride) {
+    double ratio[SKVBEM_AT_ONCE], density[SKVBEM_AT_ONCE], of_near[SKVBEM_AT_ONCE], mass[SKVBEM_AT_ONCE];
     for (intptr_t i = 0; i < n; i++) {
-        const double b = near[i], a = far[i], size = fabs(b), reach = -a;
-        const int beyond = b > 0.0;  /* 0 is inside */
-        const double ratio = skvbem_exp(0.5 * (size - reach) * (size + reach));  /* of the densities */
-        const double of_near = skvbem_mills(size), of_far = ratio * skvbem_mills(reach);
-        const double density = skvbem_exp(-0.5 * size * size - SKVBEM_HALF_LOG_2PI);
-        const double mass = skvbem_choose(beyond, 1.0 - density * (of_near + of_far), of_near - of_far);
-        const double at_near = skvbem_choose(beyond, density, 1.0) / mass, at_far = ratio * at_near;
-        log_mass[i] = skvbem_log(mass) - skvbem_choose(beyond, 0.0, 0.5 * size * size + SKVBEM_HALF_LOG_2PI);
+        const double size = fabs(near[i]), reach = -far[i];
+        ratio[i] = skvbem_exp(0.5 * (size - reach) * (size + reach));  /* of the densities */
+    }
+    for (intptr_t i = 0; i < n; i++) density[i] = skvbem_exp(-0.5 * near[i] * near[i] - SKVBEM_HALF_LOG_2PI);
+    for (intptr_t i = 0; i < n; i++) of_near[i] = skvbem_mills(fabs(near[i]));
+    for (intptr_t i = 0; i < n; i++) {
+        const double of_far = ratio[i] * skvbem_mills(-far[i]);
+        mass[i] = skvbem_choose(near[i] > 0.0, 1.0 - density[i] * (of_near[i] + of_far), of_near[i] - of_far);
+    }
+    for (intptr_t i = 0; i < n; i++)  /* where the near end is above 0, that is inside */
+        log_mass[i] = skvbem_log(mass[i])
+                      - skvbem_choose(near[i] > 0.0, 0.0, 0.5 * near[i] * near[i] + SKVBEM_HALF_LOG_2PI);
+    for (intptr_t i = 0; i < n; i++) {
+        const double b = near[i], a = far[i];
+        const double at_near = skvbem_choose(b > 0.0, density[i], 1.0) / mass[i], at_far = ratio[i] * at_near;
         double before = 1.0, last = at_far - at_near, near_power = at_near, far_power = at_far;
         moments[i] = last;
         for (int k = 1; k < n_moments; k++) {
@@ -75,10 +84,10 @@ SKVBEM_INLINE void skvbem_of_wide(intptr_t n, int n_moments, const double *restr
     }
 }
 
-/* Of intervals of half a width about a middle, on which the density changes little. Where `narrow`. */
+/* Of intervals of half a width about a middle, on which the density changes little. */
 SKVBEM_INLINE void skvbem_of_narrow(intptr_t n, int n_moments, const double *restrict middle,
-                                    const double *restrict half, const double *restrict narrow,
-                                    double *restrict log_mass, double *restrict moments, intptr_t stride) {
+                                    const double *restrict half, double *restrict log_mass,
+                                    double *restrict moments, intptr_t stride) {
     for (intptr_t i = 0; i < n; i++) {
         const double c = middle[i], h = half[i], slope = -c * h, square = h * h;
         double before = 1.0, last = slope;  /* h^n He_n(-c) / n!, of which these are n = 0 and 1 */
@@ -96,20 +105,36 @@ SKVBEM_INLINE void skvbem_of_narrow(intptr_t n, int n_moments, const double *res
             before = even;
             last = odd;
         }
-        const int here = narrow[i] != 0.0;
-        const double each = h / power[0];
-        const double of_all = skvbem_log(2.0 * h * power[0]) - 0.5 * c * c - SKVBEM_HALF_LOG_2PI;
-        const double one = each * power[1], two = each * h * power[2];
-        log_mass[i] = skvbem_choose(here, of_all, log_mass[i]);
-        moments[i] = skvbem_choose(here, c + one, moments[i]);
-        moments[stride + i] = skvbem_choose(here, c * c + 2.0 * c * one + two, moments[stride + i]);
+        const double each = h / power[0], one = each * power[1], two = each * h * power[2];
+        log_mass[i] = skvbem_log(2.0 * h * power[0]) - 0.5 * c * c - SKVBEM_HALF_LOG_2PI;
+        moments[i] = c + one;
+        moments[stride + i] = c * c + 2.0 * c * one + two;
         if (n_moments > 2) {
             const double three = each * square * power[3], four = each * square * h * power[4];
-            const double third = c * (c * c + 3.0 * (c * one + two)) + three;
-            const double fourth = c * (c * (c * c + 4.0 * c * one + 6.0 * two) + 4.0 * three) + four;
-            moments[2 * stride + i] = skvbem_choose(here, third, moments[2 * stride + i]);
-            moments[3 * stride + i] = skvbem_choose(here, fourth, moments[3 * stride + i]);
+            moments[2 * stride + i] = c * (c * c + 3.0 * (c * one + two)) + three;
+            moments[3 * stride + i] = c * (c * (c * c + 4.0 * c * one + 6.0 * two) + 4.0 * three) + four;
         }
+    }
+}
+
+/* Those that are narrow, in the place of what is there: few of them, one after the other. */
+SKVBEM_INLINE void skvbem_replace_narrow(intptr_t n, int n_moments, const double *restrict near,
+                                         const double *restrict width, const double *restrict narrow,
+                                         double *restrict log_mass, double *restrict moments, intptr_t stride) {
+    double middle[SKVBEM_AT_ONCE], half[SKVBEM_AT_ONCE], found[(SKVBEM_MOMENTS + 1) * SKVBEM_AT_ONCE];
+    intptr_t place[SKVBEM_AT_ONCE], m = 0;
+    for (intptr_t i = 0; i < n; i++) {
+        place[m] = i;
+        m += narrow[i] != 0.0;
+    }
+    for (intptr_t i = 0; i < m; i++) {
+        middle[i] = near[place[i]] - 0.5 * width[place[i]];
+        half[i] = 0.5 * width[place[i]];
+    }
+    skvbem_of_narrow(m, n_moments, middle, half, found, found + SKVBEM_AT_ONCE, SKVBEM_AT_ONCE);
+    for (intptr_t i = 0; i < m; i++) {
+        log_mass[place[i]] = found[i];
+        for (int k = 0; k < n_moments; k++) moments[k * stride + place[i]] = found[(k + 1) * SKVBEM_AT_ONCE + i];
     }
 }
 
@@ -117,16 +142,16 @@ SKVBEM_INLINE void skvbem_of_narrow(intptr_t n, int n_moments, const double *res
 SKVBEM_INLINE void skvbem_some_intervals(intptr_t n, int n_moments, const double *restrict low,
                                          const double *restrict high, double mean, double precision_root,
                                          double *restrict log_mass, double *restrict moments, intptr_t stride) {
-    double near[SKVBEM_AT_ONCE], far[SKVBEM_AT_ONCE], middle[SKVBEM_AT_ONCE], half[SKVBEM_AT_ONCE];
+    double near[SKVBEM_AT_ONCE], far[SKVBEM_AT_ONCE], width[SKVBEM_AT_ONCE];
     double narrow[SKVBEM_AT_ONCE], sign[SKVBEM_AT_ONCE], there[SKVBEM_AT_ONCE];
     uint64_t n_narrow = 0, n_there = 0;
     for (intptr_t i = 0; i < n; i++) {
         const double l = (low[i] - mean) * precision_root, u = (high[i] - mean) * precision_root;
         const int is_there = (low[i] < high[i]), flip = l + u > 0.0;
         const double b = skvbem_choose(flip, -l, u), a = skvbem_choose(flip, -u, l);
-        const double width = (high[i] - low[i]) * precision_root;
         const double reach = skvbem_at_least(-a, 1.0);
-        const int is_narrow = is_there & (width * reach < SKVBEM_NARROW);
+        width[i] = (high[i] - low[i]) * precision_root;
+        const int is_narrow = is_there & (width[i] * reach < SKVBEM_NARROW);
         n_narrow += (uint64_t) is_narrow;
         n_there += (uint64_t) is_there;
         narrow[i] = skvbem_choose(is_narrow, 1.0, 0.0);
@@ -134,13 +159,11 @@ SKVBEM_INLINE void skvbem_some_intervals(intptr_t n, int n_moments, const double
         sign[i] = skvbem_choose(flip, -1.0, 1.0);
         near[i] = skvbem_choose(is_there, b, 0.0);
         far[i] = skvbem_choose(is_there & (a > -1e150), a, -1e150);  /* an open end */
-        half[i] = 0.5 * width;
-        middle[i] = b - 0.5 * width;
     }
     if (n_narrow < n_there)
         skvbem_of_wide(n, n_moments, near, far, log_mass, moments, stride);
     if (n_narrow)
-        skvbem_of_narrow(n, n_moments, middle, half, narrow, log_mass, moments, stride);
+        skvbem_replace_narrow(n, n_moments, near, width, narrow, log_mass, moments, stride);
     for (intptr_t i = 0; i < n; i++) {
         const int is_there = there[i] != 0.0;
         log_mass[i] = skvbem_choose(is_there, log_mass[i], 0.0);

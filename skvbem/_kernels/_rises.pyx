@@ -6,10 +6,24 @@ import numpy as np
 
 
 cdef extern from "_rises.h" nogil:
+    const intptr_t SKVBEM_AT_ONCE
     void skvbem_log_gamma_digamma(intptr_t n, const double* x, double* log_gamma, double* digamma)
+    void skvbem_logs(intptr_t n, double k, const double* r, double* log_sum)
     void skvbem_next_rise(intptr_t n, double k, const double* r, double* rise)
-    void skvbem_rise(intptr_t n, double k, const double* r, const double* log_gamma_r, double* total, double* unused,
-                     double* rise)
+    void skvbem_rise(intptr_t n, double k, const double* r, const double* log_gamma_r, double* scratch, double* rise)
+    void skvbem_add_weighted(intptr_t n_members, intptr_t n, const double* weight, intptr_t stride,
+                             const double* values, double* out)
+
+
+cdef bint _any(const double[:, ::1] weights, Py_ssize_t first, Py_ssize_t some, Py_ssize_t low,
+               Py_ssize_t high) noexcept nogil:
+    """Whether some members have a weight from one knot on, before another."""
+    cdef Py_ssize_t m, k
+    for m in range(first, first + some):
+        for k in range(low, high):
+            if weights[m, k] != 0.0:
+                return True
+    return False
 
 
 def weighted_sums(const double[:, ::1] r, const double[::1] knots, Py_ssize_t n_small, const double[:, ::1] weights,
@@ -20,35 +34,40 @@ def weighted_sums(const double[:, ::1] r, const double[::1] knots, Py_ssize_t n_
     ----------
     r : (n_members, n_nodes) IN
     knots : (n_knots,) IN
-        The first `n_small` of them are 1, 2, ...
+        The first `n_small` of them are 1, 2, ....
     weights : (n_members, n_knots) IN
     out : (n_members, n_nodes) OUT
     """
-    cdef Py_ssize_t m, j, k, last, n = r.shape[1]
-    cdef double[:, ::1] room = np.empty((5, n))
-    cdef double weight
+    cdef Py_ssize_t m, k, first, some, n = r.shape[1], n_members = r.shape[0], n_knots = knots.shape[0]
+    if n_members == 0 or n == 0 or n_knots == 0:
+        out[:] = 0.0
+        return
+    cdef Py_ssize_t part, at_once = max(1, min(n_members, SKVBEM_AT_ONCE // n))
+    cdef double[:, ::1] room = np.empty((5, at_once * n))
+    # ln Gamma(k + r) / Gamma(r) is a sum of k logarithms: each has the weights of all whole knots beyond it
+    cdef double[:, ::1] beyond = np.array(weights)
     with nogil:
-        for m in range(r.shape[0]):
-            last = -1
+        for m in range(n_members):
+            for k in range(n_small - 1, 0, -1):
+                beyond[m, k - 1] += beyond[m, k]
+        for part in range((n_members + at_once - 1) // at_once):
+            first = part * at_once
+            some = min(at_once, n_members - first)
+            for m in range(first, first + some):
+                for k in range(n):
+                    out[m, k] = 0.0
             for k in range(n_small):
-                if weights[m, k] != 0.0:
-                    last = k
-            for j in range(n):
-                out[m, j] = 0.0
-                room[0, j] = 0.0
-            for k in range(last + 1):
-                skvbem_next_rise(n, <double> k, &r[m, 0], &room[0, 0])
-                weight = weights[m, k]
-                if weight != 0.0:
-                    for j in range(n):
-                        out[m, j] += weight * room[0, j]
-            skvbem_log_gamma_digamma(n, &r[m, 0], &room[1, 0], &room[2, 0])
-            for k in range(n_small, knots.shape[0]):
-                weight = weights[m, k]
-                if weight != 0.0:
-                    skvbem_rise(n, knots[k], &r[m, 0], &room[1, 0], &room[3, 0], &room[4, 0], &room[0, 0])
-                    for j in range(n):
-                        out[m, j] += weight * room[0, j]
+                if not _any(weights, first, some, k, n_small):
+                    break
+                skvbem_logs(some * n, <double> k, &r[first, 0], &room[0, 0])
+                skvbem_add_weighted(some, n, &beyond[first, k], n_knots, &room[0, 0], &out[first, 0])
+            if n_small < n_knots:
+                skvbem_log_gamma_digamma(some * n, &r[first, 0], &room[1, 0], &room[2, 0])
+            for k in range(n_small, n_knots):
+                if not _any(weights, first, some, k, k + 1):
+                    continue
+                skvbem_rise(some * n, knots[k], &r[first, 0], &room[1, 0], &room[3, 0], &room[0, 0])
+                skvbem_add_weighted(some, n, &weights[first, k], n_knots, &room[0, 0], &out[first, 0])
 
 
 def means(const double[:, ::1] r, const double[::1] knots, Py_ssize_t n_small, const double[:, ::1] share,
@@ -59,7 +78,7 @@ def means(const double[:, ::1] r, const double[::1] knots, Py_ssize_t n_small, c
     ----------
     r, share : (n_members, n_nodes) IN
     knots : (n_knots,) IN
-        The first `n_small` of them are 1, 2, ...
+        The first `n_small` of them are 1, 2, ....
     out : (n_members, n_knots) OUT
     """
     cdef Py_ssize_t m, j, k, n
@@ -80,7 +99,7 @@ def means(const double[:, ::1] r, const double[::1] knots, Py_ssize_t n_small, c
                 if k < n_small:
                     skvbem_next_rise(n, <double> k, &room[5, 0], &room[0, 0])
                 else:
-                    skvbem_rise(n, knots[k], &room[5, 0], &room[1, 0], &room[3, 0], &room[4, 0], &room[0, 0])
+                    skvbem_rise(n, knots[k], &room[5, 0], &room[1, 0], &room[3, 0], &room[0, 0])
                 total = 0.0
                 for j in range(n):
                     total += room[6, j] * room[0, j]

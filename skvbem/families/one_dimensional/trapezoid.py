@@ -127,8 +127,9 @@ def _peak(function: Function, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray
     every = np.arange(len(guess))
     around = _values(function, np.concatenate([t[:, None], np.tile(_AROUND, (len(t), 1))], axis=1), every)
     left = np.union1d(left, every[around[:, 0] < around[:, 1:].max(axis=1)])  # steps that ended at no mode
-    t[left] = _maximum(function, left, np.full(len(left), REACH), n_passes=7)
-    scale[left] = _deviation(function, left, t[left])
+    if len(left):
+        t[left] = _maximum(function, left, np.full(len(left), REACH), n_passes=7)
+        scale[left] = _deviation(function, left, t[left])
     return t, np.minimum(scale, _WIDEST)
 
 
