@@ -192,6 +192,39 @@ inputs.sample_weight, sequence_id, lengths, inputs, output_inputs : array-like, 
 interval.level : float, default=0.95
     Mass of each interval.
 
+odds.X : array-like of shape (n_samples, n_features), default=None
+    The data of the fit; not needed if `draws` are given.
+
+classes.X : array-like of shape (n_samples, n_features)
+    The data of the fit; of `draws` that are given any rows.
+
+classes.values : sequence, default=None
+    By default 25 from the smallest number to the largest of X, or all levels.
+
+driven.node : hashable, default=None
+    The node that covariates drive; needed where there are several.
+
+interval.draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+    What intervals are from; by default as in `summary`.
+
+OddsRatios
+    With `coefficients`, their ends `lower` and `upper`, and `tests`; `to_frame` has odds ratios beside them.
+
+ClassProbabilities
+    With `probabilities`, and their ends `lower` and `upper`, of shape (n_values, n_classes).
+
+odds.ValueError
+    If covariates drive nothing, or no such node, or X is not the data of the fit.
+
+classes.ValueError
+    If covariates drive nothing, or no such node, there is no such covariate or level, or X is not the data of the fit.
+
+classes.TypeError
+    If `values` are no sequence of levels, or of finite numbers.
+
+argument.TypeError
+    If an argument is of another kind.
+
 input_features : array-like of str or None, default=None
     Names of the columns of X, only compared with those that fit saw.
 

@@ -163,28 +163,18 @@ class LatentNodesEstimator(VBEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), default=None
-            The data of the fit; not needed if `draws` are given.
+        %(odds.X)s
         reference : int, default=None
             The state that odds are against; by default the largest.
-        node : hashable, default=None
-            The node that covariates drive; needed where there are several.
-        %(interval.level)s
-        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
-            What intervals are from; by default as in `summary`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(driven.node, interval.level, interval.draws, sample_weight)s
 
         Returns
         -------
-        OddsRatios
+        %(OddsRatios)s
 
         Raises
         ------
-        TypeError
-            If an argument is of another kind.
-        ValueError
-            If covariates drive no such node, or X is not the data of the fit.
+        %(argument.TypeError, odds.ValueError)s
         """
         return odds_ratios(self, X, reference, node=node, level=level, draws=draws, sample_weight=sample_weight)
 
@@ -193,29 +183,17 @@ class LatentNodesEstimator(VBEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit; of `draws` that are given any rows.
+        %(classes.X)s
         covariate : str or int
-        values : sequence, default=None
-            By default 25 from the smallest number to the largest of X, or all levels.
-        node : hashable, default=None
-            The node that covariates drive; needed where there are several.
-        %(interval.level)s
-        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
-            What intervals are from; by default as in `summary`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(classes.values, driven.node, interval.level, interval.draws, sample_weight)s
 
         Returns
         -------
-        ClassProbabilities
+        %(ClassProbabilities)s
 
         Raises
         ------
-        ValueError
-            If covariates drive no such node, there is no such covariate or level, or X is not the data of the fit.
-        TypeError
-            If `values` are no sequence of levels, or of finite numbers.
+        %(classes.ValueError, classes.TypeError)s
         """
         options = {"node": node, "level": level, "draws": draws, "sample_weight": sample_weight}
         return class_probabilities(self, X, covariate, values, **options)

@@ -402,29 +402,21 @@ class VBMixture(VBEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), default=None
-            The data of the fit; not needed if `draws` are given.
+        %(odds.X)s
         reference : int, default=None
             The component that odds are against; by default the largest.
-        %(interval.level)s
-        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
-            What intervals are from; by default as in `summary`.
+        %(interval.level, interval.draws)s
         likelihood_ratio : bool, default=False
             True tests each covariate against a fit without it, beside the test by Wald; for ``method="ml"``.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(sample_weight)s
 
         Returns
         -------
-        OddsRatios
-            With `coefficients`, their ends `lower` and `upper`, and `tests`; `to_frame` has odds ratios beside them.
+        %(OddsRatios)s
 
         Raises
         ------
-        TypeError
-            If an argument is of another kind.
-        ValueError
-            If there is no `membership`, or X is not the data of the fit.
+        %(argument.TypeError, odds.ValueError)s
 
         Examples
         --------
@@ -456,28 +448,17 @@ class VBMixture(VBEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The data of the fit; of `draws` that are given any rows.
+        %(classes.X)s
         covariate : str or int
-        values : sequence, default=None
-            By default 25 from the smallest number to the largest of X, or all levels.
-        %(interval.level)s
-        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
-            What intervals are from; by default as in `summary`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+        %(classes.values, interval.level, interval.draws, sample_weight)s
 
         Returns
         -------
-        ClassProbabilities
-            With `probabilities`, and their ends `lower` and `upper`, of shape (n_values, n_components).
+        %(ClassProbabilities)s
 
         Raises
         ------
-        ValueError
-            If there is no such covariate of `membership`, no such level of it, or X is not the data of the fit.
-        TypeError
-            If `values` are no sequence of levels, or of finite numbers.
+        %(classes.ValueError, classes.TypeError)s
         """
         return class_probabilities(self, X, covariate, values, level=level, draws=draws, sample_weight=sample_weight)
 
