@@ -124,7 +124,10 @@ class PseudoResidualsDisplay(Panels):
             else:
                 _draw_over_time(row[1], in_time[:, j], residuals.lengths)
                 n_lags = int(min(_MAX_LAGS, max(residuals.lengths.max() - 1, 1)))
-                _draw_autocorrelations(row[2], residuals.autocorrelations(n_lags)[1:, j], len(seen))
+                correlations, n_pairs = (
+                    each(n_lags)[1:, j] for each in (residuals.autocorrelations, residuals.n_pairs)
+                )
+                _draw_autocorrelations(row[2], correlations, n_pairs)
             for ax in row:
                 plain_axes(ax)
 
@@ -169,11 +172,12 @@ def _draw_over_time(ax: Any, z: np.ndarray, lengths: np.ndarray) -> None:
     ax.set_xlabel("step", size=9, color=INK)
 
 
-def _draw_autocorrelations(ax: Any, correlations: np.ndarray, n: int) -> None:
-    """Draw autocorrelations, and between which 95 % of those of independent residuals lie."""
+def _draw_autocorrelations(ax: Any, correlations: np.ndarray, n_pairs: np.ndarray) -> None:
+    """Draw autocorrelations, and between which 95 % of those of independent residuals lie, by their pairs."""
     lags = np.arange(1, len(correlations) + 1)
-    reach = _REACH / np.sqrt(max(n, 1))
-    ax.axhspan(-reach, reach, color=_BAND, linewidth=0, zorder=0)
+    reach = np.minimum(_REACH / np.sqrt(np.maximum(n_pairs, 1)), 1.0)
+    edges = np.arange(len(lags) + 1) + 0.5
+    ax.stairs(reach, edges, baseline=-reach, fill=True, color=_BAND, linewidth=0, zorder=0)
     ax.axhline(0.0, color=QUIET, linewidth=1.0, zorder=1)
     ax.vlines(lags, 0.0, correlations, color=_COLOR, linewidth=2.0, zorder=2)
     ax.set_xlim(0, len(lags) + 1)

@@ -72,25 +72,50 @@ class PseudoResiduals:
     def autocorrelations(self, n_lags: int = 20) -> np.ndarray:
         """Autocorrelations of normal residuals within sequences, (n_lags + 1, n_columns), of the pairs that are there.
 
+        At each lag the sum of products of residuals, about the mean of their column, over the root of both sums of
+        squares of the same pairs. So gaps leave it between -1 and 1. Lags without a pair have NaN.
+
         Raises
         ------
         ValueError
             If rows have no order, or the number of lags is below 1.
         """
         check_count("n_lags", "autocorrelations", n_lags)
+        centered = self._in_time(self.normal - _over_known(np.nanmean, self.normal))
+        correlations = []
+        for later, earlier in self._pairs(centered, n_lags):
+            squares = (later**2).sum(axis=0) * (earlier**2).sum(axis=0)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                correlations.append((later * earlier).sum(axis=0) / np.sqrt(squares))
+        return np.clip(correlations, -1.0, 1.0)  # but for rounding
+
+    def n_pairs(self, n_lags: int = 20) -> np.ndarray:
+        """How many pairs of residuals within sequences each autocorrelation is of, (n_lags + 1, n_columns).
+
+        Raises
+        ------
+        ValueError
+            If rows have no order, or the number of lags is below 1.
+        """
+        check_count("n_lags", "n_pairs", n_lags)
+        known = np.where(np.isnan(self._in_time(self.normal)), np.nan, 1.0)
+        return np.array([(later * earlier).sum(axis=0) for later, earlier in self._pairs(known, n_lags)]).astype(int)
+
+    def _in_time(self, values: np.ndarray) -> np.ndarray:
+        """Rows of sequences in the order of time."""
         if self.lengths is None:
             raise ValueError("Rows of a mixture have no order: only residuals of sequences have autocorrelations.")
-        z = self.normal if self.order is None else self.normal[self.order]
-        centered, known = np.nan_to_num(z - _over_known(np.nanmean, z)), ~np.isnan(z)
-        step = np.arange(len(z)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
-        correlations = []
+        return values if self.order is None else values[self.order]
+
+    def _pairs(self, in_time: np.ndarray, n_lags: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Of each lag the later and the earlier numbers of pairs within sequences, 0 where either is missing."""
+        assert self.lengths is not None
+        step = np.arange(len(in_time)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
         for lag in range(n_lags + 1):
-            later = np.flatnonzero(step >= lag)
-            pairs = (known[later] & known[later - lag]).sum(axis=0)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                correlations.append((centered[later] * centered[later - lag]).sum(axis=0) / pairs)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.array(correlations) / correlations[0]
+            at = np.flatnonzero(step >= lag)
+            later, earlier = in_time[at], in_time[at - lag]
+            lacking = np.isnan(later) | np.isnan(earlier)
+            yield np.where(lacking, 0.0, later), np.where(lacking, 0.0, earlier)
 
     def to_frame(self):
         """All cells as a pandas DataFrame.

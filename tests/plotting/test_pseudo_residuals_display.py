@@ -41,6 +41,9 @@ def test_a_chain_has_quantiles_steps_and_autocorrelations():
     assert drawn[~np.isnan(drawn[:, 1]), 1] == approx(z[~np.isnan(z)])
     ends = np.array([segment[1] for segment in correlations.collections[-1].get_segments()])
     assert ends == approx(np.column_stack([np.arange(1, 21), residuals.autocorrelations(20)[1:, 0]]))
+    band = correlations.patches[0].get_data()
+    assert band.values == approx(1.96 / np.sqrt(residuals.n_pairs(20)[1:, 0]))
+    assert band.values == approx(-np.asarray(band.baseline))
     assert quantiles.get_ylabel() == "residuals of count"
 
 

@@ -204,9 +204,29 @@ def test_autocorrelations_leave_gaps_and_ends_of_sequences_out(rng):
     model = VBHMM.from_parameters([1.0], [[1.0]], {"means": [[0.0]], "covariances": [[1.0]]}, emission=Gaussian("diag"))
     z = [each.ravel() - np.nanmean(np.concatenate(sequences)) for each in sequences]
     for lag in (1, 2):
-        products = np.concatenate([each[lag:] * each[:-lag] for each in z])
-        expected = np.nanmean(products) / np.nanmean(np.concatenate(z) ** 2)
-        assert model.pseudo_residuals(sequences).autocorrelations(lag)[lag] == approx(expected)
+        pairs = np.concatenate([np.column_stack([each[lag:], each[:-lag]]) for each in z])
+        pairs = pairs[~np.isnan(pairs).any(axis=1)]
+        expected = pairs.prod(axis=1).sum() / np.sqrt((pairs**2).sum(axis=0).prod())
+        residuals = model.pseudo_residuals(sequences)
+        assert residuals.autocorrelations(lag)[lag] == approx(expected)
+        assert residuals.n_pairs(lag)[lag].tolist() == [len(pairs)]
+
+
+def test_autocorrelations_of_columns_with_many_gaps_are_correlations():
+    """One pair of large residuals among small ones: over the mean square of all, its product would be -2.5."""
+    X = np.full((11, 1), np.nan)
+    X[::2, 0] = [3.0, 0.1, -0.1, 0.1, -0.1, 0.0]
+    X[1] = -3.0
+    model = VBHMM.from_parameters([1.0], [[1.0]], {"means": [[0.0]], "covariances": [[1.0]]}, emission=Gaussian("diag"))
+    residuals = model.pseudo_residuals(X)
+    correlations = residuals.autocorrelations(9)[:, 0]
+    z = X[~np.isnan(X)] - np.nanmean(X)
+    assert z[0] * z[1] / 2 / np.mean(z**2) < -1
+    assert residuals.n_pairs(9)[:, 0].tolist() == [7, 2, 5, 1, 4, 1, 3, 1, 2, 1]
+    assert correlations[0] == 1.0
+    assert correlations[1] == approx((z[0] * z[1] + z[1] * z[2]) / np.hypot(z[0], z[1]) / np.hypot(z[1], z[2]))
+    assert (np.abs(correlations) <= 1).all()
+    assert np.isnan(residuals.autocorrelations(11)[11, 0])
 
 
 def test_columns_without_an_order_have_none():

@@ -35,7 +35,13 @@ ERRORS = {
         )
     ],
     "autocorrelations go on from one sequence to the next": [
-        ("later = np.flatnonzero(step >= lag)", "later = np.arange(lag, len(z))")
+        ("at = np.flatnonzero(step >= lag)", "at = np.arange(lag, len(in_time))")
+    ],
+    "pairs at gaps count in the squares": [
+        (
+            "yield np.where(lacking, 0.0, later), np.where(lacking, 0.0, earlier)",
+            "yield np.nan_to_num(later), np.nan_to_num(earlier)",
+        )
     ],
     "residuals stand in the order of time": [("place = np.argsort(order)", "place = np.arange(len(order))")],
 }
