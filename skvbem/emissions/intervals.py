@@ -84,6 +84,10 @@ class IntervalSpecification(Gaussian):
         ]
         return cells[0], cells[1]
 
+    def cumulative_of_values(self, values: np.ndarray, parameters: Parameters) -> np.ndarray:
+        """Probabilities that measurements are at most some values, for both columns of a pair."""
+        return self.cumulative(values, self.means(parameters)[:, None], self.deviations(parameters)[:, None])
+
 
 class Censored(IntervalSpecification):
     """Columns of measurements, those beyond a limit known only as such: limits of detection, ends of studies.

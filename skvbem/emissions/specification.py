@@ -60,6 +60,8 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     columns_of_each: ClassVar[int] = 1
     #: True if cells have means and deviations.
     has_moments: ClassVar[bool] = False
+    #: Of columns that go round in a circle, the number that is as good as 0.
+    period: float | None = None
     #: True if a column that holds one value wherever it is observed tells no component from another.
     needs_variation: ClassVar[bool] = False
     #: Where such a column holds one value, in words; see `measured`.
@@ -279,6 +281,23 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
         """
         return None
 
+    def cumulative_of_values(self, values: np.ndarray, parameters: Parameters) -> np.ndarray | None:
+        """Probabilities that cells, or measurements behind them, are at most some values: forecasts are of these.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_columns)
+            Columns that hang on others are not among them.
+        parameters : mapping of str to ndarray
+
+        Returns
+        -------
+        ndarray of shape (n_components, n_rows, n_columns), or None
+            As of `cumulative_of_cells`.
+        """
+        of_cells = self.cumulative_of_cells(values, parameters)
+        return None if of_cells is None else of_cells[1]
+
     def covariances(self, parameters: Parameters, columns: Sequence[int]) -> np.ndarray:
         """Covariance matrices of some columns in each component, (n_components, n, n), if there are any."""
         raise TypeError(f"{type(self).__name__} has no covariances.")
@@ -295,8 +314,6 @@ class NumericSpecification(EmissionSpecification):
     holds_counts: ClassVar[bool] = False
     #: True if one of the parameters has the name "means".
     has_means: ClassVar[bool] = False
-    #: Of columns that go round in a circle, the number that is as good as 0.
-    period: float | None = None
 
     @abstractmethod
     def means(self, parameters: Parameters) -> np.ndarray:

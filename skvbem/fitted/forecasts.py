@@ -6,7 +6,7 @@ Predictions are mixtures of distributions over hidden states and draws of parame
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,43 +63,147 @@ class ForecastTable(ABC):
 
 # Quantiles of mixtures ------------------------------------------------------------------------------------------------
 
-# Halvings of the interval in which a quantile lies, and its ends in deviations from the means of the components.
-_N_HALVINGS, _REACH = 60, 40.0
 
-
-def mixture_quantile(
-    cumulative: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
-    weights: np.ndarray,
-    means: np.ndarray,
-    deviations: np.ndarray,
-    probability: float,
-    whole: bool = False,
-) -> np.ndarray:
-    """The least values that mixtures stay at or below with a probability, (...), by halving.
+def variances_of_columns(states: list[np.ndarray], moments: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Variances of a group's columns of numbers, (n_sequences, n_steps, n_columns).
 
     Parameters
     ----------
-    cumulative : callable of (values, means, deviations)
-        Probabilities of components to stay at or below values.
-    weights : ndarray of shape (n_parts, ...)
-        Of the components of each mixture; they sum to one over the first axis.
-    means, deviations : ndarray
-        Of the components, of a shape that broadcasts with that of weights.
-    probability : float
+    states : list of ndarray of shape (n_sequences, n_steps, n_components)
+        Probabilities of states at each draw of the parameters.
+    moments : list of pair of ndarray
+        Means and deviations (n_components, n_columns) at each draw.
+    """
+    center = np.mean([weights @ mean for weights, (mean, _) in zip(states, moments)], axis=0)
+    squares = [
+        np.einsum("stk,stkj->stj", weights, deviation**2 + (mean - center[:, :, None]) ** 2)
+        for weights, (mean, deviation) in zip(states, moments)
+    ]
+    return np.mean(squares, axis=0)
+
+
+def ends_of_columns(
+    specification: Any,
+    states: list[np.ndarray],
+    parameters: list[dict[str, np.ndarray]],
+    moments: list[tuple[np.ndarray, np.ndarray]],
+    center: np.ndarray,
+    level: float,
+) -> np.ndarray | None:
+    """Ends of intervals of a group's columns, (2, n_sequences, n_steps, n_columns), if it has a distribution of them.
+
+    Parameters
+    ----------
+    specification : EmissionSpecification
+    states : list of ndarray of shape (n_sequences, n_steps, n_components)
+        Probabilities of states at each draw of the parameters.
+    parameters : list of mapping
+        Of the group, at each draw.
+    moments : list of pair of ndarray
+        Means and deviations (n_components, n_columns), of numbers on a line, at each draw.
+    center : ndarray of shape (n_sequences, n_steps, n_columns)
+        Expected values.
+    level : float
+    """
+    n_columns = center.shape[-1]
+    if specification.cumulative_of_values(np.zeros((1, n_columns)), parameters[0]) is None:
+        return None
+    weights = [np.concatenate([each.reshape(-1, each.shape[-1])] * 2) for each in states]
+
+    def cumulative(values: np.ndarray) -> np.ndarray:
+        cells, total = values.reshape(-1, n_columns), np.zeros((values.size // n_columns, n_columns))
+        for of_states, of_draw in zip(weights, parameters):
+            total += np.einsum("ik,kij->ij", of_states, specification.cumulative_of_values(cells, of_draw))
+        return total.reshape(values.shape) / len(weights)
+
+    if specification.period is not None:
+        return arc(cumulative, center, specification.period, level)
+    means, deviations = (np.concatenate(each)[:, None, None] for each in zip(*moments))
+    ends = 0.5 - level / 2, 0.5 + level / 2
+    return mixture_quantiles(cumulative, ends, means, deviations, center.shape, specification.holds_counts)
+
+
+# Halvings of the interval in which a quantile lies; its ends in deviations from the means of the parts, as long as the
+# quantile is within, and the factor by which they go further.
+_N_HALVINGS, _REACH, _FURTHER, _FURTHEST = 60, 10.0, 8.0, 1e12
+
+
+def mixture_quantiles(
+    cumulative: Callable[[np.ndarray], np.ndarray],
+    probabilities: Sequence[float],
+    means: np.ndarray,
+    deviations: np.ndarray,
+    shape: tuple[int, ...],
+    whole: bool = False,
+) -> np.ndarray:
+    """The least values that mixtures stay at or below with some probabilities, (n_probabilities, *shape), by halving.
+
+    Parameters
+    ----------
+    cumulative : callable of ndarray of shape (n_probabilities, *shape)
+        Probabilities of the mixtures to stay at or below values.
+    probabilities : sequence of float
+    means, deviations : ndarray of shape (n_parts, ...)
+        Of the parts of each mixture, of a shape that broadcasts with `shape`.
+    shape : tuple of int
+        Of the mixtures.
     whole : bool, default=False
         Whether values are whole numbers >= 0.
     """
-    shape = weights.shape[1:]
-    low = np.broadcast_to((means - _REACH * deviations).min(axis=0), shape)
-    high = np.broadcast_to((means + _REACH * deviations).max(axis=0), shape)
-    if whole:
-        low, high = np.full(shape, -1.0), np.ceil(high)
+    wanted = np.reshape(probabilities, (-1,) + (1,) * len(shape))
+    full, reach, low, high = (len(wanted), *shape), _REACH, np.array(-1.0), np.array(0.0)
+    while reach < _FURTHEST:
+        high = np.ceil((means + reach * deviations).max(axis=0))
+        low = low if whole else np.floor((means - reach * deviations).min(axis=0))
+        within = cumulative(np.broadcast_to(high, full)) >= wanted
+        if within.all() and (whole or (cumulative(np.broadcast_to(low, full)) < wanted).all()):
+            break
+        reach *= _FURTHER
+    return least_values(cumulative, wanted, np.broadcast_to(low, full), np.broadcast_to(high, full), whole)
+
+
+def least_values(
+    cumulative: Callable[[np.ndarray], np.ndarray],
+    wanted: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    whole: bool = False,
+) -> np.ndarray:
+    """The least values up to which there is a probability, between ends; 0 itself where a part of the mass is there."""
     for _ in range(_N_HALVINGS):
-        middle = 0.5 * (low + high)
+        middle = np.where((low < 0) & (high > 0), 0.0, 0.5 * (low + high))
         if whole:
             if not (high - low > 1.0).any():
                 break
             middle = np.where(high - low > 1.0, np.floor(middle), high)
-        below = (weights * cumulative(middle, means, deviations)).sum(axis=0) < probability
+        below = cumulative(middle) < wanted
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return high
+
+
+def arc(cumulative: Callable[[np.ndarray], np.ndarray], center: np.ndarray, period: float, level: float) -> np.ndarray:
+    """Ends of an arc about directions, (2, *shape), each with half of the other mass between it and the opposite side.
+
+    Ends are less than half a turn from the center, and may lie beyond the ends of a turn.
+
+    Parameters
+    ----------
+    cumulative : callable of ndarray of shape (2, *shape)
+        Probabilities of angles from minus half a turn on.
+    center : ndarray
+        Directions.
+    period : float
+        A turn.
+    level : float
+        Mass of the arc.
+    """
+    half, full = period / 2, (2, *center.shape)
+    opposite = np.broadcast_to(np.remainder(center, period) - half, full)
+    before = cumulative(opposite)
+
+    def from_opposite(away: np.ndarray) -> np.ndarray:
+        angles = np.remainder(center + away + half, period) - half
+        return np.clip(cumulative(angles) - before + (angles < opposite), 0.0, 1.0)
+
+    wanted = 0.5 + level / 2 * np.reshape([-1.0, 1.0], (2,) + (1,) * center.ndim)
+    return center + least_values(from_opposite, wanted, np.full(full, -half), np.full(full, half))

@@ -15,7 +15,7 @@ from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
 from skvbem.fitted.base import FittedSequences, Intervals, Parameters
 from skvbem.fitted.driven_chains import NAMES, named_rows, tables_of_coefficients
-from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
+from skvbem.fitted.forecasts import ForecastTable, ends_of_columns, variances_of_columns
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import UnderFit, cells_of_sequences
@@ -254,7 +254,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
         at : ndarray of shape (n_cells,), optional
             Natural parameters at which states are told, and then go on as published; by default they are averaged, too.
         """
-        states, expected, moments = [], [], []
+        states, expected, moments, parameters = [], [], [], []
         lagged: dict[int, list[Autoregression]] = {
             k: [] for k, each in enumerate(self.groups.groups) if each.specification.lags
         }
@@ -264,9 +264,9 @@ class FittedHMM(FittedSequences, FittedEmissions):
             states.append(drawn.ahead(now, n_steps))
             expected.append(drawn._means(states[-1]) if at is None else {})
             moments.append(drawn.moments())
+            parameters.append(drawn.parameters())
             for k, of_draws in lagged.items():
                 of_draws.append(Autoregression.of(drawn, k, data, last, now))
-        variance, lower, upper = _intervals_of_numbers(self.groups, states, moments, level)
         if at is None:
             probabilities = np.mean(states, axis=0)
             values = self._values({name: np.mean([each[name] for each in expected], axis=0) for name in expected[0]})
@@ -274,6 +274,11 @@ class FittedHMM(FittedSequences, FittedEmissions):
             now = self.last_states(data, last, at)
             probabilities = self.ahead(now, n_steps)
             values = self.expected_values(probabilities)
+        variance: dict[str, np.ndarray] = {}
+        for group in groups_of_numbers(self.groups):
+            variances = variances_of_columns(states, [each[group.name] for each in moments])
+            variance |= dict(zip(group.names, np.moveaxis(variances, -1, 0)))
+        lower, upper = self._intervals(states, parameters, moments, values, level)
         for k, of_draws in lagged.items():
             published = None if at is None else Autoregression.of(self, k, data, last, now)
             told = self._told_by_lags(k, of_draws, published, n_steps, level)
@@ -281,6 +286,28 @@ class FittedHMM(FittedSequences, FittedEmissions):
                 each.update(of_columns)
         categories = {name: levels for group in self.groups.groups for name, levels in zip(group.names, group.levels)}
         return Forecast(probabilities, values, variance, lower, upper, level, categories)
+
+    def _intervals(
+        self,
+        states: list[np.ndarray],
+        parameters: list[list[dict[str, np.ndarray]]],
+        moments: list[dict[str, tuple[np.ndarray, np.ndarray]]],
+        values: dict[str, np.ndarray],
+        level: float,
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Lower and upper ends of intervals of columns, by name, of all but those that hang on their earlier values."""
+        lower: dict[str, np.ndarray] = {}
+        upper: dict[str, np.ndarray] = {}
+        for k, group in enumerate(self.groups.groups):
+            if not _has_intervals(group) or group.specification.lags:
+                continue
+            of_group = [each[k] for each in parameters]
+            of_moments = [each[group.name] for each in moments if group.name in each]
+            center = np.stack([values[name] for name in group.names], axis=-1)
+            ends = ends_of_columns(group.specification, states, of_group, of_moments, center, level)
+            for name, low, high in zip(group.names, *np.moveaxis(ends, -1, 1)) if ends is not None else ():
+                lower[name], upper[name] = low, high
+        return lower, upper
 
     def _told_by_lags(
         self, k: int, of_draws: list[Autoregression], published: Autoregression | None, n_steps: int, level: float
@@ -336,6 +363,15 @@ def groups_of_numbers(groups: ColumnGroups) -> list[Group]:
     return [group for group in groups.groups if group.specification.has_moments]
 
 
+def have_intervals(groups: ColumnGroups) -> bool:
+    """Whether forecasts have intervals of any column: of numbers, or of angles."""
+    return any(map(_has_intervals, groups.groups))
+
+
+def _has_intervals(group: Group) -> bool:
+    return group.specification.has_moments or group.specification.period is not None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Forecast(ForecastTable):
     """Forecasts of the steps after the end of each sequence, with intervals of the values of columns.
@@ -350,10 +386,12 @@ class Forecast(ForecastTable):
         probability of a one, the share of a total. For categories the probability of each, in the order of
         `categories_`, (n_sequences, n_steps, n_categories).
     variance : dict of str to ndarray of shape (n_sequences, n_steps)
-        By column of numbers, that of the predictive distribution, averaged over draws of the parameters.
+        By column of numbers, that of the predictive distribution, averaged over draws of the parameters. Angles have
+        none.
     lower, upper : dict of str to ndarray of shape (n_sequences, n_steps)
         Ends of intervals of the mass `level`, quantiles of the same distribution; of families that have cumulative
-        probabilities, as ours of numbers have.
+        probabilities, as ours of numbers have. Quantiles of angles are counted from the side opposite to the expected
+        direction, so that ends are less than half a turn from it, and may lie beyond -180 or 180 degrees.
     level : float
     categories : dict of str to ndarray
         By column of categories its levels, in the order of their probabilities.
@@ -381,45 +419,3 @@ class Forecast(ForecastTable):
                 else:
                     ends = (float(of[name][at]) if name in of else np.nan for of in (self.lower, self.upper))
                     yield *place, name, None, float(values[at]), *ends
-
-
-def _intervals_of_numbers(
-    groups: ColumnGroups,
-    states: list[np.ndarray],
-    moments: list[dict[str, tuple[np.ndarray, np.ndarray]]],
-    level: float,
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Variances, and lower and upper ends of intervals, of columns of numbers, by name, (n_sequences, n_steps).
-
-    Parameters
-    ----------
-    groups : ColumnGroups
-    states : list of ndarray of shape (n_sequences, n_steps, n_components)
-        Probabilities of states at each draw of the parameters.
-    moments : list of dict
-        For each draw, by group of numbers, means and deviations (n_components, n_columns).
-    level : float
-    """
-    variance: dict[str, np.ndarray] = {}
-    lower: dict[str, np.ndarray] = {}
-    upper: dict[str, np.ndarray] = {}
-    if not groups_of_numbers(groups):
-        return variance, lower, upper
-    weights = np.moveaxis(np.stack(states), 3, 1)  # draws and states first: the parts of each mixture
-    weights = weights.reshape(-1, *weights.shape[2:]) / len(states)
-    for group in groups_of_numbers(groups):
-        of_draws = [of_draw[group.name] for of_draw in moments]
-        means, deviations = (np.concatenate(each)[:, None, None] for each in zip(*of_draws))
-        for j, name in enumerate(group.names):
-            mean, deviation = means[..., j], deviations[..., j]
-            center = (weights * mean).sum(axis=0)
-            variance[name] = (weights * (deviation**2 + (mean - center) ** 2)).sum(axis=0)
-            if group.specification.has_cumulative:
-                lower[name], upper[name] = (
-                    mixture_quantile(
-                        group.specification.cumulative, weights, mean, deviation, 0.5 + side * level / 2,
-                        whole=group.specification.holds_counts,
-                    )
-                    for side in (-1, 1)
-                )  # fmt: skip
-    return variance, lower, upper

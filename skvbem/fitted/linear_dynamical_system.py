@@ -13,7 +13,7 @@ from skvbem._numerics import unpack_symmetric
 from skvbem.families import NormalWishart
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
 from skvbem.fitted.base import FittedSequences, Intervals, Parameters
-from skvbem.fitted.forecasts import ForecastTable, mixture_quantile
+from skvbem.fitted.forecasts import ForecastTable, mixture_quantiles
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import UnderFit
 from skvbem.models.linear_dynamical_system.data import LDSData
@@ -348,8 +348,12 @@ class FittedLDS(FittedSequences):
             means.append(np.stack(of_mean, axis=1))
             variances.append(np.stack(of_variance, axis=1))
         mean, variance = np.stack(means), np.stack(variances)
-        weights, deviation = np.full(mean.shape, 1 / len(mean)), np.sqrt(variance)
-        lower, upper = (mixture_quantile(_normal, weights, mean, deviation, 0.5 + side * level / 2) for side in (-1, 1))
+        deviation, ends = np.sqrt(variance), (0.5 - level / 2, 0.5 + level / 2)
+
+        def cumulative(values: np.ndarray) -> np.ndarray:
+            return np.mean([ndtr((values - of_mean) / of_all) for of_mean, of_all in zip(mean, deviation)], axis=0)
+
+        lower, upper = mixture_quantiles(cumulative, ends, mean, deviation, mean.shape[1:])
         return LDSForecast(
             mean.mean(axis=0),
             variance.mean(axis=0) + mean.var(axis=0),
@@ -435,8 +439,3 @@ def drawn_sequence(
         x[t] += matrices.transition @ x[t - 1] + matrices.input @ inputs[t]
     noise = rng.standard_normal((n, len(matrices.offset))) * np.sqrt(matrices.noise_variance)
     return matrices.output(x, output_inputs) + noise, x
-
-
-def _normal(values: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """Probabilities of normal distributions to stay at or below values."""
-    return ndtr((values - means) / deviations)

@@ -173,7 +173,7 @@ def _column(
     name: str, specification: Any, values: np.ndarray, parameters: Any, j: int, weights: np.ndarray
 ) -> FittedColumn | None:
     """Shares of a column in bins; None of a column without known cells, or without cumulative probabilities."""
-    turn = getattr(specification, "period", None)
+    turn = specification.period
     cells = values[:, j].astype(float)
     cells = cells[~np.isnan(cells) if values.dtype.kind == "f" else cells >= 0]
     if (

@@ -273,6 +273,9 @@ def _are_cumulated_as_said(
     agree("The probability to be at most so much", most[exact], up_to[exact], abs=0.05)
     agree("The probability to be less", less[exact], below[exact], abs=0.05)
     require((below <= less + 0.05) & (most <= up_to + 0.05), "Cumulative probabilities are none of the rows drawn.")
+    of_values, most = specification.cumulative_of_values(at, parameters), np.mean(drawn[:, None] <= at, axis=0)
+    assert of_values is not None
+    agree("The probability of values up to so much", most, of_values[k], abs=0.05)
 
 
 #: These laws, in their order.

@@ -56,6 +56,13 @@ def test_sectors_of_a_rose_have_the_areas_of_shares():
     assert column.expected[0] == approx(np.histogram(inside, radians)[0] / 200_000, abs=0.004)
     radii = np.array([patch.get_height() for patch in ax.patches])
     assert radii**2 == approx(column.observed)
+    around = (np.radians(angles.ravel()) + np.pi) % (2 * np.pi) - np.pi
+    assert column.observed.tolist() == (np.histogram(around, radians)[0] / 400).tolist()
+    (fit,) = ax.lines
+    middle, radius = fit.get_data()
+    assert radius[:-1] ** 2 == approx(column.expected[0])
+    assert middle[:-1] == approx([patch.get_x() + patch.get_width() / 2 for patch in ax.patches])
+    assert (middle[-1], radius[-1]) == (middle[0], radius[0])
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "90", "180", "-90"]
     flat = FittedColumnsDisplay.from_estimator(model, angles, axes=[plt.subplots()[1]]).axes_[0]
     assert flat.name == "rectilinear"

@@ -26,7 +26,7 @@ from skvbem.estimators.sequences import (
     steps_of_question,
 )
 from skvbem.fitted.fills import check_fill
-from skvbem.fitted.hmm import FittedHMM, groups_of_numbers
+from skvbem.fitted.hmm import FittedHMM, have_intervals
 from skvbem.fitting.fit import generator_of
 from skvbem.models.hmm.left_out import states_given_earlier, states_given_others
 from skvbem.models.hmm.model import HMM
@@ -451,7 +451,8 @@ class VBHMM(SequenceEstimator):
 
         States and expected values are those at the published parameters; of ``predictive="average"``, or with `draws`,
         they are averages over draws of the parameters. Intervals, and variances, under VB always are. Intervals of
-        columns that hang on their earlier values (`lags` of `Regression`) are quantiles of 4000 paths drawn.
+        angles go round the circle, and zeros of their own may be an end. Intervals of columns that hang on their
+        earlier values (`lags` of `Regression`) are quantiles of 4000 paths drawn.
 
         Parameters
         ----------
@@ -516,7 +517,7 @@ class VBHMM(SequenceEstimator):
             return natural
         if not fitted.form.density:
             return fitted.natural("mean")[:, None]
-        if self.predictive != "average" and not groups_of_numbers(fitted.groups):
+        if self.predictive != "average" and not have_intervals(fitted.groups):
             return np.empty((fitted.model.n_cells, 0))
         return fitted.draws(self.n_draws, fitted.rng_of_draws)
 

@@ -37,12 +37,12 @@ ERRORS = {
         ("return fitted.draws(self.n_draws, fitted.rng_of_draws)", 'return fitted.natural("mean")[:, None]')
     ],
     "variances of forecasts leave out that states differ": [
-        ("(deviation**2 + (mean - center) ** 2)", "(deviation**2)")
+        ("deviation**2 + (mean - center[:, :, None]) ** 2", "deviation**2 + 0 * mean")
     ],
     "quantiles of mixtures weigh all states alike": [
         (
-            "(weights * cumulative(middle, means, deviations)).sum(axis=0)",
-            "cumulative(middle, means, deviations).mean(axis=0)",
+            """np.einsum("ik,kij->ij", of_states, specification.cumulative_of_values(cells, of_draw))""",
+            "specification.cumulative_of_values(cells, of_draw).mean(axis=0)",
         )
     ],
     "the score is the mean over sequences, not over steps": [("/ (weights @ sequences.lengths))", "/ weights.sum())")],
