@@ -50,6 +50,7 @@ SHAPES = {
     "load_ability_tests": (7, 6),
     "load_nile": (100, 1),
     "load_co2": (526, 1),
+    "load_anes96": (944, 10),
 }
 DTYPES = {
     "load_cheating": float,
@@ -62,10 +63,19 @@ DTYPES = {
     "load_titanic": object,
     "load_car": object,
 }
-MEASURED = {"load_faithful", "load_earthquakes", "load_fetal_lamb", "load_ability_tests", "load_nile", "load_co2"}
+MEASURED = {
+    "load_faithful",
+    "load_earthquakes",
+    "load_fetal_lamb",
+    "load_ability_tests",
+    "load_nile",
+    "load_co2",
+    "load_anes96",
+}
 SHA256 = {  # first twelve digits
     "ability_tests.csv": "4ebb6974cdd0",
     "alice_27symbols.txt": "8dfb33fbe0b7",
+    "anes96.csv": "add0df3db34e",
     "berkeley_admissions.csv": "36c5aceb7219",
     "car.csv": "0023b86e0dd3",
     "carcinoma.csv": "3f356b8dbb34",
@@ -304,6 +314,16 @@ def test_faithful_is_the_one_of_mclust():
     covariance = np.cov(X.T, bias=True)
     total = -0.5 * len(X) * (2 * np.log(2 * np.pi) + np.linalg.slogdet(covariance).logabsdet + 2)
     assert total == pytest.approx(REFERENCES["mixtures"]["faithful"]["gmm_full"]["1"]["max_loglik"], rel=1e-9)
+
+
+def test_as_many_voters_expect_to_vote_for_each_as_statsmodels_counts():
+    """393 of 944 for Dole, and answers within the classes of its description."""
+    voters = datasets.load_anes96()
+    columns = dict(zip(voters.feature_names, voters.data.T))
+    assert columns["vote"].sum() == 393
+    ranges = {"TVnews": (0, 7), "PID": (0, 6), "income": (1, 24)}
+    ranges |= dict.fromkeys(("selfLR", "ClinLR", "DoleLR", "educ"), (1, 7))
+    assert {name: (columns[name].min(), columns[name].max()) for name in ranges} == ranges
 
 
 def test_soybean_classes():

@@ -10,6 +10,7 @@ from skvbem.datasets._generated import make_bipartite, make_latent_class, make_r
 from skvbem.datasets._tables import (
     load_ability_tests,
     load_alice,
+    load_anes96,
     load_berkeley_admissions,
     load_car,
     load_carcinoma,
@@ -46,6 +47,8 @@ __all__ = [
     "load_soybean_large",
     "load_zoo",
     "load_car",
+    # ordered answers
+    "load_anes96",
     # measurements
     "load_faithful",
     "load_ability_tests",

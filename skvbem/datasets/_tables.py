@@ -516,6 +516,31 @@ def load_co2(*, as_frame=False):
     """
 
 
+@_table("anes96.csv", (944, 10), terms=_PUBLIC_DOMAIN, categorical=False)
+def load_anes96(*, as_frame=False):
+    """944 voters of the American National Election Study of 1996: ordered answers on left and right, and the vote.
+
+    ======== ==============================================================================
+    popul    people of the place of the census, in thousands
+    TVnews   days of the week on which news are seen on television, 0 to 7
+    selfLR   where the voter stands, 1 extremely liberal to 7 extremely conservative
+    ClinLR   where Bill Clinton stands, by the voter's impression
+    DoleLR   where Bob Dole stands
+    PID      party, 0 strong Democrat, 3 independent, 6 strong Republican
+    age      years
+    educ     education, 1 up to 8 grades, 3 high school, 5 college degree, 7 doctor's degree
+    income   of the household, 24 classes, 1 below 3 000 dollars, 24 from 105 000 dollars
+    vote     expected vote, 0 Clinton, 1 Dole
+    ======== ==============================================================================
+
+    No cell is missing.
+
+    References
+    ----------
+    .. [1] The American National Election Studies (1996). electionstudies.org.
+    """
+
+
 @_table("fetal_lamb.csv", (240, 1), categorical=False)
 def load_fetal_lamb(*, as_frame=False):
     """Number of movements of a fetal lamb in each of 240 consecutive intervals of 5 seconds: one sequence.
