@@ -299,7 +299,7 @@ class DirichletMixture(ConjugateFamily):
         log_q = self._log_responsibilities
         log_q = log_q.reshape(log_q.shape + (1,) * (members.ndim - log_q.ndim))
         normalizer = self._by_row(log_gamma(members)) - log_gamma(self._by_row(members))
-        powers = times_log(members - lowered_by, np.broadcast_to(safe_log(point), members.shape))
+        powers = times_log(*np.broadcast_arrays(members - lowered_by, safe_log(point)))
         return log_q + self._by_table(self._by_row(powers) - normalizer)
 
     def _drawn(self, rng: np.random.Generator | ParallelGenerator) -> np.ndarray:

@@ -20,6 +20,7 @@ from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import UnderFit, cells_of_sequences
 from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.semi_markov import SemiMarkovHMM
 from skvbem.models.sequences import HMMData
 from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.rows import SequenceReading
@@ -208,13 +209,39 @@ class FittedHMM(FittedSequences, FittedEmissions):
         scores = self.model.log_normalizers_of_sequences(natural, data)
         return UnderFit(scores, weight, data.total_weight, posteriors, of_rows, cells)
 
-    def ahead(self, filtered: np.ndarray, n_steps: int) -> np.ndarray:
-        """Probabilities of states 1, 2, ... steps after those of (n_sequences, n_components), axis 1 the steps."""
-        of_steps = []
+    def states_ahead(
+        self, data: HMMData, last: np.ndarray, n_steps: int, natural: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """States of the last rows of sequences, (n_sequences, n_components), and of the steps after, axis 1 the steps.
+
+        Parameters
+        ----------
+        data : HMMData
+        last : ndarray of shape (n_sequences,)
+        n_steps : int
+        natural : ndarray of shape (n_cells,)
+            Natural parameters that tell the last states of what was seen; the steps after are at the point.
+        """
+        if isinstance(self.model, SemiMarkovHMM):
+            return self._cells_ahead(self.model, data, n_steps, natural)
+        now = self.possible(self.model.filtered(natural, data), warns=True)[last]
+        states, of_steps = now, []
         for _ in range(n_steps):
-            filtered = filtered @ self.transmat
-            of_steps.append(filtered)
-        return np.stack(of_steps, axis=1)
+            states = states @ self.transmat
+            of_steps.append(states)
+        return now, np.stack(of_steps, axis=1)
+
+    def _cells_ahead(
+        self, model: SemiMarkovHMM, data: HMMData, n_steps: int, natural: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        cells, of_steps = model.last_cells(natural, data), []
+        states = self.possible(model.states_of_cells(cells), warns=True)
+        cells.reshape(*states.shape, -1)[~cells.any(axis=1), :, 0] = states[~cells.any(axis=1)]
+        at_point = model.prior.natural(self.point)
+        for _ in range(n_steps):
+            cells = model.cells_ahead(at_point, cells)
+            of_steps.append(model.states_of_cells(cells))
+        return states, np.stack(of_steps, axis=1)
 
     def expected_values(self, states: np.ndarray) -> dict[str, np.ndarray]:
         """Expected values of each column given probabilities of states (..., n_components), by name.
@@ -260,8 +287,8 @@ class FittedHMM(FittedSequences, FittedEmissions):
         }
         for natural in naturals.T:
             drawn = self.at(natural)
-            now = drawn.last_states(data, last, natural)
-            states.append(drawn.ahead(now, n_steps))
+            now, ahead = drawn.states_ahead(data, last, n_steps, natural)
+            states.append(ahead)
             expected.append(drawn._means(states[-1]) if at is None else {})
             moments.append(drawn.moments())
             parameters.append(drawn.parameters())
@@ -271,8 +298,7 @@ class FittedHMM(FittedSequences, FittedEmissions):
             probabilities = np.mean(states, axis=0)
             values = self._values({name: np.mean([each[name] for each in expected], axis=0) for name in expected[0]})
         else:
-            now = self.last_states(data, last, at)
-            probabilities = self.ahead(now, n_steps)
+            now, probabilities = self.states_ahead(data, last, n_steps, at)
             values = self.expected_values(probabilities)
         variance: dict[str, np.ndarray] = {}
         for group in groups_of_numbers(self.groups):
@@ -322,10 +348,6 @@ class FittedHMM(FittedSequences, FittedEmissions):
         origin, unit = emission.origin, emission.unit
         told = origin + unit * mean, unit**2 * (second - first**2), *(origin + unit * end for end in ends)
         return [{name: of_columns[..., j] for j, name in enumerate(names)} for of_columns in told]
-
-    def last_states(self, data: HMMData, last: np.ndarray, natural: np.ndarray) -> np.ndarray:
-        """Probabilities of the states of the last rows of sequences, which natural parameters tell of what was seen."""
-        return self.possible(self.model.filtered(natural, data), warns=True)[last]
 
     def moments(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Means and deviations (n_components, n_columns) of each group of numbers, by its name."""

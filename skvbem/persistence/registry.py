@@ -29,6 +29,7 @@ FITS = {
 #: Attribute of a step of pipelines that holds the estimator it has fitted.
 MODEL_OF_STEP = {"VBClassifier": "network_", "VBImputer": "estimator_"}
 _IN_MODULES = {
+    "skvbem.durations": ("Hazards", "Stages"),
     "skvbem.emissions.bernoulli": ("Bernoulli", "BernoulliEmission"),
     "skvbem.emissions.given": ("Given", "GivenColumns"),
     "skvbem.emissions.coding": ("Coding",),
@@ -91,6 +92,8 @@ _IN_MODULES = {
     "skvbem.graphs.undirected": ("UndirectedGraph",),
     "skvbem.models.hmm.covariates": ("CovariateHMM", "SoftmaxTransitions"),
     "skvbem.models.hmm.model": ("HMM",),
+    "skvbem.models.hmm.semi_markov": ("SemiMarkovHMM",),
+    "skvbem.models.hmm.semi_markov_rows": ("SemiMarkovRows",),
     "skvbem.models.hmm.transitions": ("Transitions",),
     "skvbem.models.linear_dynamical_system.first_states": ("FirstStates",),
     "skvbem.models.linear_dynamical_system.model": ("LinearDynamicalSystem",),
@@ -123,7 +126,7 @@ ARGUMENTS = ("arguments",)
 
 
 #: Parameters of estimators that older files lack: they have their default there.
-LATER = frozenset({"at", "covariates", "membership", "search_effort", "start", "transitions"})
+LATER = frozenset({"at", "covariates", "durations", "membership", "search_effort", "start", "transitions"})
 
 
 @dataclass(frozen=True)

@@ -432,6 +432,19 @@ def _transitions(transitions: Any) -> None:
     floats(transitions.concentration, None, None, what="transitions")
 
 
+@checks("SemiMarkovRows")
+def _semi_markov_rows(rows: Any) -> None:
+    n, n_ages = rows.n_states, rows.n_ages
+    counts(rows.bins.tolist(), "bins", least=0)
+    steps = np.diff(rows.bins)
+    check(n_ages > 0 and rows.bins[0] == 0 and ((steps == 0) | (steps == 1)).all(), "bins that are out of order")
+    floats(rows.leaving, None, n, int(rows.bins[-1]) + 1, 2, what="durations")
+    floats(rows.others, n, n, what="transitions")
+    if rows.first_ages is not None:
+        floats(rows.first_ages, n, n_ages, what="first ages")
+    check(not np.diag(rows.others).any(), "transitions to the same state")
+
+
 @checks("FiniteWeights")
 def _weights(weights: Any) -> None:
     floats(weights.concentration, None, what="concentrations")
@@ -519,7 +532,7 @@ def _sticks(weights: Any) -> None:
     check(0 < weights.concentration < np.inf, "a concentration that is not positive")
 
 
-@checks("CovariateHMM", "HMM", "Mixture")
+@checks("CovariateHMM", "HMM", "Mixture", "SemiMarkovHMM")
 def _label_model(model: Any) -> None:
     parts = [getattr(model, name) for name in ("weights", "initial", "transitions") if hasattr(model, name)]
     n, blocks = model.n_components, model.prior.blocks

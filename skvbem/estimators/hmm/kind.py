@@ -20,6 +20,7 @@ from skvbem.estimators.hmm.covariates import (
     part_with_covariates,
     with_covariates,
 )
+from skvbem.estimators.hmm.durations import check_durations, has_durations, semi_markov_rows
 from skvbem.estimators.labels import LabelKind, check_size, resolve_emission_prior, responsibilities_of
 from skvbem.estimators.sequences import read_steps
 from skvbem.fitted.hmm import FittedHMM
@@ -28,6 +29,7 @@ from skvbem.fitting.kind import Kind
 from skvbem.models.hmm.covariates import CovariateHMM
 from skvbem.models.hmm.enumeration import first_impossible
 from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.semi_markov import SemiMarkovHMM
 from skvbem.models.hmm.starts import seeded_starts
 from skvbem.models.hmm.transitions import Transitions, banded, left_to_right
 from skvbem.models.labels.distinct_rows import with_known_labels
@@ -52,7 +54,7 @@ class HMMKind(LabelKind):
     fitted = FittedHMM
     located_by = ("sequence_id", "lengths", "labels")
     reading_parameters = LabelKind.reading_parameters | {"transitions", "start"}
-    prior_parameters = ("startprob_prior", "transmat_prior", "transitions", "start")
+    prior_parameters = ("startprob_prior", "transmat_prior", "transitions", "start", "durations")
     label = "state"
     draw = staticmethod(seeded_starts)
 
@@ -86,6 +88,8 @@ class HMMKind(LabelKind):
         """Refuse a prior to be learned, or numbers of factors to be chosen, where there is no bound to choose by."""
         if has_covariates(estimator):
             check_covariates(estimator)
+        if has_durations(estimator):
+            check_durations(estimator)
         Kind.check(self, estimator, X)
         self.check_numbers_of_factors(estimator, X)
         if estimator.n_components == "auto":
@@ -126,8 +130,10 @@ class HMMKind(LabelKind):
         first, pairs = resolve_chain(estimator, n)
         prior = resolve_emission_prior(reading.columns, emission, n)
         if part is None:
-            check_size(emission, n, n_starts_of(estimator), estimator.max_memory, owner, n + 1)
-            return HMM(emission, first, pairs, prior)
+            rows = semi_markov_rows(estimator.durations, pairs) if has_durations(estimator) and n > 1 else None
+            cells = n + 1 if rows is None else 1 + -(-rows.n_cells // n)
+            check_size(emission, n, n_starts_of(estimator), estimator.max_memory, owner, cells)
+            return HMM(emission, first, pairs, prior) if rows is None else SemiMarkovHMM(emission, first, rows, prior)
         of_first, of_pairs = driven(estimator, reading, (first, pairs), part)
         more = -(-(of_first.n_cells + of_pairs.n_cells) // n)
         check_size(emission, n, n_starts_of(estimator), estimator.max_memory, owner, more)

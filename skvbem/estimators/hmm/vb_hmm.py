@@ -88,6 +88,10 @@ class VBHMM(SequenceEstimator):
         :doc:`/user_guide/driven_transitions`.
     start : Softmax, default=None
         Covariates, at the first step of each sequence, that drive its state. In place of `startprob_prior`.
+    durations : "geometric", Hazards or Stages, default="geometric"
+        How long a stay in a state lasts. "geometric": a state is left with the same probability at every step.
+        `durations.Hazards` has one for each age of the stay, `durations.Stages` equal stages. `transmat_prior` then is
+        that of the next state, and of leaving where they say so. See :doc:`/user_guide/durations`.
     learn_prior : bool, default=False
         Whether `startprob_prior` and `transmat_prior` are each multiplied by the number, from 0.001 to 1000, that
         raises the bound most [Beal (2.79)]; the bound is then one given that prior. Needs ``method="vb"``.
@@ -126,7 +130,7 @@ class VBHMM(SequenceEstimator):
     startprob_ : ndarray of shape (n_components,)
     transmat_ : ndarray of shape (n_components, n_components)
         Posterior means (VB) or the point found. Where covariates drive them, shares of the transitions in X that are
-        expected from each state.
+        expected from each state. With `durations`, probabilities of the next state, which is another.
     startprob_concentration_, transmat_concentration_ : ndarray
         Concentrations of the posterior (``method="vb"``), 0 where a mask rules a transition out.
     startprob_prior_, transmat_prior_ : ndarray
@@ -192,6 +196,7 @@ class VBHMM(SequenceEstimator):
         "transmat_mask": "no_validation",
         "transitions": "no_validation",
         "start": "no_validation",
+        "durations": "no_validation",
         "learn_prior": ["boolean"],
         "predictive": [StrOptions({"mean", "vb", "average"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -211,6 +216,7 @@ class VBHMM(SequenceEstimator):
         transmat_mask=None,
         transitions=None,
         start=None,
+        durations="geometric",
         learn_prior=False,
         categories="auto",
         method="vb",

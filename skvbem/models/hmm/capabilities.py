@@ -16,6 +16,7 @@ from skvbem.models.hmm.dimension import identifiable_dimension
 from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
 from skvbem.models.hmm.information import score_covariance, score_covariance_by_differences
 from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.semi_markov import SemiMarkovHMM
 from skvbem.models.labels.coefficients import CoefficientRelabelings, CoefficientSampler
 from skvbem.models.labels.gibbs import GibbsSampler, StepBatches
 from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
@@ -69,7 +70,7 @@ def relabelings(model: HMM, limit: int = 50_000) -> Relabelings | None:
     natural = model.prior.blocks[2].expected_natural()[cells]
     classes = exchangeability_classes(model.emission, n_states)
     alike = are_alike(natural, classes) and all(
-        np.array_equal(rows.relabeled(order).concentration, rows.concentration)
+        rows.relabeled(order).is_same(rows)
         for rows in (model.initial, model.transitions)
         for order in (np.roll(np.arange(n_states), 1), _swapped(n_states))
     )  # a turn and a swap make all permutations
@@ -114,12 +115,12 @@ def _swapped(n_states: int) -> np.ndarray:
 
 def latent_entropy(model: HMM, natural: np.ndarray, data: HMMData) -> float:
     """Entropy of the paths under q(x) at natural parameters (n_cells,), nats: ln Z less what q(x) expects of ln."""
-    log_first, log_pairs = (logs[0] for logs in model.log_chain(natural[:, None]))
     passes = model.forward_backward(natural[:, None], data)
     entropy = float(log_z(model, natural[:, None], data)[0])
     for smoothed, logs in model.smoothed_blocks(passes, data):
         entropy -= _expected(smoothed, logs)
-    return entropy - _expected(passes.first_counts[0], log_first) - _expected(passes.counts[0], log_pairs)
+    of_chain = model.joined_statistics(passes.first_counts, passes.counts, np.empty((0, 1)))[:, 0]
+    return entropy - _expected(of_chain, natural[: model.first_emission_cell])
 
 
 def _expected(probability: np.ndarray, logs: np.ndarray) -> float:
@@ -144,6 +145,7 @@ def capabilities_of(model: HMM) -> Capabilities:
             information=partial(score_covariance_by_differences, model),
         )
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
+    has_ages = isinstance(model, SemiMarkovHMM)
     capabilities = Capabilities(
         points=gibbs,
         annealing=gibbs,
@@ -152,8 +154,8 @@ def capabilities_of(model: HMM) -> Capabilities:
         relabelings=LabelRelabelings(model, relabelings),
         complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
-        information=partial(score_covariance, model),
+        information=partial(score_covariance_by_differences if has_ages else score_covariance, model),
         enumeration=partial(log_evidence_by_enumeration, model),
-        dimension=None if model.emission.n_levels else partial(identifiable_dimension, model),
+        dimension=None if model.emission.n_levels or has_ages else partial(identifiable_dimension, model),
     )
     return capabilities.with_hidden_hyperparameters(model.prior)

@@ -182,6 +182,10 @@ class SoftmaxTransitions:
         rows = order if len(self.allowed) > 1 else np.arange(1)
         return replace(self, allowed=self.allowed[np.ix_(rows, order)])
 
+    def is_same(self, other: Self) -> bool:
+        """True if other rows have the same transitions."""
+        return np.array_equal(self.allowed, other.allowed)
+
     def cells_in_order(self, orders: np.ndarray) -> np.ndarray:
         """For each cell the one that takes its place where states are put in another order, (..., n_cells).
 

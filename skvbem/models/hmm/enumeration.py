@@ -7,7 +7,7 @@ With the path given, first states, transitions and the rows of each state have a
     p(s, y) = \mathrm{BD}(n_1)\, \prod_i \mathrm{BD}(N_i)\, \prod_k g_k(\{t : s_t = k\}),
 
 :math:`n_1` the counts of first states, :math:`N_i` of transitions out of i. Paths that a mask rules out are no terms.
-Nor are those that known states rule out.
+Nor are those that known states rule out. Where states have ages, paths are those of both.
 Where there are no fewer paths than sets of rows, the evidence :math:`g_k` of every set is found once; else, and where
 states share parameters, that of the rows along each path.
 """
@@ -15,8 +15,9 @@ states share parameters, that of the rows along each path.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import exp, log
-from typing import cast
+from typing import Self, cast
 
 import numpy as np
 from scipy.special import logsumexp
@@ -52,26 +53,56 @@ def log_evidence_by_enumeration(model: HMM, data: HMMData, max_terms: int) -> tu
         )
     data, n_terms = data.one_by_one, round(exp(log_n))
     row_evidence, total = _OfRows(*cast(tuple[HMM, HMMData], of_rows_alone(model, data)), n_terms), -np.inf
-    for paths in _all_paths(model, data):
-        terms = _log_evidence_of_counts(model, data, paths) + row_evidence.log_evidence(paths)
+    cells = _Cells.of(model)
+    for paths in _all_paths(cells, data):
+        terms = _log_evidence_of_counts(model, cells, data, paths)
+        terms = terms + row_evidence.log_evidence(cells.states[paths])
         total = np.logaddexp(total, logsumexp(terms))
     return row_evidence.log_base + float(total), n_terms
 
 
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The hidden Markov chain: its cells, which are states, or states of some age, and the steps that there are.
+
+    Parameters
+    ----------
+    first : ndarray of bool, shape (n_cells,)
+    steps : ndarray of bool, shape (n_cells, n_cells)
+    states : ndarray of int, shape (n_cells,)
+    """
+
+    first: np.ndarray
+    steps: np.ndarray
+    states: np.ndarray
+
+    @classmethod
+    def of(cls, model: HMM) -> Self:
+        """The cells of a chain."""
+        return cls(*model.cells_of_paths())
+
+    def log_n_of(self, labels: np.ndarray) -> float:
+        """ln of the paths that masks leave a sequence some of whose states are known."""
+        ways, scale = self.first.astype(float), 0.0
+        for t, label in enumerate(labels.tolist()):
+            ways = ways if t == 0 else ways @ self.steps
+            ways = ways * (self.states == label) if label >= 0 else ways
+            total = ways.sum()
+            if total == 0.0:
+                return -np.inf
+            if total > 1e100:  # whole numbers until then
+                ways, scale = ways / total, scale + log(total)
+        return scale + log(ways.sum()) if len(labels) else 0.0
+
+
 def _log_n_paths(model: HMM, data: HMMData) -> np.ndarray:
     """ln of the paths that masks leave each sequence, up to its last observed row, (n_sequences,)."""
-    labels = labels_of(data.table)
+    labels, cells = labels_of(data.table), _Cells.of(model)
     if labels is not None:
-        return np.array([_log_n_of(model, labels[a:b]) for a, b in zip(data.starts[:-1], data.ends)])
-    lengths, pairs = data.ends - data.starts[:-1], model.transitions.allowed.astype(float)
-    ways, scale, by_length = model.initial.allowed[0].astype(float), 0.0, [0.0]
-    for _ in range(int(lengths.max(initial=0))):
-        total = ways.sum()
-        by_length.append(scale + log(total))
-        if total > 1e100:  # whole numbers until then
-            ways, scale = ways / total, scale + log(total)
-        ways = ways @ pairs
-    return np.array(by_length)[lengths]
+        return np.array([cells.log_n_of(labels[a:b]) for a, b in zip(data.starts[:-1], data.ends)])
+    lengths = data.ends - data.starts[:-1]
+    by_length = {n: cells.log_n_of(np.full(n, -1)) for n in np.unique(lengths).tolist()}
+    return np.array([by_length[n] for n in lengths.tolist()])
 
 
 def first_impossible(model: HMM, data: HMMData) -> int | None:
@@ -79,29 +110,15 @@ def first_impossible(model: HMM, data: HMMData) -> int | None:
     labels = labels_of(data.table)
     if labels is None or (model.transitions.allowed.all() and model.initial.allowed.all()):
         return None
-    spans = zip(data.starts[:-1].tolist(), data.ends.tolist())
-    return next((k for k, (a, b) in enumerate(spans) if _log_n_of(model, labels[a:b]) == -np.inf), None)
+    cells, spans = _Cells.of(model), zip(data.starts[:-1].tolist(), data.ends.tolist())
+    return next((k for k, (a, b) in enumerate(spans) if cells.log_n_of(labels[a:b]) == -np.inf), None)
 
 
-def _log_n_of(model: HMM, labels: np.ndarray) -> float:
-    """ln of the paths that masks leave a sequence some of whose states are known."""
-    ways, scale, states = model.initial.allowed[0].astype(float), 0.0, np.arange(model.n_components)
-    for t, label in enumerate(labels.tolist()):
-        ways = ways if t == 0 else ways @ model.transitions.allowed
-        ways = ways * (states == label) if label >= 0 else ways
-        total = ways.sum()
-        if total == 0.0:
-            return -np.inf
-        if total > 1e100:
-            ways, scale = ways / total, scale + log(total)
-    return scale + log(ways.sum()) if len(labels) else 0.0
-
-
-def _all_paths(model: HMM, data: HMMData) -> Iterator[np.ndarray]:
-    """All paths of all sequences, in batches, the state of each row, (n_rows, n_paths)."""
+def _all_paths(cells: _Cells, data: HMMData) -> Iterator[np.ndarray]:
+    """All paths of all sequences, in batches, the cell of each row, (n_rows, n_paths)."""
     n_rows, begins, labels = len(data), np.zeros(len(data) + 1, dtype=bool), labels_of(data.table)
     begins[data.starts[:-1]] = True
-    first, after = np.flatnonzero(model.initial.allowed[0]), [np.flatnonzero(row) for row in model.transitions.allowed]
+    first, after = np.flatnonzero(cells.first), [np.flatnonzero(row) for row in cells.steps]
     choices = np.concatenate([first, *after]).astype(np.int16)
     n_choices = np.array([len(first), *map(len, after)])
     choice_starts = np.cumsum(n_choices) - n_choices
@@ -117,25 +134,24 @@ def _all_paths(model: HMM, data: HMMData) -> Iterator[np.ndarray]:
         which = np.arange(len(into)) - np.repeat(np.cumsum(n_choices[of]) - n_choices[of], n_choices[of])
         longer = np.concatenate([paths[:, into], choices[choice_starts[of[into]] + which][None]])
         if labels is not None and labels[at] >= 0:
-            longer = longer[:, longer[-1] == labels[at]]
+            longer = longer[:, cells.states[longer[-1]] == labels[at]]
         stack += [longer[:, first : first + _BATCH] for first in range(0, longer.shape[1], _BATCH)]
 
 
-def _log_evidence_of_counts(model: HMM, data: HMMData, paths: np.ndarray) -> np.ndarray:
-    """The log evidence of first states and transitions of paths, nats, (n_paths,)."""
-    n_states, n_paths = model.n_components, paths.shape[1]
+def _log_evidence_of_counts(model: HMM, cells: _Cells, data: HMMData, paths: np.ndarray) -> np.ndarray:
+    """The log evidence of first states and transitions of paths of cells, nats, (n_paths,)."""
+    n, n_paths = len(cells.states), paths.shape[1]
     first = data.starts[:-1][data.lengths > 0]
     later = np.setdiff1d(np.arange(len(paths)), first)
 
-    def counts(cells: np.ndarray, n_cells: int) -> np.ndarray:
-        flat = (cells * n_paths + np.arange(n_paths)).ravel()
-        return np.bincount(flat, minlength=n_cells * n_paths).reshape(n_cells, n_paths).astype(float)
+    def counts(at: np.ndarray, size: int) -> np.ndarray:
+        flat = (at * n_paths + np.arange(n_paths)).ravel()
+        return np.bincount(flat, minlength=size * n_paths).reshape(size, n_paths).astype(float)
 
     wide = paths.astype(np.int64)
-    first_counts = counts(wide[first], n_states)[None]
-    pair_counts = counts(wide[later - 1] * n_states + wide[later], n_states**2).reshape(n_states, n_states, n_paths)
-    log_evidence = model.prior.blocks[0].log_evidence(model.initial.statistics(first_counts))
-    return log_evidence + model.prior.blocks[1].log_evidence(model.transitions.statistics(pair_counts))
+    steps = counts(wide[later - 1] * n + wide[later], n**2).reshape(n, n, n_paths)
+    of_chain = model.statistics_of_paths(counts(wide[first], n), steps)
+    return sum(block.log_evidence(of) for block, of in zip(model.prior.blocks, of_chain))
 
 
 class _OfRows:

@@ -7,6 +7,7 @@ import numpy as np
 from skvbem.emissions.outside import rows_last
 from skvbem.models.hmm.forward_backward import ForwardBackward
 from skvbem.models.hmm.model import HMM
+from skvbem.models.hmm.semi_markov import SemiMarkovHMM
 from skvbem.models.sequences import HMMData, segments
 
 # Rows whose matrices of transitions, which may each be another one, are in memory at once. By hand.
@@ -18,6 +19,8 @@ def states_given_earlier(model: HMM, natural: np.ndarray, data: HMMData) -> np.n
 
     0 after a step that no path can make.
     """
+    if isinstance(model, SemiMarkovHMM):
+        return model.given_earlier(natural, data)
     first, into = model.chain_at(natural, data)
     filtered, states = model.filtered(natural, data), np.zeros((len(data), model.n_components))
     begins = np.zeros(len(data), dtype=bool)
@@ -33,6 +36,8 @@ def states_given_earlier(model: HMM, natural: np.ndarray, data: HMMData) -> np.n
 
 def states_given_others(model: HMM, natural: np.ndarray, data: HMMData) -> np.ndarray:
     """p(state of a step | all other steps of its sequence), (n_rows, n_states), at natural parameters (n_cells,)."""
+    if isinstance(model, SemiMarkovHMM):
+        return model.given_others(natural, data)
     later = (_from_the_end if model.is_homogeneous else _step_by_step)(model, natural, data)
     return _normalized(states_given_earlier(model, natural, data) * later)
 

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
+from skvbem._memory import ReusedMemory
 from skvbem.blocks import map_reduce, sections
 from skvbem.emissions import Emission
 from skvbem.emissions.base import Step, start_natural
@@ -76,6 +77,8 @@ class HMM(LabelModel):
     labels = "states"
     #: True if first states and transitions have the same probabilities at every step.
     is_homogeneous: ClassVar[bool] = True
+    #: True if the next state depends on how long the state has lasted.
+    has_ages: ClassVar[bool] = False
     initial: Transitions
     transitions: Transitions
 
@@ -239,12 +242,11 @@ class HMM(LabelModel):
             Whose given columns the new ones have.
         """
         starts = np.concatenate([[0], np.cumsum(np.asarray(lengths, dtype=np.int64))]).astype(np.int64)
-        parts = [block.natural(part) for block, part in zip(self.prior.blocks[:2], point)]
 
         def nothing_observed(rows: slice) -> np.ndarray:
             return np.zeros((1, self.n_components, rows.stop - rows.start))
 
-        passes = ForwardBackward(*self._log_matrices(*(part[:, None] for part in parts)), nothing_observed)
+        passes = self.passes(self.prior.natural(point)[:, None], nothing_observed)
         states = self._drawn_path(passes, starts, rng)
         return self.emission.sample_given(given, lengths, point[2], states, rng), states
 
@@ -381,6 +383,17 @@ class HMM(LabelModel):
             for piece, smoothed in passes.smoothed(pieces, data.weight[pieces[0].sequences], by_sequence):
                 yield smoothed[0], passes.log_likelihood(piece.rows)[0]
 
+    def cells_of_paths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Cells of the Markov chain of paths: which may be first, which may follow which, and the state of each.
+
+        Boolean arrays (n,) and (n, n), and states (n,).
+        """
+        return self.initial.allowed[0], self.transitions.allowed, np.arange(self.n_components)
+
+    def statistics_of_paths(self, first: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of first states and of transitions, (n_cells, n) each, of counts of cells (n, ...) and steps."""
+        return self.initial.statistics(first[None]), self.transitions.statistics(steps)
+
     def joined_statistics(self, first: np.ndarray, pairs: np.ndarray, of_emission: np.ndarray) -> np.ndarray:
         """Statistics of counts of first states (n_lanes, n_states) and transitions (n_lanes, n_states, n_states)."""
         initial_cells = self.initial.statistics(first.T[None])
@@ -388,9 +401,7 @@ class HMM(LabelModel):
 
     def log_chain(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Logs of first states (n_lanes, n_states) and transitions (n_lanes, n_states, n_states)."""
-        return self._log_matrices(*self.prior.split(natural)[:2])
-
-    def _log_matrices(self, first: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        first, pairs, _ = self.prior.split(natural)
         initial_cells, pair_cells = self.initial.matrix(first, -np.inf)[0], self.transitions.matrix(pairs, -np.inf)
         return initial_cells.T, np.moveaxis(pair_cells, -1, 0)
 
@@ -401,7 +412,13 @@ class HMM(LabelModel):
         def log_likelihood(rows: slice) -> np.ndarray:
             return rows_last(at, data.table[rows], natural.shape[1], self.n_components)
 
-        return ForwardBackward(*self.log_chain(natural), log_likelihood, data.memory)
+        return self.passes(natural, log_likelihood, data.memory)
+
+    def passes(
+        self, natural: np.ndarray, log_likelihood: Callable[[slice], np.ndarray], memory: ReusedMemory | None = None
+    ) -> ForwardBackward:
+        """Passes at natural parameters (n_cells, n_lanes), by log likelihoods of rows."""
+        return ForwardBackward(*self.log_chain(natural), log_likelihood, memory)
 
     def segment_rows(self, n_lanes: int = 1) -> tuple[int, int]:
         """Rows that are passed over at once, and rows of a segment, for which log likelihoods are found."""

@@ -151,6 +151,10 @@ class Transitions:
         rows = order if len(self.concentration) > 1 else np.arange(1)
         return type(self)(self.concentration[np.ix_(rows, order)])
 
+    def is_same(self, other: Self) -> bool:
+        """True if other rows have the same concentrations."""
+        return np.array_equal(self.concentration, other.concentration)
+
     def cells_in_order(self, orders: np.ndarray) -> np.ndarray:
         """For each cell the one that takes its place where states are put in another order, (..., n_cells).
 

@@ -1,0 +1,58 @@
+"""The `durations` of a hidden Markov model: rows of a semi-Markov model from the prior of its transitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skvbem._arguments import is_option
+from skvbem.durations import Duration
+from skvbem.models.hmm.semi_markov_rows import SemiMarkovRows
+from skvbem.models.hmm.transitions import Transitions
+from skvbem.reading.tables import show
+
+GEOMETRIC = "geometric"
+
+
+def has_durations(estimator: Any) -> bool:
+    """True if states do not last geometrically; a single state lasts for ever."""
+    return not is_option(getattr(estimator, "durations", GEOMETRIC), GEOMETRIC)
+
+
+def check_durations(estimator: Any) -> None:
+    """Refuse what are no durations, and what does not go with them."""
+    owner, durations = type(estimator).__name__, estimator.durations
+    if not isinstance(durations, Duration):
+        raise TypeError(
+            f"The 'durations' parameter of {owner} must be {GEOMETRIC!r}, Hazards or Stages of skvbem.durations, such as "
+            f"Hazards(32). Got {show(durations)} instead."
+        )
+    durations.check_parameters()
+    for name in ("transitions", "start"):
+        if getattr(estimator, name) is not None:
+            raise ValueError(
+                f"{name!r} of {owner} lets covariates drive a chain whose states last geometrically. Leave {name!r} at "
+                f"None, or 'durations' at {GEOMETRIC!r}."
+            )
+    if estimator.learn_prior:
+        raise ValueError(
+            f"learn_prior=True of {owner} multiplies the concentrations of all transitions by one number, and durations "
+            "have concentrations of their own. Leave it False; Hazards(prior='hierarchical') learns how much hazards "
+            "differ."
+        )
+    if estimator.sticky and not is_option(durations.prior, "transitions"):
+        raise ValueError(
+            f"'sticky' of {owner} adds counts of staying to a prior that {show(durations)} does not take. Leave 'sticky' "
+            "at 0, or take prior='transitions'."
+        )
+
+
+def semi_markov_rows(durations: Duration, transitions: Transitions) -> SemiMarkovRows:
+    """Rows of durations and next states, from the prior of transitions of a chain of several states."""
+    concentration = transitions.concentration
+    others = concentration * (1.0 - np.eye(transitions.n_states))
+    leaving = durations.concentrations(others.sum(axis=1), np.diag(concentration))
+    bins, n_states = durations.bins_of_ages, transitions.n_states
+    ages = None if durations.first == "new" else np.full((n_states, len(bins)), 1.0 / len(bins))
+    return SemiMarkovRows(leaving, others, bins, durations.are_stages, ages)
