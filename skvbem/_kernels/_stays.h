@@ -1,6 +1,6 @@
 /* Chains of states that are stayed in for a number of steps: sums over paths of states and ages.
  *
- * A cell is a state and an age, of which there are `width` (a multiple of 4, padded with cells that nothing leads to). From
+ * A cell is a state and an age, of which there are `width` (a multiple of 8, padded with cells that nothing leads to). From
  * a cell a step leads to the next age (`up`), to the same cell (`keep`), or out of the state (`leave`) and then, with the
  * probability `jump`, into the first age of another: n_states (3 width + n_states) numbers, where a matrix has their square.
  *
@@ -20,7 +20,8 @@
 
 /* Of a lane, as they are (sums) or in logarithms. `first` (n_states, width) of the first step of a sequence. */
 typedef struct {
-    intptr_t n_states, width;
+    intptr_t n_states, n_ages, width;
+    int keeps_all; /* whether cells other than the last may be kept in */
     const double *first, *up, *keep, *leave; /* (n_states, width) */
     const double *jump;                      /* (n_states, n_states) */
 } skvbem_stays;
@@ -30,23 +31,11 @@ typedef struct {
     intptr_t stride;
     const double *logs;
     double *forward; /* (n_rows, n_states, width): sums of paths so far; in logarithms without the row itself */
+    double *leaving; /* (n_rows, n_states): of `forward`, what leaves each state next */
+    double *before;  /* (n_states,): the same of what came before the first row */
     double *scale;   /* (n_rows,): 1 over the sum of `forward`; in logarithms, ln of the row given those before */
-    double *room;    /* (4 n_states width + 8 n_states + 16,) */
+    double *room;    /* (3 n_states width + 8 n_states + 32,) */
 } skvbem_stay_rows;
-
-SKVBEM_INLINE double skvbem_sum_by_four(intptr_t n, const double *restrict x) {
-    double sums[4] = {0.0, 0.0, 0.0, 0.0};
-    for (intptr_t i = 0; i < n; i += 4)
-        for (intptr_t j = 0; j < 4; j++) sums[j] += x[i + j];
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-SKVBEM_INLINE double skvbem_dot_by_four(intptr_t n, const double *restrict x, const double *restrict y) {
-    double sums[4] = {0.0, 0.0, 0.0, 0.0};
-    for (intptr_t i = 0; i < n; i += 4)
-        for (intptr_t j = 0; j < 4; j++) sums[j] += x[i + j] * y[i + j];
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
 
 /* Likelihoods of a row by state over the largest, whose logarithm is returned; -inf of a row that no state can make. */
 SKVBEM_INLINE double skvbem_stay_likelihoods(const skvbem_stays *chain, const skvbem_stay_rows *rows, intptr_t t,
@@ -62,43 +51,105 @@ SKVBEM_INLINE double skvbem_stay_likelihoods(const skvbem_stays *chain, const sk
     return top;
 }
 
-/* ln Z of rows `from` to `to`, or what it grows by after `carry` (n_states, width), whose sum is 1; -inf where it is lost.
- * Cells below `least` are raised to it; where that is 0, cells below SKVBEM_TINY are set to 0. */
-SKVBEM_CLONES
-static double skvbem_stays_forward(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t from, intptr_t to,
-                                   const double *carry, double least, int in_place) {
+SKVBEM_INLINE double skvbem_sum_of_eight(const double *restrict x) {
+    return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
+}
+
+SKVBEM_INLINE double skvbem_sum_by_eight(intptr_t n, const double *restrict x) {
+    double sums[8] = {0.0};
+    for (intptr_t i = 0; i < n; i += 8)
+        for (intptr_t j = 0; j < 8; j++) sums[j] += x[i + j];
+    return skvbem_sum_of_eight(sums);
+}
+
+SKVBEM_INLINE double skvbem_dot_by_eight(intptr_t n, const double *restrict x, const double *restrict y) {
+    double sums[8] = {0.0};
+    for (intptr_t i = 0; i < n; i += 8)
+        for (intptr_t j = 0; j < 8; j++) sums[j] += x[i + j] * y[i + j];
+    return skvbem_sum_of_eight(sums);
+}
+
+SKVBEM_INLINE double skvbem_at_most(double x, double highest) {
+    uint64_t below = -(uint64_t) (x < highest);
+    return skvbem_from_bits((skvbem_to_bits(x) & below) | (skvbem_to_bits(highest) & ~below));
+}
+
+/* x, or 0 where it is below SKVBEM_TINY; by a mask. */
+SKVBEM_INLINE double skvbem_without_traces(double x) {
+    return skvbem_from_bits(skvbem_to_bits(x) & -(uint64_t) (x >= SKVBEM_TINY));
+}
+
+/* Cells of a state a step on, times a factor, out (width,); returns their sum, and by `leaving` the sum times `leave`.
+ * Those below `least` are raised to it; where that is 0, those below SKVBEM_TINY are set to 0. `entry` comes into the first
+ * age. `old` (width,) has a number before it. Where `keeps_all` is 0, the last age alone is kept in. */
+SKVBEM_INLINE double skvbem_stays_ahead(const skvbem_stays *chain, intptr_t k, const double *restrict old, double entry,
+                                        double factor, double least, double *restrict out, double *restrict leaving,
+                                        const int keeps_all, const int raises) {
+    const intptr_t width = chain->width, last = chain->n_ages - 1;
+    const double *restrict up = chain->up + k * width - 1, *restrict keep = chain->keep + k * width;
+    const double *restrict leave = chain->leave + k * width, *restrict shifted = old - 1;
+    if (keeps_all)
+        for (intptr_t a = 0; a < width; a++) out[a] = (shifted[a] * up[a] + old[a] * keep[a]) * factor;
+    else
+        for (intptr_t a = 0; a < width; a++) out[a] = shifted[a] * up[a] * factor;
+    if (raises)
+        for (intptr_t a = 0; a < width; a++) out[a] = skvbem_at_least(out[a], least);
+    else
+        for (intptr_t a = 0; a < width; a++) out[a] = skvbem_without_traces(out[a]);
+    double sum = skvbem_sum_by_eight(width, out), outside = skvbem_dot_by_eight(width, out, leave);
+    for (int is_last = 0; is_last < 2; is_last++) { /* what stays in the last age, and what comes into the first */
+        const intptr_t a = is_last ? last : 0;
+        if (is_last && keeps_all) continue;
+        double y = (is_last ? old[a] * keep[a] : entry) * factor;
+        y = y + out[a] < SKVBEM_TINY ? 0.0 : y;
+        out[a] += y;
+        sum += y;
+        outside += y * leave[a];
+    }
+    *leaving = outside;
+    return sum;
+}
+
+SKVBEM_INLINE double skvbem_stays_forward_of(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t from, intptr_t to,
+                                             const double *carry, double least, const int keeps_all, const int raises) {
     const intptr_t n = chain->n_states, width = chain->width, size = n * width;
-    double *restrict likelihood = rows->room, *restrict leaving = rows->room + n;
+    double *restrict likelihood = rows->room, *restrict taken_up = rows->room + n + 8;
     double log_z = 0.0, product = 1.0;
+    taken_up[-1] = rows->forward[-1] = 0.0; /* nothing comes before the first age */
+    if (carry) {
+        memcpy(taken_up, carry, size * sizeof(double));
+        for (intptr_t k = 0; k < n; k++) {
+            double left = 0.0;
+            for (intptr_t a = 0; a < width; a++) left += carry[k * width + a] * chain->leave[k * width + a];
+            rows->before[k] = left;
+        }
+    }
     for (intptr_t t = from; t < to; t++) {
-        double *restrict here = rows->forward + (in_place ? ((t - from) & 1) : t) * size;
-        const double *restrict before = t == from ? carry : rows->forward + (in_place ? ((t - from - 1) & 1) : t - 1) * size;
+        double *restrict here = rows->forward + (raises ? ((t - from) & 1) : t) * size;
+        const double *before = t == from ? taken_up : rows->forward + (raises ? ((t - from - 1) & 1) : t - 1) * size;
+        const double *restrict left = t == from ? rows->before : rows->leaving + (t - 1) * n;
         const double top = skvbem_stay_likelihoods(chain, rows, t, likelihood);
         if (top == -INFINITY) return -INFINITY;
         const double unit = t == from ? 1.0 : rows->scale[t - 1];
-        for (intptr_t k = 0; before && k < n; k++)
-            leaving[k] = skvbem_dot_by_four(width, before + k * width, chain->leave + k * width);
         double sum = 0.0;
-        for (intptr_t k = 0; k < n; k++) {
-            double *restrict of_state = here + k * width;
-            const double factor = likelihood[k] * (before ? unit : 1.0);
-            if (!before) {
-                const double *restrict first = chain->first + k * width;
-                for (intptr_t a = 0; a < width; a++) of_state[a] = first[a] * factor;
-            } else {
-                const double *restrict old = before + k * width;
-                const double *restrict up = chain->up + k * width, *restrict keep = chain->keep + k * width;
-                double entry = 0.0;
-                for (intptr_t j = 0; j < n; j++) entry += leaving[j] * chain->jump[j * n + k];
-                of_state[0] = (entry + old[0] * keep[0]) * factor;
-                for (intptr_t a = 1; a < width; a++) of_state[a] = (old[a] * keep[a] + old[a - 1] * up[a - 1]) * factor;
+        if (t == from && !carry)
+            for (intptr_t k = 0; k < n; k++) {
+                double outside = 0.0;
+                for (intptr_t a = 0; a < width; a++) {
+                    const double y = chain->first[k * width + a] * likelihood[k];
+                    here[k * width + a] = raises ? (y > least ? y : least) : (y < SKVBEM_TINY ? 0.0 : y);
+                    sum += here[k * width + a];
+                    outside += here[k * width + a] * chain->leave[k * width + a];
+                }
+                rows->leaving[t * n + k] = outside;
             }
-            if (least > 0.0)
-                for (intptr_t a = 0; a < width; a++) of_state[a] = skvbem_at_least(of_state[a], least);
-            else
-                for (intptr_t a = 0; a < width; a++) of_state[a] = of_state[a] < SKVBEM_TINY ? 0.0 : of_state[a];
-            sum += skvbem_sum_by_four(width, of_state);
-        }
+        else
+            for (intptr_t k = 0; k < n; k++) {
+                double entry = 0.0;
+                for (intptr_t j = 0; j < n; j++) entry += left[j] * chain->jump[j * n + k];
+                sum += skvbem_stays_ahead(chain, k, before + k * width, entry, likelihood[k] * unit, least,
+                                          here + k * width, rows->leaving + t * n + k, keeps_all, raises);
+            }
         if (!(sum > 1e10 * SKVBEM_TINY)) return -INFINITY;
         rows->scale[t] = 1.0 / sum;
         product *= sum;
@@ -108,74 +159,120 @@ static double skvbem_stays_forward(const skvbem_stays *chain, skvbem_stay_rows *
     return log_z + log(product);
 }
 
-/* Expected steps from cells, and likelihoods of all that comes, of one step.
- * `before` (size,) times `share` are probabilities of the cells left, `right` (size + 4,) densities of what comes from the
- * cells arrived at. `to_come` (size,) OUT: of what comes from the cells left. Sums are added to. */
+/* ln Z of rows `from` to `to`, or what it grows by after `carry` (n_states, width), whose sum is 1; -inf where it is lost.
+ * Cells below `least` are raised to it, and of `forward` two rows are kept; where it is 0, cells below SKVBEM_TINY are 0. */
+SKVBEM_CLONES
+static double skvbem_stays_forward(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t from, intptr_t to,
+                                   const double *carry, double least) {
+    if (chain->keeps_all)
+        return least > 0.0 ? skvbem_stays_forward_of(chain, rows, from, to, carry, least, 1, 1)
+                           : skvbem_stays_forward_of(chain, rows, from, to, carry, least, 1, 0);
+    return least > 0.0 ? skvbem_stays_forward_of(chain, rows, from, to, carry, least, 0, 1)
+                       : skvbem_stays_forward_of(chain, rows, from, to, carry, least, 0, 0);
+}
+
+/* What comes after the cells of a step, from what comes after those of the next, and expected steps between the two.
+ * `before` (size,) times `share` are probabilities of the cells left; `right` (size + 8,) what comes from the cells arrived
+ * at. `factor` (n_states,): the likelihood of the row left over its sum. `after` (size,) OUT: what comes from the cells left,
+ * times the factor; `posterior` (n_states,) OUT: of the states left. Sums are added to, but not where `counts_any` is 0. */
 SKVBEM_INLINE void skvbem_stays_back(const skvbem_stays *chain, const double *restrict before, double share,
-                                     const double *restrict right, double *restrict to_come, double *restrict up_counts,
-                                     double *restrict keep_counts, double *restrict leave_counts,
-                                     double *restrict jump_counts, int counts_any) {
-    const intptr_t n = chain->n_states, width = chain->width;
+                                     const double *restrict leaving, const double *restrict right,
+                                     const double *restrict factor, double *restrict after, double *restrict posterior,
+                                     double *restrict up_counts, double *restrict keep_counts,
+                                     double *restrict leave_counts, double *restrict jump_counts, const int keeps_all,
+                                     const int counts_any) {
+    const intptr_t n = chain->n_states, width = chain->width, last = chain->n_ages - 1;
     for (intptr_t k = 0; k < n; k++) {
         const double *restrict up = chain->up + k * width, *restrict keep = chain->keep + k * width;
         const double *restrict leave = chain->leave + k * width, *restrict r = right + k * width;
-        double *restrict out = to_come + k * width;
-        double outside = 0.0;
-        for (intptr_t l = 0; l < n; l++) outside += chain->jump[k * n + l] * right[l * width];
-        for (intptr_t a = 0; a < width; a++) out[a] = leave[a] * outside + up[a] * r[a + 1] + keep[a] * r[a];
-        if (!counts_any) continue;
         const double *restrict x = before + k * width;
         double *restrict of_up = up_counts + k * width, *restrict of_keep = keep_counts + k * width;
-        double *restrict of_leave = leave_counts + k * width;
-        const double times = share * outside;
+        double *restrict of_leave = leave_counts + k * width, *restrict out = after + k * width;
+        double outside = 0.0;
+        for (intptr_t l = 0; l < n; l++) outside += chain->jump[k * n + l] * right[l * width];
+        const double times = share * outside, by = factor[k];
         for (intptr_t a = 0; a < width; a++) {
-            of_up[a] += (x[a] * share) * r[a + 1];
-            of_keep[a] += (x[a] * share) * r[a];
-            of_leave[a] += x[a] * times;
+            double y = leave[a] * outside + up[a] * r[a + 1];
+            if (keeps_all) y += keep[a] * r[a];
+            out[a] = y;
         }
-        const double left = share * skvbem_dot_by_four(width, x, leave);
-        for (intptr_t l = 0; l < n; l++) jump_counts[k * n + l] += left * right[l * width];
+        double sum = share * skvbem_dot_by_eight(width, x, out);
+        for (intptr_t a = 0; a < width; a++) out[a] = skvbem_at_most(out[a] * by, SKVBEM_HUGE);
+        if (counts_any) {
+            for (intptr_t a = 0; a < width; a++) {
+                of_up[a] += x[a] * share * r[a + 1];
+                of_leave[a] += x[a] * times;
+            }
+            if (keeps_all)
+                for (intptr_t a = 0; a < width; a++) of_keep[a] += x[a] * share * r[a];
+        }
+        if (!keeps_all) { /* the last age alone */
+            const double more = keep[last] * r[last], y = out[last] + more * by;
+            out[last] = skvbem_at_most(y, SKVBEM_HUGE);
+            sum += x[last] * share * more;
+            if (counts_any) of_keep[last] += x[last] * share * r[last];
+        }
+        posterior[k] = sum;
+        if (counts_any)
+            for (intptr_t l = 0; l < n; l++) jump_counts[k * n + l] += share * leaving[k] * right[l * width];
     }
 }
 
+SKVBEM_INLINE void skvbem_stays_backward_of(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t from, intptr_t to,
+                                            const double *carry, int ends, double weight, double *restrict after,
+                                            double *restrict smoothed, double *restrict first_counts,
+                                            double *restrict up_counts, double *restrict keep_counts,
+                                            double *restrict leave_counts, double *restrict jump_counts,
+                                            const int keeps_all) {
+    const intptr_t n = chain->n_states, width = chain->width, size = n * width;
+    double *restrict factor = rows->room, *posterior = factor + n, *old = posterior + n, *new = old + size + 8, *held;
+    memset(old, 0, (size + 8) * sizeof(double)); /* what stands behind the last cell has no say, but must be a number */
+    memset(new, 0, (size + 8) * sizeof(double));
+    memcpy(old, after, size * sizeof(double));
+    for (intptr_t t = to - 1; t >= from; t--) {
+        const double *restrict here = rows->forward + t * size;
+        const double share = weight * rows->scale[t];
+        skvbem_stay_likelihoods(chain, rows, t, factor);
+        for (intptr_t k = 0; k < n; k++) factor[k] *= rows->scale[t];
+        if (t == to - 1 && ends) {
+            for (intptr_t k = 0; k < n; k++) {
+                posterior[k] = 0.0;
+                for (intptr_t a = 0; a < width; a++) posterior[k] += share * here[k * width + a];
+                for (intptr_t a = 0; a < width; a++) new[k * width + a] = factor[k];
+            }
+        } else if (t == to - 1) /* steps out of the piece are counted in the one after it */
+            skvbem_stays_back(chain, here, share, rows->leaving + t * n, old, factor, new, posterior, up_counts,
+                              keep_counts, leave_counts, jump_counts, keeps_all, 0);
+        else
+            skvbem_stays_back(chain, here, share, rows->leaving + t * n, old, factor, new, posterior, up_counts,
+                              keep_counts, leave_counts, jump_counts, keeps_all, 1);
+        for (intptr_t k = 0; k < n; k++) smoothed[k * rows->stride + t] = posterior[k];
+        held = old, old = new, new = held;
+    }
+    memcpy(after, old, size * sizeof(double));
+    if (carry)
+        skvbem_stays_back(chain, carry, weight, rows->before, old, factor, new, posterior, up_counts, keep_counts,
+                          leave_counts, jump_counts, keeps_all, 1);
+    else
+        for (intptr_t c = 0; c < size; c++) first_counts[c] += weight * old[c];
+}
+
 /* Backward over rows `from` to `to`, after the forward pass. Posteriors of states times the weight are written to
- * `smoothed` (n_states, stride). Counts are added to, as far as they do not depend on the chain: times `up`, ... they are
- * expected steps. `carry`: what came before the first row, or NULL. `after` (size + 4,): IN where the sequence goes on, and
- * OUT of the first row: densities of what comes from each cell, the row itself with it. */
+ * `smoothed` (n_states, stride), which may be the logs. Counts are added to, as far as they do not depend on the chain: times
+ * `up`, ... they are expected steps. `carry`: what came before the first row, or NULL. `after` (size,): IN where the sequence
+ * goes on, and OUT of the first row: densities of what comes from each cell, the row itself with it. */
 SKVBEM_CLONES
 static void skvbem_stays_backward(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t from, intptr_t to,
                                   const double *carry, int ends, double weight, double *restrict after,
                                   double *restrict smoothed, double *restrict first_counts, double *restrict up_counts,
                                   double *restrict keep_counts, double *restrict leave_counts,
                                   double *restrict jump_counts) {
-    const intptr_t n = chain->n_states, width = chain->width, size = n * width;
-    double *restrict likelihood = rows->room, *restrict to_come = rows->room + n;
-    for (intptr_t t = to - 1; t >= from; t--) {
-        const double *restrict here = rows->forward + t * size;
-        const int is_end = t == to - 1 && ends, at_border = t == to - 1 && !ends;
-        if (is_end)
-            for (intptr_t c = 0; c < size; c++) to_come[c] = 1.0;
-        else
-            skvbem_stays_back(chain, here, weight * rows->scale[t], after, to_come, up_counts, keep_counts, leave_counts,
-                              jump_counts, !at_border);
-        skvbem_stay_likelihoods(chain, rows, t, likelihood); /* smoothed may stand in the place of the logs */
-        for (intptr_t k = 0; k < n; k++)
-            smoothed[k * rows->stride + t] =
-                weight * rows->scale[t] * skvbem_dot_by_four(width, here + k * width, to_come + k * width);
-        for (intptr_t k = 0; k < n; k++) {
-            const double factor = likelihood[k] * rows->scale[t];
-            const double *restrict x = to_come + k * width;
-            double *restrict out = after + k * width;
-            for (intptr_t a = 0; a < width; a++) {
-                const double y = x[a] * factor;
-                out[a] = y < SKVBEM_HUGE ? y : SKVBEM_HUGE;
-            }
-        }
-    }
-    if (carry)
-        skvbem_stays_back(chain, carry, weight, after, to_come, up_counts, keep_counts, leave_counts, jump_counts, 1);
+    if (chain->keeps_all)
+        skvbem_stays_backward_of(chain, rows, from, to, carry, ends, weight, after, smoothed, first_counts, up_counts,
+                                 keep_counts, leave_counts, jump_counts, 1);
     else
-        for (intptr_t c = 0; c < size; c++) first_counts[c] += weight * after[c];
+        skvbem_stays_backward_of(chain, rows, from, to, carry, ends, weight, after, smoothed, first_counts, up_counts,
+                                 keep_counts, leave_counts, jump_counts, 0);
 }
 
 /* --- In logarithms ------------------------------------------------------------------------------------------------ */

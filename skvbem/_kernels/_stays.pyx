@@ -16,7 +16,8 @@ ctypedef long long int64
 
 cdef extern from "_stays.h" nogil:
     ctypedef struct skvbem_stays:
-        intptr_t n_states, width
+        intptr_t n_states, n_ages, width
+        int keeps_all
         const double* first
         const double* up
         const double* keep
@@ -26,10 +27,12 @@ cdef extern from "_stays.h" nogil:
         intptr_t stride
         const double* logs
         double* forward
+        double* leaving
+        double* before
         double* scale
         double* room
     double skvbem_stays_forward(const skvbem_stays* chain, skvbem_stay_rows* rows, intptr_t first, intptr_t last,
-                                const double* carry, double least, int in_place)
+                                const double* carry, double least)
     void skvbem_stays_backward(const skvbem_stays* chain, skvbem_stay_rows* rows, intptr_t first, intptr_t last,
                                const double* carry, int ends, double weight, double* after, double* smoothed,
                                double* first_counts, double* up_counts, double* keep_counts, double* leave_counts,
@@ -46,21 +49,30 @@ cdef extern from "_stays.h" nogil:
     double skvbem_exp(double x)
 
 
+cdef intptr_t room_of(intptr_t n_states, intptr_t width) noexcept nogil:
+    """Doubles that passes over a row need beside what they leave: three rows of cells, and some of states."""
+    return 3 * n_states * width + 8 * n_states + 32
+
+
 def work_size(Py_ssize_t n_states, Py_ssize_t width, Py_ssize_t n_rows):
     """Doubles that passes over so many rows of a sequence need to work in."""
-    return n_rows * (n_states * width + 1) + 8 * n_states * width + n_states * n_states + 8 * n_states + 32
+    cdef intptr_t size = n_states * width
+    return (n_rows + 2) * (size + n_states + 1) + room_of(n_states, width) + 4 * size + n_states * n_states + n_states + 8
 
 
-cdef void lay_out(double* work, intptr_t n_rows, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
-                  intptr_t lane, const double* logs, intptr_t stride, skvbem_stays* chain,
-                  skvbem_stay_rows* rows) noexcept nogil:
-    """The chain and the rows of a lane, in the memory that passes work in."""
-    chain.n_states, chain.width = cells.shape[2], cells.shape[3]
+cdef double* lay_out(double* work, intptr_t n_rows, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
+                     intptr_t lane, intptr_t n_ages, bint keeps_all, const double* logs, intptr_t stride,
+                     skvbem_stays* chain, skvbem_stay_rows* rows) noexcept nogil:
+    """The chain and the rows of a lane, in the memory that passes work in; returns room for sums of steps."""
+    cdef intptr_t n = cells.shape[2], size = cells.shape[2] * cells.shape[3]
+    chain.n_states, chain.n_ages, chain.width, chain.keeps_all = n, n_ages, cells.shape[3], keeps_all
     chain.first, chain.up = &cells[lane, 0, 0, 0], &cells[lane, 1, 0, 0]
     chain.keep, chain.leave, chain.jump = &cells[lane, 2, 0, 0], &cells[lane, 3, 0, 0], &jumps[lane, 0, 0]
-    rows.stride, rows.logs, rows.scale, rows.room = stride, logs, work, work + n_rows
-    rows.forward = work + n_rows + 8 * chain.n_states * chain.width + chain.n_states * chain.n_states
-    rows.forward += 8 * chain.n_states + 32
+    rows.stride, rows.logs, rows.scale, rows.before = stride, logs, work, work + n_rows
+    rows.leaving = rows.before + n
+    rows.room = rows.leaving + (n_rows + 2) * n
+    rows.forward = rows.room + room_of(n, chain.width) + 4 * size + n * n + 8
+    return rows.room + room_of(n, chain.width)
 
 
 cdef void write_states(const skvbem_stays* chain, const skvbem_stay_rows* rows, intptr_t first, intptr_t last,
@@ -89,7 +101,7 @@ cdef void write_states(const skvbem_stays* chain, const skvbem_stay_rows* rows, 
             out[t * n + k] /= total
 
 
-def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
+def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps, Py_ssize_t n_ages, bint keeps_all,
             const int64[::1] starts, const int64[::1] ends, bint begins, bint in_logs, double least,
             const unsigned char[:, ::1] which, double[:, :, ::1] carry, double[:, ::1] log_z, double[:, :, ::1] by_row,
             bint predicted, double[::1] work, Py_ssize_t at_once):
@@ -101,6 +113,8 @@ def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, cons
     cells : (n_lanes, 4, n_states, width) IN
         Of first cells, of steps to the next age, to the same cell, and out of the state: numbers or logarithms.
     jumps : (n_lanes, n_states, n_states) IN
+    n_ages : ages that there are, of a width of a multiple of 8
+    keeps_all : whether cells other than the last age may be kept in
     starts, ends : (n_sequences,) IN
     begins : whether the rows begin their sequences
     in_logs : whether `cells`, `jumps` and passes are in logarithms
@@ -134,7 +148,7 @@ def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, cons
                     log_z[lane, s] = 0.0
                 if starts[s] == ends[s] or log_z[lane, s] == -INFINITY:
                     continue
-                lay_out(&work[0], at_once, cells, jumps, lane, &logs[lane, 0, starts[s]], logs.shape[2], &chain, &rows)
+                lay_out(&work[0], at_once, cells, jumps, lane, n_ages, keeps_all, &logs[lane, 0, starts[s]], logs.shape[2], &chain, &rows)
                 at, last = s if carry.shape[1] > 1 else 0, ends[s] - starts[s]
                 before = NULL
                 if not begins:
@@ -142,7 +156,7 @@ def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, cons
                 if in_logs:
                     grown = skvbem_stays_log_forward(&chain, &rows, 0, last, before)
                 else:
-                    grown = skvbem_stays_forward(&chain, &rows, 0, last, before, least, not every)
+                    grown = skvbem_stays_forward(&chain, &rows, 0, last, before, least)
                 log_z[lane, s] += grown
                 if grown == -INFINITY:
                     if every:
@@ -154,7 +168,7 @@ def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, cons
                     skvbem_stays_reached(&chain, &rows, last - 1, &carry[lane, at, 0])
                     continue
                 for c in range(size):
-                    carry[lane, at, c] = rows.forward[(last - 1 if every else (last - 1) & 1) * size + c]
+                    carry[lane, at, c] = rows.forward[((last - 1) & 1 if least > 0.0 else last - 1) * size + c]
                     carry[lane, at, c] *= rows.scale[last - 1]
 
 
@@ -167,7 +181,7 @@ cdef void forget(double[:, :, ::1] logs, intptr_t lane, intptr_t first, intptr_t
 
 
 def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
-           const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on, bint in_logs, bint without,
+           Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on, bint in_logs, bint without,
            const double[::1] weight, const unsigned char[:, ::1] which, const double[:, ::1] carry,
            double[:, ::1] after, const double[:, ::1] log_z, double[:, :, ::1] counts, double[:, :, ::1] jump_counts,
            double[::1] work, Py_ssize_t at_once):
@@ -176,14 +190,14 @@ def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const doubl
     Parameters
     ----------
     logs : (n_lanes, n_states, n_rows) IN and OUT
-    cells, jumps, starts, ends, begins, in_logs, which
+    cells, jumps, n_ages, keeps_all, starts, ends, begins, in_logs, which
         As in `forward`.
     goes_on : whether the last sequence goes on after the rows
     without : whether posteriors are given all rows but their own, in logarithms alone
     weight : (n_sequences,) IN
     carry : (n_lanes, n_states width) IN
         Of a piece: what `forward` left of the piece before.
-    after : (n_lanes, n_states width + 4) IN and OUT
+    after : (n_lanes, n_states width + 8) IN and OUT
         Of a piece: what this function left of the piece after it.
     log_z : (n_lanes, n_sequences) IN
         -inf of a sequence that no path can make; posteriors are 0 there.
@@ -204,8 +218,7 @@ def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const doubl
         return
     with nogil:
         for lane in range(n_lanes):
-            lay_out(&work[0], at_once, cells, jumps, lane, &logs[lane, 0, 0], n_rows, &chain, &rows)
-            sums = rows.room + 3 * size + 8 * n + 16
+            sums = lay_out(&work[0], at_once, cells, jumps, lane, n_ages, keeps_all, &logs[lane, 0, 0], n_rows, &chain, &rows)
             sums_of_jumps = sums + 4 * size
             memset(sums, 0, (4 * size + n * n) * sizeof(double))
             for s in range(starts.shape[0]):
@@ -226,7 +239,7 @@ def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const doubl
                         &logs[lane, 0, starts[s]], sums, sums + size, sums + 2 * size, sums + 3 * size, sums_of_jumps
                     )
                 else:
-                    lost = skvbem_stays_forward(&chain, &rows, 0, last, before, 0.0, 0)
+                    lost = skvbem_stays_forward(&chain, &rows, 0, last, before, 0.0)
                     skvbem_stays_backward(
                         &chain, &rows, 0, last, before, not goes_on, weight[s], &after[lane, 0],
                         &logs[lane, 0, starts[s]], sums, sums + size, sums + 2 * size, sums + 3 * size, sums_of_jumps
@@ -241,7 +254,7 @@ def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const doubl
 
 
 def draw(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
-         const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on, bint in_logs,
+         Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on, bint in_logs,
          const unsigned char[:, ::1] which, const double[:, ::1] carry, int64[::1] after, const double[:, ::1] log_z,
          const double[:, ::1] uniform, double[:, :, ::1] counts, double[:, :, ::1] jump_counts, double[::1] work,
          Py_ssize_t at_once):
@@ -249,7 +262,7 @@ def draw(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[
 
     Parameters
     ----------
-    logs, cells, jumps, starts, ends, begins, goes_on, in_logs, which, carry, log_z, counts, jump_counts, work, at_once
+    logs, cells, jumps, n_ages, keeps_all, starts, ends, begins, goes_on, in_logs, which, carry, log_z, counts, jump_counts, work, at_once
         As in `smooth`; first cells and steps drawn are counted.
     after : (n_lanes,) IN and OUT
         Of a piece: the first cell of the piece after it.
@@ -267,8 +280,9 @@ def draw(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[
         return
     with nogil:
         for lane in range(n_lanes):
-            lay_out(&work[0], at_once, cells, jumps, lane, &logs[lane, 0, 0], n_rows, &chain, &rows)
-            reached, weight = rows.room + 3 * size + 8 * n + 16, rows.room + 4 * size + 8 * n + 16
+            reached = lay_out(&work[0], at_once, cells, jumps, lane, n_ages, keeps_all, &logs[lane, 0, 0], n_rows, &chain,
+                              &rows)
+            weight = reached + size
             for s in range(starts.shape[0]):
                 if not which[lane, s]:
                     continue
@@ -283,7 +297,7 @@ def draw(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[
                 if in_logs:
                     skvbem_stays_log_forward(&chain, &rows, 0, last, before)
                 else:
-                    skvbem_stays_forward(&chain, &rows, 0, last, before, 0.0, 0)
+                    skvbem_stays_forward(&chain, &rows, 0, last, before, 0.0)
                 next_cell = after[lane] if goes_on else -1
                 for t in range(last - 1, -2, -1):
                     if t >= 0:

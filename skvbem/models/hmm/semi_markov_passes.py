@@ -137,7 +137,7 @@ class SemiMarkovPasses:
             Whether posteriors are given all rows of the sequence but their own; then nothing is counted that has sense.
         """
         log_z[...], in_logs, carries = self._taken_forward(pieces, without)
-        after, weight = np.zeros((self.n_lanes, self.size + 4)), np.ascontiguousarray(weight)
+        after, weight = np.zeros((self.n_lanes, self.size + 8)), np.ascontiguousarray(weight)
         for k in reversed(range(len(pieces))):
             piece, logs = pieces[k], np.ascontiguousarray(self.log_likelihood(pieces[k].rows))
             for which, as_logs in self._ways(in_logs):
@@ -215,8 +215,9 @@ class SemiMarkovPasses:
             if which.any():
                 yield which, as_logs
 
-    def _chain(self, in_logs: bool) -> tuple[np.ndarray, np.ndarray]:
-        return (self.log_cells, self.log_jumps) if in_logs else (self.cells, self.jumps)
+    def _chain(self, in_logs: bool) -> tuple[np.ndarray, np.ndarray, int, bool]:
+        chain = (self.log_cells, self.log_jumps) if in_logs else (self.cells, self.jumps)
+        return *chain, self.rows.n_ages, self.rows.are_stages
 
     def _buffer(self, piece: Segment) -> np.ndarray:
         """Memory to work in on a segment."""

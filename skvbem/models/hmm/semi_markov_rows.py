@@ -66,8 +66,8 @@ class SemiMarkovRows:
 
     @property
     def width(self) -> int:
-        """Ages, padded to a multiple of four."""
-        return -(-self.n_ages // 4) * 4
+        """Ages, padded to a multiple of eight."""
+        return -(-self.n_ages // 8) * 8
 
     @cached_property
     def leaves(self) -> Transitions:
