@@ -5,8 +5,8 @@
  * probability `jump`, into the first age of another: n_states (3 width + n_states) numbers, where a matrix has their square.
  *
  * Sums are found in scaled numbers. What falls below SKVBEM_TINY of a row is left out of the one pass, so that Z is too
- * small if anything, and raised to it in another, so that Z is too large if anything. Where the two agree, so do all
- * posteriors; where they do not, a sequence is passed over in logarithms.
+ * small if anything. If anything was left out, it is raised to SKVBEM_TINY in another pass, so that Z is too large if
+ * anything. Where the two agree, so do all posteriors; where they do not, a sequence is passed over in logarithms.
  */
 #ifndef SKVBEM_STAYS_H
 #define SKVBEM_STAYS_H
@@ -17,6 +17,8 @@
 
 #define SKVBEM_TINY 1e-290
 #define SKVBEM_HUGE 1e300
+/* Factors below it could make cells that are not below SKVBEM_TINY vanish without a trace: their product is above 1e-323. */
+#define SKVBEM_SMALL 1e-16
 
 /* Of a lane, as they are (sums) or in logarithms. `first` (n_states, width) of the first step of a sequence. */
 typedef struct {
@@ -34,6 +36,7 @@ typedef struct {
     double *leaving; /* (n_rows, n_states): of `forward`, what leaves each state next */
     double *before;  /* (n_states,): the same of what came before the first row */
     double *scale;   /* (n_rows,): 1 over the sum of `forward`; in logarithms, ln of the row given those before */
+    uint64_t lost;   /* not 0 once a pass has left out what may matter */
     double *room;    /* (3 n_states width + 8 n_states + 32,) */
 } skvbem_stay_rows;
 
@@ -42,12 +45,11 @@ SKVBEM_INLINE double skvbem_stay_likelihoods(const skvbem_stays *chain, const sk
                                              double *restrict likelihood) {
     double top = -INFINITY;
     for (intptr_t k = 0; k < chain->n_states; k++) {
-        const double x = rows->logs[k * rows->stride + t];
-        top = x > top ? x : top;
+        likelihood[k] = rows->logs[k * rows->stride + t];
+        top = likelihood[k] > top ? likelihood[k] : top;
     }
     if (!(top > -INFINITY && top < INFINITY)) return -INFINITY;
-    for (intptr_t k = 0; k < chain->n_states; k++)
-        likelihood[k] = skvbem_exp(rows->logs[k * rows->stride + t] - top);
+    for (intptr_t k = 0; k < chain->n_states; k++) likelihood[k] = skvbem_exp(likelihood[k] - top);
     return top;
 }
 
@@ -74,28 +76,31 @@ SKVBEM_INLINE double skvbem_at_most(double x, double highest) {
     return skvbem_from_bits((skvbem_to_bits(x) & below) | (skvbem_to_bits(highest) & ~below));
 }
 
-/* x, or 0 where it is below SKVBEM_TINY; by a mask. */
-SKVBEM_INLINE double skvbem_without_traces(double x) {
-    return skvbem_from_bits(skvbem_to_bits(x) & -(uint64_t) (x >= SKVBEM_TINY));
-}
-
 /* Cells of a state a step on, times a factor, out (width,); returns their sum, and by `leaving` the sum times `leave`.
  * Those below `least` are raised to it; where that is 0, those below SKVBEM_TINY are set to 0. `entry` comes into the first
  * age. `old` (width,) has a number before it. Where `keeps_all` is 0, the last age alone is kept in. */
-SKVBEM_INLINE double skvbem_stays_ahead(const skvbem_stays *chain, intptr_t k, const double *restrict old, double entry,
+SKVBEM_INLINE double skvbem_stays_ahead(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t k, const double *restrict old, double entry,
                                         double factor, double least, double *restrict out, double *restrict leaving,
                                         const int keeps_all, const int raises) {
     const intptr_t width = chain->width, last = chain->n_ages - 1;
     const double *restrict up = chain->up + k * width - 1, *restrict keep = chain->keep + k * width;
     const double *restrict leave = chain->leave + k * width, *restrict shifted = old - 1;
+    /* loops of one thing each, which compilers vectorize */
     if (keeps_all)
         for (intptr_t a = 0; a < width; a++) out[a] = (shifted[a] * up[a] + old[a] * keep[a]) * factor;
     else
         for (intptr_t a = 0; a < width; a++) out[a] = shifted[a] * up[a] * factor;
     if (raises)
         for (intptr_t a = 0; a < width; a++) out[a] = skvbem_at_least(out[a], least);
-    else
-        for (intptr_t a = 0; a < width; a++) out[a] = skvbem_without_traces(out[a]);
+    else {
+        uint64_t lost = factor < SKVBEM_SMALL;
+        for (intptr_t a = 0; a < width; a++) {
+            const uint64_t bits = skvbem_to_bits(out[a]), stays = -(uint64_t) (out[a] >= SKVBEM_TINY);
+            lost |= bits & ~stays;
+            out[a] = skvbem_from_bits(bits & stays);
+        }
+        rows->lost |= lost;
+    }
     double sum = skvbem_sum_by_eight(width, out), outside = skvbem_dot_by_eight(width, out, leave);
     for (int is_last = 0; is_last < 2; is_last++) { /* what stays in the last age, and what comes into the first */
         const intptr_t a = is_last ? last : 0;
@@ -137,6 +142,7 @@ SKVBEM_INLINE double skvbem_stays_forward_of(const skvbem_stays *chain, skvbem_s
                 double outside = 0.0;
                 for (intptr_t a = 0; a < width; a++) {
                     const double y = chain->first[k * width + a] * likelihood[k];
+                    rows->lost |= y < SKVBEM_SMALL && chain->first[k * width + a] > 0.0;
                     here[k * width + a] = raises ? (y > least ? y : least) : (y < SKVBEM_TINY ? 0.0 : y);
                     sum += here[k * width + a];
                     outside += here[k * width + a] * chain->leave[k * width + a];
@@ -147,7 +153,7 @@ SKVBEM_INLINE double skvbem_stays_forward_of(const skvbem_stays *chain, skvbem_s
             for (intptr_t k = 0; k < n; k++) {
                 double entry = 0.0;
                 for (intptr_t j = 0; j < n; j++) entry += left[j] * chain->jump[j * n + k];
-                sum += skvbem_stays_ahead(chain, k, before + k * width, entry, likelihood[k] * unit, least,
+                sum += skvbem_stays_ahead(chain, rows, k, before + k * width, entry, likelihood[k] * unit, least,
                                           here + k * width, rows->leaving + t * n + k, keeps_all, raises);
             }
         if (!(sum > 1e10 * SKVBEM_TINY)) return -INFINITY;
@@ -199,10 +205,8 @@ SKVBEM_INLINE void skvbem_stays_back(const skvbem_stays *chain, const double *re
         double sum = share * skvbem_dot_by_eight(width, x, out);
         for (intptr_t a = 0; a < width; a++) out[a] = skvbem_at_most(out[a] * by, SKVBEM_HUGE);
         if (counts_any) {
-            for (intptr_t a = 0; a < width; a++) {
-                of_up[a] += x[a] * share * r[a + 1];
-                of_leave[a] += x[a] * times;
-            }
+            for (intptr_t a = 0; a < width; a++) of_up[a] += x[a] * share * r[a + 1];
+            for (intptr_t a = 0; a < width; a++) of_leave[a] += x[a] * times;
             if (keeps_all)
                 for (intptr_t a = 0; a < width; a++) of_keep[a] += x[a] * share * r[a];
         }

@@ -8,7 +8,7 @@ logarithms, of which `cells` and `jumps` hold what it takes.
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport intptr_t, int32_t
+from libc.stdint cimport int32_t, intptr_t, uint64_t
 from libc.string cimport memcpy, memset
 
 ctypedef long long int64
@@ -30,6 +30,7 @@ cdef extern from "_stays.h" nogil:
         double* leaving
         double* before
         double* scale
+        uint64_t lost
         double* room
     double skvbem_stays_forward(const skvbem_stays* chain, skvbem_stay_rows* rows, intptr_t first, intptr_t last,
                                 const double* carry, double least)
@@ -68,6 +69,7 @@ cdef double* lay_out(double* work, intptr_t n_rows, const double[:, :, :, ::1] c
     chain.n_states, chain.n_ages, chain.width, chain.keeps_all = n, n_ages, cells.shape[3], keeps_all
     chain.first, chain.up = &cells[lane, 0, 0, 0], &cells[lane, 1, 0, 0]
     chain.keep, chain.leave, chain.jump = &cells[lane, 2, 0, 0], &cells[lane, 3, 0, 0], &jumps[lane, 0, 0]
+    rows.lost = 0
     rows.stride, rows.logs, rows.scale, rows.before = stride, logs, work, work + n_rows
     rows.leaving = rows.before + n
     rows.room = rows.leaving + (n_rows + 2) * n
@@ -104,7 +106,7 @@ cdef void write_states(const skvbem_stays* chain, const skvbem_stay_rows* rows, 
 def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps, Py_ssize_t n_ages, bint keeps_all,
             const int64[::1] starts, const int64[::1] ends, bint begins, bint in_logs, double least,
             const unsigned char[:, ::1] which, double[:, :, ::1] carry, double[:, ::1] log_z, double[:, :, ::1] by_row,
-            bint predicted, double[::1] work, Py_ssize_t at_once):
+            bint predicted, unsigned char[:, ::1] lost, double[::1] work, Py_ssize_t at_once):
     """Forward passes: ln Z of sequences, and the posteriors of states given the rows so far, or those before.
 
     Parameters
@@ -125,6 +127,8 @@ def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, cons
     log_z : (n_lanes, n_sequences) OUT, of a piece that does not begin IN and OUT
         Nats; -inf where no path can make the rows, or numbers are lost.
     by_row : (n_lanes, n_rows, n_states) OUT; no rows if not wanted
+    lost : (n_lanes, n_sequences) OUT
+        Set where scaled numbers have left something out that may matter; nothing else changes it.
     predicted : whether `by_row` is given the rows before each, in logarithms alone
     work : (work_size,) scratch
     at_once : rows that `work` has room for; no sequence has more
@@ -158,6 +162,8 @@ def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, cons
                 else:
                     grown = skvbem_stays_forward(&chain, &rows, 0, last, before, least)
                 log_z[lane, s] += grown
+                if rows.lost or grown == -INFINITY:
+                    lost[lane, s] = 1
                 if grown == -INFINITY:
                     if every:
                         memset(&by_row[lane, starts[s], 0], 0, last * n_states * sizeof(double))

@@ -1,8 +1,8 @@
 """The forward-backward algorithm over states and ages, for sequences of states that are stayed in for some time.
 
 Cells are pairs of a state and an age; what leaves these passes are states. Sequences are cut as `ForwardBackward` cuts
-them. A segment is passed over forward twice, with sums that are too small and too large if anything; where the two
-disagree, in logarithms.
+them. A segment is passed over forward with sums that are too small if anything. Where something was left out it is passed
+over with sums that are too large if anything, and where the two disagree, in logarithms.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from skvbem.models.sequences import Segment
 
 # Cells below this much of a row are raised to it where sums must not be too small; the kernel drops them elsewhere.
 _TINY = 1e-290
+# Steps of a smaller probability may make cells vanish without a trace: two of them, a factor of a row that the kernel takes
+# for small, and a cell of 1e-290 make 1e-322, which is a number still.
+_SHARP = 1e-8
 # Largest difference of the two sums, nats: as in the chains of states alone.
 _LOST = 1e-12
 
@@ -50,6 +53,8 @@ class SemiMarkovPasses:
         self.size = self.n_states * self.width
         self._cell_counts = np.zeros((self.n_lanes, 4, self.size))
         self._jump_counts = np.zeros((self.n_lanes, self.n_states, self.n_states))
+        smallest = min(each[each > 0].min(initial=1.0) for each in (self.cells, self.jumps))
+        self._is_sharp = smallest < _SHARP
         self._work = np.empty(0)
 
     @property
@@ -83,10 +88,13 @@ class SemiMarkovPasses:
         carries : ndarray of shape (n_pieces + 1, n_lanes, size)
         """
         every = np.ones((self.n_lanes, len(pieces[0].starts)), dtype=np.uint8)
-        most, _ = self._forward(pieces, every, least=_TINY)
-        log_z, carries = self._forward(pieces, every, filtered)
-        with np.errstate(invalid="ignore"):
-            in_logs = (~(most - log_z <= _LOST)).astype(np.uint8)
+        lost = np.full(every.shape, self._is_sharp, dtype=np.uint8)
+        log_z, carries = self._forward(pieces, every, filtered, lost=lost)
+        in_logs = np.zeros_like(lost)
+        if lost.any():
+            most, _ = self._forward(pieces, lost, least=_TINY)
+            with np.errstate(invalid="ignore"):
+                in_logs = (lost & ~(most - log_z <= _LOST)).astype(np.uint8)
         if in_logs.any():
             of_logs, logs_carries = self._forward(pieces, in_logs, filtered, in_logs=True)
             log_z = np.where(in_logs, of_logs, log_z)
@@ -108,8 +116,10 @@ class SemiMarkovPasses:
         least: float = 0.0,
         predicted: bool = False,
         n_carried: int = 1,
+        lost: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         log_z = np.zeros((self.n_lanes, len(pieces[0].starts)))
+        lost = np.empty(log_z.shape, dtype=np.uint8) if lost is None else lost
         carries = np.zeros((len(pieces) + 1, self.n_lanes, n_carried, self.size))
         for k, piece in enumerate(pieces):
             carries[k + 1] = carries[k]
@@ -118,7 +128,7 @@ class SemiMarkovPasses:
             out = np.empty(shape) if by_row is None else by_row[None, piece.rows]
             _stays.forward(
                 logs, *self._chain(in_logs), piece.starts, piece.ends, piece.begins, in_logs, least, which,
-                carries[k + 1], log_z, out, predicted, self._buffer(piece), piece.at_once,
+                carries[k + 1], log_z, out, predicted, lost, self._buffer(piece), piece.at_once,
             )  # fmt: skip
         return log_z, carries[:, :, 0] if n_carried == 1 else carries
 
