@@ -148,6 +148,7 @@ __getattr__, __dir__ = names_on_demand(
         "capabilities",
         "data",
         "datasets",
+        "durations",
         "emissions",
         "errors",
         "estimators",

@@ -1,8 +1,8 @@
 r"""Durations of the states of `VBHMM`: how long a stay in a state lasts.
 
 A Markov chain leaves a state with the same probability at every step, so that stays last geometrically long. Both
-families here have it as a special case, are conjugate, and cut nothing off: a stay that the end of a sequence ends, or a
-gap hides, is summed over exactly. See :doc:`/user_guide/durations`.
+families here have it as a special case, are conjugate, and cut nothing off: a stay that the end of a sequence ends, or
+a gap hides, is summed over exactly. See :doc:`/user_guide/durations`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["Hazards", "Stages"]
 TRANSITIONS = "transitions"
 #: One strength and mean for all ages of a state, which are hidden.
 HIERARCHICAL = "hierarchical"
-# Octaves of the steps that a stay lasts in the mean under a hierarchical prior, and counts of strengths. By hand: stays of
-# 1 to 512 steps, and hazards from all apart to all alike.
+# Octaves of the steps that a stay lasts in the mean under a hierarchical prior, and counts of strengths. By hand: stays
+# of 1 to 512 steps, and hazards from all apart to all alike.
 _OCTAVES = 9
 _STRENGTHS = np.array([1.0, 4.0, 16.0, 64.0, 256.0])
 
@@ -60,7 +60,7 @@ class Duration(SuggestingMixin, BaseEstimator, ABC):
 
     @property
     def _means(self) -> np.ndarray:
-        """Probabilities of leaving, or of ending a stage, that alternatives have in the mean: an octave of stays each."""
+        """Mean probabilities of leaving, or of ending a stage: of each octave of stays one."""
         n_stages = len(self.bins_of_ages) if self.are_stages else 1
         means = n_stages * 2.0 ** -(np.arange(_OCTAVES + np.ceil(np.log2(n_stages))) + 0.5)
         return means[means < 1.0]
@@ -98,13 +98,13 @@ class Hazards(Duration):
         Ages that share a hazard: 1, 2, 3-4, 5-8, ..., or none.
     prior : {"hierarchical", "transitions"} or (float, float), default="hierarchical"
         Beta distributions of the hazards. "hierarchical": those of a state share a mean and a strength, which are
-        hidden: stays of 1 to 512 steps in the mean, every octave with the same probability, and strengths of 1, 4, 16, 64
-        and 256 counts. Hazards that need not differ then cost little. "transitions": as `transmat_prior` and `sticky`
-        have them, the counts of all other states and that of staying; ``max_age=1`` then is the Markov chain to the
-        digit. A pair: counts of leaving and of staying.
+        hidden: stays of 1 to 512 steps in the mean, every octave with the same probability, and strengths of 1, 4, 16,
+        64 and 256 counts. Hazards that need not differ then cost little. "transitions": as `transmat_prior` and
+        `sticky` have them, the counts of all other states and that of staying; ``max_age=1`` then is the Markov chain
+        to the digit. A pair: counts of leaving and of staying.
     first : {"new", "any"}, default="new"
-        Whether sequences begin with a new stay, or with one of an unknown age: "any" gives the first age of each state a
-        Dirichlet distribution with a total of one count.
+        Whether sequences begin with a new stay, or with one of an unknown age: "any" gives the first age of each state
+        a Dirichlet distribution with a total of one count.
 
     Notes
     -----
@@ -112,8 +112,8 @@ class Hazards(Duration):
 
     .. math:: p_k(d) = h_{kd} \prod_{a < d} (1 - h_{ka}), \qquad h_{ka} \sim \mathrm{Beta}(\alpha, \beta),
 
-    and a stay that is cut off after d steps has the probability :math:`\prod_{a < d} (1 - h_{ka})`: a product of the same
-    kind, so that censored stays need no treatment.
+    and a stay that is cut off after d steps has the probability :math:`\prod_{a < d} (1 - h_{ka})`: a product of the
+    same kind, so that censored stays need no treatment.
 
     Examples
     --------
@@ -155,18 +155,16 @@ class Stages(Duration):
     n_stages : int, default=2
         r. A stay lasts r steps at least; 1 is the Markov chain.
     prior : {"hierarchical", "transitions"} or (float, float), default="hierarchical"
-        The Beta distribution of the probability of ending a stage. "hierarchical": a mean and a strength that are hidden,
-        stays of 1 to 512 steps in the mean as of `Hazards`, so that their bounds compare. "transitions": as
+        The Beta distribution of the probability of ending a stage. "hierarchical": a mean and a strength that are
+        hidden, stays of 1 to 512 steps in the mean as of `Hazards`, so that their bounds compare. "transitions": as
         `transmat_prior` and `sticky` have leaving and staying. A pair: counts of ending and of staying.
     first : {"new", "any"}, default="new"
         Whether sequences begin in the first stage, or in any: "any" gives the first stage of each state a Dirichlet
         distribution with a total of one count.
 
-    Notes
-    -----
-    A stage ends at each step with the probability :math:`p_k`, so that a stay lasts r steps and a negative binomial number
-    more: in the mean :math:`r / p_k`, with the variance :math:`r (1 - p_k) / p_k^2`. The coefficient of variation is at
-    most :math:`1 / \sqrt r`: stays are more regular than geometric ones.
+    Notes ----- A stage ends at each step with the probability :math:`p_k`, so that a stay lasts r steps and a negative
+    binomial number more: in the mean :math:`r / p_k`, with the variance :math:`r (1 - p_k) / p_k^2`. The coefficient of
+    variation is at most :math:`1 / \sqrt r`: stays are more regular than geometric ones.
 
     Examples
     --------
@@ -177,6 +175,9 @@ class Stages(Duration):
     >>> for n_stages in (1, 2, 3):
     ...     model = VBHMM(3, emission="poisson", durations=Stages(n_stages), random_state=0).fit(X)
     ...     print(n_stages, round(model.lower_bound_, 1))
+    1 -347.6
+    2 -348.1
+    3 -348.9
     """
 
     _parameter_constraints: ClassVar[dict] = {

@@ -14,7 +14,14 @@ from skvbem.models.hmm.covariates import SoftmaxTransitions
 #: Names of parameters of first states and of transitions, by the names that their rows give them.
 NAMES = (
     {"probabilities": "startprob", "intercepts": "start_intercepts", "coefficients": "start_coefficients"},
-    {"probabilities": "transmat", "hazards": "hazards", "advance": "stage_ends", "first_ages": "first_ages", "intercepts": "transition_intercepts", "coefficients": "transition_coefficients"},
+    {
+        "probabilities": "transmat",
+        "hazards": "hazards",
+        "advance": "stage_ends",
+        "first_ages": "first_ages",
+        "intercepts": "transition_intercepts",
+        "coefficients": "transition_coefficients",
+    },
 )
 
 

@@ -20,7 +20,6 @@ from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.under_fit import UnderFit, cells_of_sequences
 from skvbem.models.hmm.model import HMM
-from skvbem.models.hmm.semi_markov import SemiMarkovHMM
 from skvbem.models.sequences import HMMData
 from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.rows import SequenceReading
@@ -222,26 +221,8 @@ class FittedHMM(FittedSequences, FittedEmissions):
         natural : ndarray of shape (n_cells,)
             Natural parameters that tell the last states of what was seen; the steps after are at the point.
         """
-        if isinstance(self.model, SemiMarkovHMM):
-            return self._cells_ahead(self.model, data, n_steps, natural)
         now = self.possible(self.model.filtered(natural, data), warns=True)[last]
-        states, of_steps = now, []
-        for _ in range(n_steps):
-            states = states @ self.transmat
-            of_steps.append(states)
-        return now, np.stack(of_steps, axis=1)
-
-    def _cells_ahead(
-        self, model: SemiMarkovHMM, data: HMMData, n_steps: int, natural: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        cells, of_steps = model.last_cells(natural, data), []
-        states = self.possible(model.states_of_cells(cells), warns=True)
-        cells.reshape(*states.shape, -1)[~cells.any(axis=1), :, 0] = states[~cells.any(axis=1)]
-        at_point = model.prior.natural(self.point)
-        for _ in range(n_steps):
-            cells = model.cells_ahead(at_point, cells)
-            of_steps.append(model.states_of_cells(cells))
-        return states, np.stack(of_steps, axis=1)
+        return now, self.model.states_ahead(natural, data, now, n_steps, self.point)
 
     def expected_values(self, states: np.ndarray) -> dict[str, np.ndarray]:
         """Expected values of each column given probabilities of states (..., n_components), by name.

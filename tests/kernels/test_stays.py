@@ -26,7 +26,7 @@ def random_rows(rng, n_states, n_ages, kind):
 
 
 def written_out(rows, log_initial, natural):
-    """Logs of first cells (n,) and of the steps of all cells (n, n) of a lane, cell k n_ages + a, by their definitions."""
+    """Logs of first cells (n,) and of steps (n, n) of all cells k n_ages + a of a lane, by their definitions."""
     n_states, n_ages = rows.n_states, rows.n_ages
     of_leaving, of_jumps, *of_ages = (iter(part) for part in rows.split(natural))
     leave, stay = np.full((2, n_states, rows.bins[-1] + 1), -np.inf)
@@ -130,14 +130,18 @@ def test_all_cells_written_out(spread, kind, rng):
                 by_cell = np.repeat(logs[lane, :, a:b].T, n_ages, axis=1)
                 exact, marginals, steps = forward_backward(*chain, by_cell)
                 if exact == -np.inf:
-                    assert log_z[lane, s] == -np.inf and not smoothed[lane, :, a:b].any()
+                    assert log_z[lane, s] == -np.inf
+                    assert not smoothed[lane, :, a:b].any()
                     continue
                 assert log_z[lane, s] == approx(exact, rel=1e-11, abs=1e-9)
-                assert smoothed[lane, :, a:b].T == approx(weight[s] * by_state(marginals, n_states), abs=1e-9)
+                expected = weight[s] * by_state(marginals, n_states)
+                assert approx(expected, abs=1e-9) == smoothed[lane, :, a:b].T
                 steps = np.where(np.isfinite(chain[1]), steps, 0.0)
                 statistics = statistics + weight[s] * statistics_of(rows, marginals[0], steps)
                 if n_lanes == 1:
-                    so_far = [by_state(forward_backward(*chain, by_cell[: t + 1])[1][-1:], n_states) for t in range(b - a)]
+                    so_far = [
+                        by_state(forward_backward(*chain, by_cell[: t + 1])[1][-1:], n_states) for t in range(b - a)
+                    ]
                     assert filtered[a:b] == approx(np.concatenate(so_far), abs=1e-9)
             assert passes.counts[lane] == approx(statistics, rel=1e-8, abs=1e-8)
 

@@ -18,6 +18,7 @@ from skvbem import (
     VBMixture,
     VBNetwork,
 )
+from skvbem.durations import Hazards, Stages
 from skvbem.emissions import FactorGaussian, Multinomial, Poisson, Regression, Softmax
 
 rng = np.random.default_rng(0)
@@ -100,6 +101,8 @@ def _special():
         "rates": (VBMixture(2, emission=Poisson(rate_prior="hierarchical"), **OPTIONS), np.nan_to_num(CODES), {}),
         "with inputs": (VBLinearDynamicalSystem(1, initial="learned", **OPTIONS), NUMBERS, INPUTS),
         "trials": (VBMixture(2, emission=Multinomial(), **OPTIONS), counts, {}),
+        "stays": (VBHMM(2, durations=Hazards(3, first="any"), **OPTIONS), NUMBERS, {}),
+        "stages": (VBHMM(2, durations=Stages(3, prior="transitions"), **OPTIONS), NUMBERS, {}),
         "learned chain": (VBHMM(2, learn_prior=True, **OPTIONS), NUMBERS, {}),
         "turned": (VBFactorAnalysis(2, rotation="promax", **OPTIONS), np.c_[NUMBERS, CODES * NUMBERS], {}),
         "by a generator": (VBMixture(2, **OPTIONS | {"random_state": np.random.RandomState(3)}), NUMBERS, {}),

@@ -25,8 +25,8 @@ def check_durations(estimator: Any) -> None:
     owner, durations = type(estimator).__name__, estimator.durations
     if not isinstance(durations, Duration):
         raise TypeError(
-            f"The 'durations' parameter of {owner} must be {GEOMETRIC!r}, Hazards or Stages of skvbem.durations, such as "
-            f"Hazards(32). Got {show(durations)} instead."
+            f"The 'durations' parameter of {owner} must be {GEOMETRIC!r}, or Hazards or Stages of skvbem.durations, "
+            f"such as Hazards(32). Got {show(durations)} instead."
         )
     durations.check_parameters()
     for name in ("transitions", "start"):
@@ -37,14 +37,14 @@ def check_durations(estimator: Any) -> None:
             )
     if estimator.learn_prior:
         raise ValueError(
-            f"learn_prior=True of {owner} multiplies the concentrations of all transitions by one number, and durations "
-            "have concentrations of their own. Leave it False; Hazards(prior='hierarchical') learns how much hazards "
-            "differ."
+            f"learn_prior=True of {owner} multiplies the concentrations of all transitions by one number, and "
+            "'durations' have concentrations of their own. Leave it False; their "
+            "prior='hierarchical' learns how long states last."
         )
     if estimator.sticky and not is_option(durations.prior, "transitions"):
         raise ValueError(
-            f"'sticky' of {owner} adds counts of staying to a prior that {show(durations)} does not take. Leave 'sticky' "
-            "at 0, or take prior='transitions'."
+            f"'sticky' of {owner} adds counts of staying, which {show(durations)} does not take. Leave 'sticky' at 0, "
+            "or give 'durations' prior='transitions'."
         )
 
 

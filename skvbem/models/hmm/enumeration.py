@@ -141,8 +141,8 @@ def _all_paths(cells: _Cells, data: HMMData) -> Iterator[np.ndarray]:
 def _log_evidence_of_counts(model: HMM, cells: _Cells, data: HMMData, paths: np.ndarray) -> np.ndarray:
     """The log evidence of first states and transitions of paths of cells, nats, (n_paths,)."""
     n, n_paths = len(cells.states), paths.shape[1]
-    first = data.starts[:-1][data.lengths > 0]
-    later = np.setdiff1d(np.arange(len(paths)), first)
+    begin = data.starts[:-1][data.lengths > 0]
+    later = np.setdiff1d(np.arange(len(paths)), begin)
 
     def counts(at: np.ndarray, size: int) -> np.ndarray:
         flat = (at * n_paths + np.arange(n_paths)).ravel()
@@ -150,8 +150,9 @@ def _log_evidence_of_counts(model: HMM, cells: _Cells, data: HMMData, paths: np.
 
     wide = paths.astype(np.int64)
     steps = counts(wide[later - 1] * n + wide[later], n**2).reshape(n, n, n_paths)
-    of_chain = model.statistics_of_paths(counts(wide[first], n), steps)
-    return sum(block.log_evidence(of) for block, of in zip(model.prior.blocks, of_chain))
+    of_chain = model.statistics_of_paths(counts(wide[begin], n), steps)
+    first, pairs = (block.log_evidence(of) for block, of in zip(model.prior.blocks, of_chain))
+    return first + pairs
 
 
 class _OfRows:

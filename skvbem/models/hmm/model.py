@@ -199,6 +199,28 @@ class HMM(LabelModel):
             passes.forward(pieces, probability)
         return probability
 
+    def states_ahead(
+        self, natural: np.ndarray, data: HMMData, now: np.ndarray, n_steps: int, point: tuple
+    ) -> np.ndarray:
+        """Probabilities of states after the ends of sequences, (n_sequences, n_steps, n_states).
+
+        Parameters
+        ----------
+        natural : ndarray of shape (n_cells,)
+            Natural parameters that say of the last step what the rows have shown.
+        data : HMMData
+        now : ndarray of shape (n_sequences, n_states)
+            States of the last steps.
+        n_steps : int
+        point : tuple
+            Of `prior`, by which states go on.
+        """
+        transmat, steps = self.transitions.matrix(point[1]), []
+        for _ in range(n_steps):
+            now = now @ transmat
+            steps.append(now)
+        return np.stack(steps, axis=1)
+
     def decoded(self, natural: np.ndarray, data: HMMData) -> tuple[np.ndarray, np.ndarray]:
         """The most probable path of each sequence (Viterbi) at natural parameters (n_cells,); the first of equals.
 

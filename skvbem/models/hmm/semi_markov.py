@@ -1,7 +1,7 @@
 r"""Hidden semi-Markov models: states last for a number of steps with a distribution of its own.
 
-The hidden path is one of cells, states with ages (see `skvbem.models.hmm.semi_markov_rows`), a Markov chain whose cells of
-a state emit alike. The E step is exact given the expected parameters, as of `skvbem.models.hmm.model`; it takes
+The hidden path is one of cells, states with ages (see `skvbem.models.hmm.semi_markov_rows`), a Markov chain whose cells
+of a state emit alike. The E step is exact given the expected parameters, as of `skvbem.models.hmm.model`; it takes
 n_states (3 n_ages + n_states) numbers a step.
 """
 
@@ -55,12 +55,16 @@ class SemiMarkovHMM(HMM):
     >>> data = model.compile(emission.prepare(np.array([[0, 0, 1, 1, 0, 0, 1]]).T), lengths=[7])
     >>> start = model.statistics_of(np.eye(2)[[0, 0, 1, 1, 0, 0, 1]], data)
     >>> HMMAscent(model, data, posteriors.VB).advance(start[:, None], 50)[-1].round(4).tolist()
-    [-7.0486]
+    [-7.1208]
     """
 
     has_ages: ClassVar[bool] = True
     transitions: SemiMarkovRows  # type: ignore[assignment]  # rows with the same methods
-    reasons: Mapping[str, str] = _REASONS
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why a chain with durations lacks capabilities."""
+        return {**super().reasons, **_REASONS}
 
     def __init__(self, emission: Any, initial: Any, transitions: Any, emission_prior: Any):
         super().__init__(emission, initial, transitions, emission_prior)
@@ -72,6 +76,12 @@ class SemiMarkovHMM(HMM):
         first, pairs, _ = self.prior.split(natural)
         log_initial = self.initial.matrix(first, -np.inf)[0].T
         return SemiMarkovPasses(log_initial, self.transitions, pairs, log_likelihood)
+
+    def passes_over(self, natural: np.ndarray, data: HMMData) -> SemiMarkovPasses:
+        """Passes over sequences at natural parameters (n_cells,), and the answers that those alone have."""
+        passes = self.forward_backward(natural[:, None], data)
+        assert isinstance(passes, SemiMarkovPasses)
+        return passes
 
     def segment_rows(self, n_lanes: int = 1) -> tuple[int, int]:
         """Rows that are passed over at once, and rows of a segment, for which log likelihoods are found."""
@@ -134,38 +144,38 @@ class SemiMarkovHMM(HMM):
 
     def given_earlier(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """p(state of a step | the steps before it), (n_rows, n_states), at natural parameters (n_cells,)."""
-        passes, states = self.forward_backward(natural[:, None], data), np.zeros((len(data), self.n_components))
+        passes, states = self.passes_over(natural, data), np.zeros((len(data), self.n_components))
         for pieces in segments(data.starts, data.starts[1:], *self.segment_rows()):
             passes.predicted(pieces, states)
         return states
 
     def given_others(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
         """p(state of a step | all other steps of its sequence), (n_rows, n_states), at natural parameters."""
-        passes, states = self.forward_backward(natural[:, None], data), np.zeros((len(data), self.n_components))
+        passes, states = self.passes_over(natural, data), np.zeros((len(data), self.n_components))
         for pieces in segments(data.starts, data.starts[1:], *self.segment_rows()):
             n = len(pieces[0].starts)
             for piece, smoothed in passes.smoothed(pieces, np.ones(n), np.zeros((1, n)), without=True):
                 states[piece.rows] = smoothed[0].T
         return states
 
-    def last_cells(self, natural: np.ndarray, data: HMMData) -> np.ndarray:
-        """Probabilities of the cells of the last row of each sequence, (n_sequences, n_states width)."""
-        passes, cells = self.forward_backward(natural[:, None], data), []
+    def states_ahead(
+        self, natural: np.ndarray, data: HMMData, now: np.ndarray, n_steps: int, point: tuple
+    ) -> np.ndarray:
+        """Probabilities of states after the ends of sequences, from the cells of their last steps."""
+        passes, blocks = self.passes_over(natural, data), []
         for pieces in segments(data.starts, data.starts[1:], *self.segment_rows()):
-            cells.append(passes.last_cells(pieces))
-        return np.concatenate(cells)
-
-    def cells_ahead(self, natural: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Probabilities of cells a step after those of (n, n_states width)."""
-        first, pairs, _ = self.prior.split(natural[:, None])
-        steps, jumps = self.transitions.log_steps(self.initial.matrix(first, -np.inf)[0].T, pairs)
-        _, up, keep, leave = np.exp(steps[0])
-        now = cells.reshape(len(cells), *up.shape)
-        ahead = now * keep
-        ahead[:, :, 1:] += (now * up)[:, :, :-1]
-        ahead[:, :, 0] += (now * leave).sum(axis=-1) @ np.exp(jumps[0])
-        return ahead.reshape(cells.shape)
-
-    def states_of_cells(self, cells: np.ndarray) -> np.ndarray:
-        """Probabilities of states (n, n_states) of those of cells."""
-        return cells.reshape(len(cells), self.n_components, -1).sum(axis=-1)
+            blocks.append(passes.last_cells(pieces))
+        shape = (len(now), self.n_components, self.transitions.width)
+        cells, steps = np.concatenate(blocks).reshape(shape), []
+        impossible = ~cells.any(axis=(1, 2))
+        cells[impossible, :, 0] = now[impossible]
+        first, pairs, _ = self.prior.split(self.prior.natural(point)[:, None])
+        logs, log_jumps = self.transitions.log_steps(self.initial.matrix(first, -np.inf)[0].T, pairs)
+        (_, up, keep, leave), jumps = np.exp(logs[0]), np.exp(log_jumps[0])
+        for _ in range(n_steps):
+            entering = (cells * leave).sum(axis=-1) @ jumps
+            cells, going_on = cells * keep, cells * up
+            cells[:, :, 1:] += going_on[:, :, :-1]
+            cells[:, :, 0] += entering
+            steps.append(cells.sum(axis=-1))
+        return np.stack(steps, axis=1)

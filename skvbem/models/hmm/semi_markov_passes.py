@@ -1,8 +1,8 @@
 """The forward-backward algorithm over states and ages, for sequences of states that are stayed in for some time.
 
 Cells are pairs of a state and an age; what leaves these passes are states. Sequences are cut as `ForwardBackward` cuts
-them. A segment is passed over forward with sums that are too small if anything. Where something was left out it is passed
-over with sums that are too large if anything, and where the two disagree, in logarithms.
+them. A segment is passed over forward with sums that are too small if anything. Where something was left out it is
+passed over with sums that are too large if anything, and where the two disagree, in logarithms.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from skvbem.models.sequences import Segment
 
 # Cells below this much of a row are raised to it where sums must not be too small; the kernel drops them elsewhere.
 _TINY = 1e-290
-# Steps of a smaller probability may make cells vanish without a trace: two of them, a factor of a row that the kernel takes
-# for small, and a cell of 1e-290 make 1e-322, which is a number still.
+# Steps of a smaller probability may make cells vanish without a trace: two of them, a factor of a row that the kernel
+# takes for small, and a cell of 1e-290 make 1e-322, which is a number still.
 _SHARP = 1e-8
 # Largest difference of the two sums, nats: as in the chains of states alone.
 _LOST = 1e-12
@@ -71,7 +71,9 @@ class SemiMarkovPasses:
     def _counts(self) -> np.ndarray:
         return self._cell_counts.reshape(self.n_lanes, 4, self.n_states, self.width)
 
-    def forward(self, pieces: list[Segment], filtered: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+    def forward(
+        self, pieces: list[Segment], filtered: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The forward pass: ln Z of sequences, which of them need logarithms, and what pieces take up.
 
         Parameters
@@ -115,12 +117,12 @@ class SemiMarkovPasses:
         in_logs: bool = False,
         least: float = 0.0,
         predicted: bool = False,
-        n_carried: int = 1,
+        n_kept: int = 1,
         lost: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         log_z = np.zeros((self.n_lanes, len(pieces[0].starts)))
         lost = np.empty(log_z.shape, dtype=np.uint8) if lost is None else lost
-        carries = np.zeros((len(pieces) + 1, self.n_lanes, n_carried, self.size))
+        carries = np.zeros((len(pieces) + 1, self.n_lanes, n_kept, self.size))
         for k, piece in enumerate(pieces):
             carries[k + 1] = carries[k]
             logs = np.ascontiguousarray(self.log_likelihood(piece.rows))
@@ -130,7 +132,7 @@ class SemiMarkovPasses:
                 logs, *self._chain(in_logs), piece.starts, piece.ends, piece.begins, in_logs, least, which,
                 carries[k + 1], log_z, out, predicted, lost, self._buffer(piece), piece.at_once,
             )  # fmt: skip
-        return log_z, carries[:, :, 0] if n_carried == 1 else carries
+        return log_z, carries[:, :, 0] if n_kept == 1 else carries
 
     def smoothed(
         self, pieces: list[Segment], weight: np.ndarray, log_z: np.ndarray, *, without: bool = False
@@ -185,7 +187,7 @@ class SemiMarkovPasses:
             yield piece, logs
 
     def best(self, pieces: list[Segment]) -> tuple[np.ndarray, np.ndarray]:
-        """The states of the best path of cells of each sequence, first lane, (n_rows,), and its ln p, (n_sequences,)."""
+        """States of the best path of cells of each sequence, first lane, (n_rows,), and its ln p, (n_sequences,)."""
         logs = np.concatenate([self.log_likelihood(piece.rows)[0] for piece in pieces], axis=1)
         n_rows, starts, ends = logs.shape[1], pieces[0].starts, pieces[0].ends
         if len(pieces) > 1:
@@ -203,7 +205,7 @@ class SemiMarkovPasses:
         """
         n = len(pieces[0].starts)
         every = np.ones((self.n_lanes, n), dtype=np.uint8)
-        log_z, carries = self._forward(pieces, every, in_logs=True, n_carried=n)
+        log_z, carries = self._forward(pieces, every, in_logs=True, n_kept=n)
         is_there = np.isfinite(log_z[0]) & (pieces[-1].ends > pieces[-1].starts)
         return np.where(is_there[:, None], np.exp(carries[-1, 0].reshape(n, self.size)), 0.0)
 

@@ -2,15 +2,15 @@ r"""Rows of probabilities of a hidden semi-Markov model: how long states last, a
 
 A state is stayed in for a number of steps, its duration. There are two families:
 
-- **Hazards**: a stay of age a ends with the probability :math:`h_{ka}` [Guedon 2003]; ages share a hazard in bins, and the
-  last age repeats, so that nothing is cut off: long stays have a geometric tail.
-- **Stages**: r equal stages in turn, each of which ends with the probability :math:`p_k`: the duration is r plus a negative
-  binomial number.
+- **Hazards**: a stay of age a ends with the probability :math:`h_{ka}` [Guedon 2003]; ages share a hazard in bins, and
+  the last age repeats, so that nothing is cut off: long stays have a geometric tail.
+- **Stages**: r equal stages in turn, each of which ends with the probability :math:`p_k`: the duration is r plus a
+  negative binomial number.
 
-Then the next state is another, with probabilities of its own. Every row is a Dirichlet distribution, and whole sequences
-have counts of each cell: both are conjugate, and a stay that the end of a sequence cuts off is a product of the
-probabilities of not ending, which needs no treatment. With one age, and Beta(a, b) where the geometric chain has b for
-staying and a in all for leaving, the model is that chain, by neutrality of the Dirichlet distribution.
+Then the next state is another, with probabilities of its own. Every row is a Dirichlet distribution, and whole
+sequences have counts of each cell: both are conjugate, and a stay that the end of a sequence cuts off is a product of
+the probabilities of not ending, which needs no treatment. With one age, and Beta(a, b) where the geometric chain has b
+for staying and a in all for leaving, the model is that chain, by neutrality of the Dirichlet distribution.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class SemiMarkovRows:
     Parameters
     ----------
     leaving : ndarray of shape (n_alternatives, n_states, n_bins, 2)
-        Concentrations of leaving, and of staying, for each bin of ages; of stages, of going on, and of staying, with one
-        bin. Where there are several alternatives, all bins of a state share one, each as probable as the others. 0 where
-        a state cannot be left.
+        Concentrations of leaving, and of staying, for each bin of ages; of stages, of going on, and of staying, with
+        one bin. Where there are several alternatives, all bins of a state share one, each as probable as the others. 0
+        where a state cannot be left.
     others : ndarray of shape (n_states, n_states)
         Concentrations of the next state, 0 on the diagonal.
     bins : ndarray of int, shape (n_ages,)
@@ -119,7 +119,8 @@ class SemiMarkovRows:
         ]
         sizes = [*((self.leaves.concentration > 0).sum(axis=1)), *map(len, rest)]
         alternatives, n_bins = np.stack(concentrations), self.leaving.shape[2]
-        tables = np.append(np.arange(0, self.n_states * n_bins + 1, n_bins), self.n_states * n_bins + 1 + np.arange(len(rest)))
+        n_rows = self.n_states * n_bins
+        tables = np.append(np.arange(0, n_rows + 1, n_bins), n_rows + 1 + np.arange(len(rest)))
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return DirichletMixture(alternatives.min(axis=0), alternatives, starts, tables.astype(np.int64))
 
@@ -235,8 +236,10 @@ class SemiMarkovRows:
                 return self.n_ages / leave[:, 0]
             hazards = leave[:, self.bins]
             lasts = np.cumprod(1.0 - hazards[:, :-1], axis=1)
-            beyond = np.where(lasts[:, -1] > 0, lasts[:, -1] / hazards[:, -1], 0.0) if self.n_ages > 1 else 1 / hazards[:, 0]
-            return beyond + (1.0 + lasts[:, :-1].sum(axis=1) if self.n_ages > 1 else 0.0)
+            if self.n_ages == 1:
+                return 1.0 / hazards[:, 0]
+            beyond = np.where(lasts[:, -1] > 0, lasts[:, -1] / hazards[:, -1], 0.0)
+            return 1.0 + lasts[:, :-1].sum(axis=1) + beyond
 
     def geometric(self, point: np.ndarray) -> np.ndarray:
         """Transitions (n_states, n_states) of a chain whose states last geometrically, as long in the mean.
@@ -257,10 +260,11 @@ class SemiMarkovRows:
         stayed = stay.sum(axis=1)
         if self.are_stages:
             stayed = stayed + np.maximum(leave.sum(axis=1) - jumps.sum(axis=1), 0.0)
-        return jumps + np.eye(self.n_states).reshape(self.n_states, self.n_states, *(1,) * (jumps.ndim - 2)) * stayed[:, None]
+        jumps[np.arange(self.n_states), np.arange(self.n_states)] = stayed
+        return jumps
 
     def parameters(self, point: np.ndarray) -> dict[str, np.ndarray]:
-        """Probabilities of the next state (n_states, n_states, ...), of leaving by bin, and of first ages, at a point."""
+        """Probabilities of the next state, of leaving by bin of ages, and of first ages, at a point, by name."""
         of_leaving, of_jumps, *of_ages = self.split(point)
         leave, _ = self._by_state(of_leaving, 0.0)
         named = {"probabilities": self._without_itself(of_jumps)}
@@ -295,15 +299,23 @@ class SemiMarkovRows:
         of_leaving, of_jumps, *of_ages = self.split(statistics)
         return np.concatenate([of_leaving, self.jumps.redirected(of_jumps, kept, rng), *of_ages])
 
-    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray) -> np.ndarray:
-        """Statistics (n_cells,) where new states get fractions (n_states, n_states) of those there are."""
+    def statistics(self, counts: np.ndarray) -> np.ndarray:
+        """Statistics (n_cells,) of counts of transitions (n_states, n_states), on the diagonal of staying."""
+        return self.statistics_of_pairs(np.zeros((1, self.n_states)), counts[None])[0]
+
+    def shared_out(self, statistics: np.ndarray, fractions: np.ndarray, into: Any) -> np.ndarray:
+        """Statistics of rows `into` new states that get fractions (n_new, n_states) of those there are."""
+        if not isinstance(into, SemiMarkovRows):  # of a single state, which has no durations
+            return into.statistics(fractions @ self.matrix(statistics) @ fractions.T)
         of_leaving, of_jumps, *of_ages = self.split(statistics)
         leaving = np.stack(self._by_state(of_leaving, 0.0), axis=-1)
         leaving = np.einsum("ab,bcd->acd", fractions, leaving).reshape(-1, 2)
-        parts = [self.leaves.statistics(leaving), self.jumps.shared_out(of_jumps, fractions)]
+        jumps = fractions @ self._without_itself(of_jumps) @ fractions.T
+        parts = [into.leaves.statistics(leaving), into.jumps.statistics(jumps)]
         if of_ages:
             assert self.ages is not None
-            parts.append(self.ages.statistics(fractions @ self.ages.matrix(of_ages[0])))
+            assert into.ages is not None
+            parts.append(into.ages.statistics(fractions @ self.ages.matrix(of_ages[0])))
         return np.concatenate(parts)
 
     def relabeled(self, order: np.ndarray) -> Self:
@@ -336,7 +348,7 @@ class SemiMarkovRows:
                 assert self.ages is not None
                 parts.append(self.ages.matrix(of_ages[0], -1)[order].reshape(-1)[self.ages.cells])
             places.append(np.concatenate(parts))
-        found = np.stack(places).astype(np.int64)
-        if (found < 0).any():
+        cells = np.stack(places).astype(np.int64)
+        if (cells < 0).any():
             raise ValueError("States in this order would need transitions that the mask rules out.")
-        return found.reshape(*orders.shape[:-1], -1)
+        return cells.reshape(*orders.shape[:-1], -1)
