@@ -68,6 +68,7 @@ def resolve(name):
 ROOMS = [
     "",
     "datasets",
+    "durations",
     "emissions",
     "errors",
     "estimators",
