@@ -29,6 +29,7 @@ from skvbem import (
     VBNetwork,
 )
 from skvbem.blocks import blocks_of
+from skvbem.durations import Hazards, Stages
 from skvbem.emissions import Gaussian, Ordinal, Poisson, Regression, Softmax
 from skvbem.plotting import ClassProfileDisplay
 
@@ -155,6 +156,29 @@ CASES = {
         lambda: clone(DRIVEN).set_params(sticky=2.0).fit(TABLE),
         "Leave 'sticky' at 0: ",
         lambda text: [lambda: clone(DRIVEN).set_params(sticky=0).fit(TABLE)],
+    ),
+    "durations beside covariates of transitions": Case(
+        lambda: clone(DRIVEN).set_params(durations=Hazards(2)).fit(TABLE),
+        " at None, or 'durations' at 'geometric'",
+        lambda text: [
+            lambda: clone(DRIVEN).set_params(durations=Hazards(2), transitions=None).fit(TABLE),
+            lambda: clone(DRIVEN).set_params(durations="geometric").fit(TABLE),
+        ],
+    ),
+    "durations of a chain whose prior is learned": Case(
+        lambda: VBHMM(2, durations=Stages(2), learn_prior=True, random_state=0).fit(TABLE[["y"]]),
+        "Leave it False; their prior='hierarchical'",
+        lambda text: [
+            lambda: VBHMM(2, durations=Stages(2, prior="hierarchical"), random_state=0).fit(TABLE[["y"]]),
+        ],
+    ),
+    "durations of a sticky chain": Case(
+        lambda: VBHMM(2, durations=Stages(2), sticky=2.0, random_state=0).fit(TABLE[["y"]]),
+        "Leave 'sticky' at 0, or give 'durations' prior='transitions'",
+        lambda text: [
+            lambda: VBHMM(2, durations=Stages(2), random_state=0).fit(TABLE[["y"]]),
+            lambda: VBHMM(2, durations=Stages(2, prior="transitions"), sticky=2.0, random_state=0).fit(TABLE[["y"]]),
+        ],
     ),
     "covariates of a chain whose prior is learned": Case(
         lambda: clone(DRIVEN).set_params(learn_prior=True).fit(TABLE),

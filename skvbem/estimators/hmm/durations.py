@@ -33,7 +33,7 @@ def check_durations(estimator: Any) -> None:
         if getattr(estimator, name) is not None:
             raise ValueError(
                 f"{name!r} of {owner} lets covariates drive a chain whose states last geometrically. Leave {name!r} at "
-                f"None, or 'durations' at {GEOMETRIC!r}."
+                f"None, or 'durations' at 'geometric'."
             )
     if estimator.learn_prior:
         raise ValueError(
