@@ -1,9 +1,9 @@
-"""Sums over paths of states that are stayed in for a number of steps: their posteriors, draws from them, the best of them.
+"""Sums over paths of states that are stayed in for a number of steps: their posteriors, draws, the best of them.
 
-A cell is a state and an age; the C header says where steps lead. Rows of log likelihoods are those of one stretch: either
-whole sequences, or a piece of one sequence that is too long. A piece takes up what the pieces before it have left
-(`carry`), and for the way back what those after it have (`after`). Sequence s has the rows `starts[s]` to `ends[s]`; rows
-between sequences belong to none. A call passes over the sequences alone that `which` marks, in scaled numbers or in
+A cell is a state and an age; the C header says where steps lead. Rows of log likelihoods are those of one stretch:
+either whole sequences, or a piece of one sequence that is too long. A piece takes up what the pieces before it have
+left (`carry`), and for the way back what those after it have (`after`). Sequence s has the rows `starts[s]` to
+`ends[s]`; rows between sequences belong to none. A call passes over the sequences alone that `which` marks, in scaled numbers or in
 logarithms, of which `cells` and `jumps` hold what it takes.
 """
 
@@ -46,7 +46,8 @@ cdef extern from "_stays.h" nogil:
                                    double* leave_counts, double* jump_counts)
     void skvbem_stays_reached(const skvbem_stays* chain, const skvbem_stay_rows* rows, intptr_t t, double* out)
     intptr_t skvbem_draw_cell(intptr_t n, const double* weight, double uniform)
-    void skvbem_stays_before(const skvbem_stays* chain, const double* reached, int in_logs, intptr_t next, double* weight)
+    void skvbem_stays_before(const skvbem_stays* chain, const double* reached, int in_logs, intptr_t next,
+                             double* weight)
     double skvbem_exp(double x)
 
 
@@ -58,7 +59,8 @@ cdef intptr_t room_of(intptr_t n_states, intptr_t width) noexcept nogil:
 def work_size(Py_ssize_t n_states, Py_ssize_t width, Py_ssize_t n_rows):
     """Doubles that passes over so many rows of a sequence need to work in."""
     cdef intptr_t size = n_states * width
-    return (n_rows + 2) * (size + n_states + 1) + room_of(n_states, width) + 4 * size + n_states * n_states + n_states + 8
+    size = (n_rows + 2) * (size + n_states + 1) + room_of(n_states, width) + 4 * size
+    return size + n_states * n_states + n_states + 8
 
 
 cdef double* lay_out(double* work, intptr_t n_rows, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
@@ -103,8 +105,8 @@ cdef void write_states(const skvbem_stays* chain, const skvbem_stay_rows* rows, 
             out[t * n + k] /= total
 
 
-def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps, Py_ssize_t n_ages, bint keeps_all,
-            const int64[::1] starts, const int64[::1] ends, bint begins, bint in_logs, double least,
+def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
+            Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins, bint in_logs, double least,
             const unsigned char[:, ::1] which, double[:, :, ::1] carry, double[:, ::1] log_z, double[:, :, ::1] by_row,
             bint predicted, unsigned char[:, ::1] lost, double[::1] work, Py_ssize_t at_once):
     """Forward passes: ln Z of sequences, and the posteriors of states given the rows so far, or those before.
@@ -152,7 +154,8 @@ def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, cons
                     log_z[lane, s] = 0.0
                 if starts[s] == ends[s] or log_z[lane, s] == -INFINITY:
                     continue
-                lay_out(&work[0], at_once, cells, jumps, lane, n_ages, keeps_all, &logs[lane, 0, starts[s]], logs.shape[2], &chain, &rows)
+                lay_out(&work[0], at_once, cells, jumps, lane, n_ages, keeps_all, &logs[lane, 0, starts[s]],
+                        logs.shape[2], &chain, &rows)
                 at, last = s if carry.shape[1] > 1 else 0, ends[s] - starts[s]
                 before = NULL
                 if not begins:
@@ -187,7 +190,8 @@ cdef void forget(double[:, :, ::1] logs, intptr_t lane, intptr_t first, intptr_t
 
 
 def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
-           Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on, bint in_logs, bint without,
+           Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on,
+           bint in_logs, bint without,
            const double[::1] weight, const unsigned char[:, ::1] which, const double[:, ::1] carry,
            double[:, ::1] after, const double[:, ::1] log_z, double[:, :, ::1] counts, double[:, :, ::1] jump_counts,
            double[::1] work, Py_ssize_t at_once):
@@ -224,7 +228,8 @@ def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const doubl
         return
     with nogil:
         for lane in range(n_lanes):
-            sums = lay_out(&work[0], at_once, cells, jumps, lane, n_ages, keeps_all, &logs[lane, 0, 0], n_rows, &chain, &rows)
+            sums = lay_out(&work[0], at_once, cells, jumps, lane, n_ages, keeps_all, &logs[lane, 0, 0], n_rows,
+                           &chain, &rows)
             sums_of_jumps = sums + 4 * size
             memset(sums, 0, (4 * size + n * n) * sizeof(double))
             for s in range(starts.shape[0]):
@@ -260,22 +265,23 @@ def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const doubl
 
 
 def draw(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
-         Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on, bint in_logs,
-         const unsigned char[:, ::1] which, const double[:, ::1] carry, int64[::1] after, const double[:, ::1] log_z,
+         Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on,
+         bint in_logs, const unsigned char[:, ::1] which, const double[:, ::1] carry, int64[::1] after, const double[:, ::1] log_z,
          const double[:, ::1] uniform, double[:, :, ::1] counts, double[:, :, ::1] jump_counts, double[::1] work,
          Py_ssize_t at_once):
     """Turn log likelihoods into paths drawn from the posterior: 1 for the state of a row, else 0.
 
     Parameters
     ----------
-    logs, cells, jumps, n_ages, keeps_all, starts, ends, begins, goes_on, in_logs, which, carry, log_z, counts, jump_counts, work, at_once
+    logs, cells, jumps, n_ages, keeps_all, starts, ends, begins, goes_on, in_logs, which, carry, log_z, counts,
+    jump_counts, work, at_once
         As in `smooth`; first cells and steps drawn are counted.
     after : (n_lanes,) IN and OUT
         Of a piece: the first cell of the piece after it.
     uniform : (n_lanes, n_rows) IN
         Uniform numbers.
     """
-    cdef Py_ssize_t lane, s, t, k, c, n_lanes = logs.shape[0], n = logs.shape[1]
+    cdef Py_ssize_t lane, s, t, k, n_lanes = logs.shape[0], n = logs.shape[1]
     cdef intptr_t width = cells.shape[3], size = n * cells.shape[3], last, stop, n_rows = logs.shape[2], next_cell, cell
     cdef skvbem_stays chain
     cdef skvbem_stay_rows rows
@@ -286,8 +292,8 @@ def draw(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[
         return
     with nogil:
         for lane in range(n_lanes):
-            reached = lay_out(&work[0], at_once, cells, jumps, lane, n_ages, keeps_all, &logs[lane, 0, 0], n_rows, &chain,
-                              &rows)
+            reached = lay_out(&work[0], at_once, cells, jumps, lane, n_ages, keeps_all, &logs[lane, 0, 0], n_rows,
+                              &chain, &rows)
             weight = reached + size
             for s in range(starts.shape[0]):
                 if not which[lane, s]:
