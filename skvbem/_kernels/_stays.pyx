@@ -3,8 +3,8 @@
 A cell is a state and an age; the C header says where steps lead. Rows of log likelihoods are those of one stretch:
 either whole sequences, or a piece of one sequence that is too long. A piece takes up what the pieces before it have
 left (`carry`), and for the way back what those after it have (`after`). Sequence s has the rows `starts[s]` to
-`ends[s]`; rows between sequences belong to none. A call passes over the sequences alone that `which` marks, in scaled numbers or in
-logarithms, of which `cells` and `jumps` hold what it takes.
+`ends[s]`; rows between sequences belong to none. A call passes over the sequences alone that `which` marks, in scaled
+numbers or in logarithms, of which `cells` and `jumps` hold what it takes.
 """
 
 from libc.math cimport INFINITY
@@ -106,7 +106,8 @@ cdef void write_states(const skvbem_stays* chain, const skvbem_stay_rows* rows, 
 
 
 def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
-            Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins, bint in_logs, double least,
+            Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins,
+            bint in_logs, double least,
             const unsigned char[:, ::1] which, double[:, :, ::1] carry, double[:, ::1] log_z, double[:, :, ::1] by_row,
             bint predicted, unsigned char[:, ::1] lost, double[::1] work, Py_ssize_t at_once):
     """Forward passes: ln Z of sequences, and the posteriors of states given the rows so far, or those before.
@@ -266,7 +267,8 @@ def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const doubl
 
 def draw(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
          Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins, bint goes_on,
-         bint in_logs, const unsigned char[:, ::1] which, const double[:, ::1] carry, int64[::1] after, const double[:, ::1] log_z,
+         bint in_logs, const unsigned char[:, ::1] which, const double[:, ::1] carry, int64[::1] after,
+         const double[:, ::1] log_z,
          const double[:, ::1] uniform, double[:, :, ::1] counts, double[:, :, ::1] jump_counts, double[::1] work,
          Py_ssize_t at_once):
     """Turn log likelihoods into paths drawn from the posterior: 1 for the state of a row, else 0.
