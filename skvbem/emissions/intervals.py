@@ -168,7 +168,8 @@ class Interval(IntervalSpecification):
     """Measurements known between two ends, a pair of columns for each: classes, rounded numbers, times between visits.
 
     The first column of a pair is the lower end, and the second one the upper end. Equal ends are a point. NaN is an
-    open end; a measurement with two open ends is missing.
+    open end; a measurement with two open ends is missing. A column of pandas intervals, as of ``pandas.cut``, has both
+    ends, infinite ones where it is open.
 
     Parameters
     ----------
@@ -187,8 +188,10 @@ class Interval(IntervalSpecification):
 
     Notes
     -----
-    Intervals of pandas have their ends in ``left`` and ``right``. Both columns of a pair have the mean and the
-    deviation of the measurement. `impute` closes open ends with the mean, or leaves an end where it is.
+    Both columns of a pair have the mean and the deviation of the measurement. `impute` closes open ends with the mean,
+    or leaves an end where it is. A column of intervals is read as two: that of upper ends is called as the column, and
+    "_high" after it. Which sides are closed makes no difference to a continuous measurement. Imputed and drawn
+    measurements are intervals of one point.
 
     Examples
     --------
@@ -295,7 +298,10 @@ class Pairs:
         """Lower and upper ends, (n_rows, n_measurements); NaN where a measurement is missing, equal for a point."""
         values = np.asarray(values, dtype=float)
         if values.shape[1] % 2:
-            raise ValueError(f"Interval takes two columns for each measurement. There are {values.shape[1]} columns.")
+            raise ValueError(
+                "Interval takes two columns for each measurement, or one of pandas intervals. There are "
+                f"{values.shape[1]} columns."
+            )
         low, high = values[:, ::2], values[:, 1::2]
         if (low > high).any():
             row, pair = np.argwhere(low > high)[0]

@@ -13,7 +13,7 @@ from typing import Any
 from skvbem._arguments import is_option
 from skvbem._names import did_you_mean
 from skvbem.emissions import EMISSIONS, EmissionSpecification
-from skvbem.reading.column_groups import is_list_of_emissions
+from skvbem.reading.forms import is_list_of_emissions
 
 _PREFIX = "emission__"
 

@@ -19,7 +19,8 @@ from skvbem.emissions import Emission
 from skvbem.errors import check_memory
 from skvbem.fitting.fit import attributes_of, is_of_data, published
 from skvbem.fitting.kind import kind_of
-from skvbem.reading.column_groups import ColumnGroups, EmissionReader, Group, names_columns
+from skvbem.reading.column_groups import ColumnGroups, EmissionReader, Group
+from skvbem.reading.forms import names_columns
 from skvbem.reading.rows import TableReading
 from skvbem.reading.tables import Column, Table, listed, show
 from skvbem.tables import as_distributions

@@ -38,7 +38,7 @@ from skvbem.reading.mixed_network import (
     rows_of,
     values_of,
 )
-from skvbem.reading.tables import Table, read_table
+from skvbem.reading.tables import Table, is_interval, read_table
 from skvbem.tables import LabeledTable
 
 #: Name of the group of parameters that are tables; the others have the names of nodes with an emission.
@@ -249,17 +249,17 @@ class FittedMixedNetwork(Fitted):
 
     def values_of_evidence(self, given: Mapping) -> list[np.ndarray]:
         """Numbers of some columns as the values of each group, (1, n_columns), all else missing."""
-        numbers = {name for name in self.groups.names if name in self.numbers}
-        cells = [given.get(name) if name in numbers else None for name in self.groups.names]
+        names, numbers = self.groups.names_in_x, self.numbers.intersection(self.groups.names_in_x)
+        cells = [given.get(name) if name in numbers else None for name in names]
         for name in numbers & given.keys():
             if name in self._levels_of_columns:
                 code_of(name, given[name], self._levels_of_columns)
-            elif not is_real(given[name]) or not np.isfinite(given[name]):
+            elif not (is_interval(given[name]) or (is_real(given[name]) and np.isfinite(given[name]))):
                 raise ValueError(
                     f"Column {name!r} holds numbers: as evidence it takes a finite one. Got {given[name]!r} instead."
                 )
         unnamed = read_table(np.array([cells], dtype=object), self.groups.owner)
-        return self.groups.values(Table(self.groups.names, 1, unnamed.column))
+        return self.groups.values(Table(names, 1, unnamed.column))
 
     def evidence(self, given: Mapping) -> MixedRows:
         """States of some nodes and numbers of some columns as one row."""

@@ -61,6 +61,8 @@ def _column_groups(columns: Any) -> None:
     for group in columns.groups:
         check({*group.columns, *group.given} <= {*range(n)}, "columns that are not there")
         check(tuple(columns.names[k] for k in group.columns) == group.names, "columns of other names")
+    split = {*columns.intervals}
+    check(len(split) == len(columns.intervals) and split <= {*range(columns.n_columns)}, "intervals of other columns")
     owned = [k for group in columns.groups for k in group.columns]
     check(len({*owned}) == len(owned), "columns of two groups")
 
@@ -248,7 +250,7 @@ def _estimator(estimator: Any) -> None:
             raise ValueError("it is not fitted, and has attributes of a fit")
         return
     columns, names = fitted.columns, getattr(estimator, "feature_names_in_", None)
-    known = columns.names if hasattr(columns, "groups") else columns.names_
+    known = columns.names_in_x if hasattr(columns, "groups") else columns.names_
     check(names is None or [*names] == [*known], "columns of other names")
     check(estimator.n_features_in_ == len(known), "other columns")
     of_inputs = vars(estimator).get("_input_names_", {})

@@ -52,7 +52,7 @@ def tracks_of(fitted, values: Sequence[np.ndarray], path: np.ndarray, features, 
     """
     names = list(fitted.groups.names)
     chosen = columns_to_draw(features, names, owner)
-    missing = fitted.groups.missing(values)
+    missing = fitted.groups.missing_as_read(values)
     expected = fitted.expected_values(np.eye(len(fitted.startprob)))
     tracks: dict[int, Track] = {}
     for group, cells in zip(fitted.groups.groups, values):

@@ -27,7 +27,9 @@ from skvbem.emissions.independent import Independent
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.emissions.regression import lagged, steps_of
 from skvbem.reading.categories import CategoryEncoder, categories_among
+from skvbem.reading.forms import REMAINDER, EmissionGroup, is_list_of_emissions, names_columns, without_remainder
 from skvbem.reading.guesses import MIN_LEVELS, warn_of_names_of_rows, warn_of_numbers
+from skvbem.reading.interval_columns import joined, of_ends, with_ends
 from skvbem.reading.kinds import encoder_of_given, hold_numbers_in_blocks, holds_numbers
 from skvbem.reading.names import ColumnSelection
 from skvbem.reading.tables import (
@@ -47,8 +49,6 @@ DEFAULT_COVARIANCE_TYPE = "full"
 _FROM_OUTSIDE = (
     " One from outside is given as an object, which needs no name, or registered in this process by register_emission."
 )
-# What an `emission` parameter calls the columns that it does not name.
-_REMAINDER = "remainder"
 # Where posterior draws and `credible_intervals` have what belongs to no group: of hidden Markov models and of mixtures.
 _OF_NO_GROUP = ("chain", "mixture")
 
@@ -62,16 +62,6 @@ class ColumnOptions(NamedTuple):
     categories: Any = "auto"
     missing_values: Any = np.nan
     handle_unknown: str = "warn"
-
-
-class EmissionGroup(NamedTuple):
-    """A group of columns: its name, its specification, positions of its columns, of those given, of those guessed."""
-
-    name: str
-    specification: EmissionSpecification
-    columns: list[int]
-    given: list[int]
-    guessed: Sequence[int] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,12 +163,15 @@ class ColumnGroups:
         Values that mean "missing" besides NaN, None and NA.
     owner : str
         Name of the estimator's class, for messages.
+    intervals : tuple of int
+        Positions of columns of intervals. Each is that of lower ends; upper ends are columns after the last of X.
     """
 
     names: tuple[str, ...]
     groups: tuple[Group, ...]
     missing_values: Any
     owner: str
+    intervals: tuple[int, ...] = ()
 
     @classmethod
     def learned(cls, table: Table, options: ColumnOptions) -> tuple[ColumnGroups, list[np.ndarray]]:
@@ -192,8 +185,9 @@ class ColumnGroups:
         reader = EmissionReader(options.owner, table.names, table.source, options.covariance_type)
         guesses = reader.guesses(options.emission)
         hold_numbers = [holds_numbers(table.column(j)) for j in range(table.n_columns)] if guesses else []
-        emission_groups = reader.groups(options.emission, hold_numbers)
-        groups, values = cls._unread(table, emission_groups, options, [table]), []
+        emission_groups, intervals = with_ends(reader.groups(options.emission, hold_numbers), [table], options.owner)
+        table = of_ends(table, intervals)
+        groups, values = cls._unread(table, emission_groups, options, [table], intervals), []
         for group in groups.groups:
             if group.encoder is None:
                 values.append(groups._numbers(table, group, is_fit=True))
@@ -251,7 +245,10 @@ class ColumnGroups:
         first = next(iter(tables))
         reader = EmissionReader(options.owner, first.names, first.source, options.covariance_type)
         hold_numbers = hold_numbers_in_blocks(first.names, tables) if reader.guesses(options.emission) else []
-        groups = cls._unread(first, reader.groups(options.emission, hold_numbers), options, tables)
+        emission_groups, intervals = with_ends(reader.groups(options.emission, hold_numbers), tables, options.owner)
+        if intervals:
+            first, tables = of_ends(first, intervals), tables.map(partial(of_ends, intervals=intervals))
+        groups = cls._unread(first, emission_groups, options, tables, intervals)
         for group in groups.groups:
             of_group = tables.map(partial(Table.columns, positions=[*group.columns, *group.given]))
             if group.encoder is None:
@@ -270,6 +267,7 @@ class ColumnGroups:
         emission_groups: Sequence[EmissionGroup],
         options: ColumnOptions,
         tables: Iterable[Table] = (),
+        intervals: tuple[int, ...] = (),
     ) -> ColumnGroups:
         """Groups whose categories are still to be learned, but for those of `tables` that are given."""
         names, groups, owner, categories = tuple(table.names), [], options.owner, options.categories
@@ -292,14 +290,15 @@ class ColumnGroups:
             groups.append(Group(name, specification, tuple(columns), tuple(part), encoder, tuple(given), of_given))
         if not is_option(categories, "auto"):
             _check_named(categories, groups, names, owner)
-        return cls(names, tuple(groups), options.missing_values, owner)
+        return cls(names, tuple(groups), options.missing_values, owner, intervals)
 
     def values(self, table: Table, *, is_known: bool = False) -> list[np.ndarray]:
         """The values of each group of another table, in the categories of the first; known ones are not checked."""
-        if table.n_columns != len(self.names):
+        if table.n_columns != self.n_columns:
             raise ValueError(
-                f"X has {table.n_columns} features, but {self.owner} is expecting {len(self.names)} features as input."
+                f"X has {table.n_columns} features, but {self.owner} is expecting {self.n_columns} features as input."
             )
+        table = of_ends(table, self.intervals)
         return [
             self._numbers(table, group, is_known=is_known)
             if group.encoder is None
@@ -389,10 +388,17 @@ class ColumnGroups:
             for k, at in enumerate(group.given, start=len(group.columns)):
                 columns[at] = of_group[:, k] if columns[at] is None else columns[at]
         n_rows = len(values[0])  # cells of columns that are left out are missing
-        return [np.full(n_rows, np.nan) if column is None else column for column in columns]
+        columns = [np.full(n_rows, np.nan) if column is None else column for column in columns]
+        return joined(columns, self.intervals)
 
     def missing(self, values: Sequence[np.ndarray]) -> np.ndarray:
-        """Which cells are missing, (n_rows, n_columns) in the order of the table."""
+        """Which cells are missing, (n_rows, n_columns) in the order of the table; of an interval both ends."""
+        are_missing = self.missing_as_read(values)
+        are_missing[:, list(self.intervals)] &= are_missing[:, self.n_columns :]
+        return are_missing[:, : self.n_columns]
+
+    def missing_as_read(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Missing cells of columns as they are read, upper ends of intervals after all others."""
         are_missing = np.zeros((len(values[0]), len(self.names)), dtype=bool)
         for group, cells in zip(self.groups, self.without_given(values)):
             are_missing[:, list(group.columns)] = is_missing(cells)
@@ -404,6 +410,16 @@ class ColumnGroups:
             np.where(is_missing(of_group), of_group, as_drawn).astype(of_group.dtype)
             for of_group, as_drawn in zip(values, self.as_list(drawn))
         ]
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of X."""
+        return len(self.names) - len(self.intervals)
+
+    @property
+    def names_in_x(self) -> tuple[str, ...]:
+        """The names of the columns of X."""
+        return self.names[: self.n_columns]
 
     @property
     def n_read(self) -> int:
@@ -448,7 +464,7 @@ class ColumnGroups:
             f"{family_of(group.specification)}:{group.names}:{self._explained_by(group)}"
             + (str([levels.tolist() for levels in group.levels]) if group.levels else "")
             for group in self.groups
-        )
+        ) + (f"|intervals:{self.intervals}" if self.intervals else "")
 
 
 def _are_whole(cells: np.ndarray) -> bool:
@@ -524,7 +540,7 @@ class EmissionReader:
             if is_option(remainder, "auto"):
                 groups = self._with_guessed(groups, left, hold_numbers, is_joined=not is_list(named))
             elif remainder is not None and not is_option(remainder, "drop"):
-                of_left = EmissionGroup(_REMAINDER, self._specification(remainder), left, [])
+                of_left = EmissionGroup(REMAINDER, self._specification(remainder), left, [])
                 groups += [of_left] if left else []
             left = [] if is_option(remainder, "drop") else left
             among = {at for group in groups for at in group.columns}.union(left)
@@ -537,7 +553,7 @@ class EmissionReader:
         """The groups, and those of columns that no emission names; a group of their family takes them, if so asked."""
         by_name = {group.name: group for group in groups}
         for family, columns in _families(left, hold_numbers).items():
-            name = family if is_joined or family not in by_name else f"{_REMAINDER}_{family}"
+            name = family if is_joined or family not in by_name else f"{REMAINDER}_{family}"
             group = by_name.get(name, EmissionGroup(name, self._specification(family), [], []))
             by_name[name] = group._replace(columns=sorted([*group.columns, *columns]), guessed=columns)
         return list(by_name.values())
@@ -677,31 +693,6 @@ def _families(columns: Iterable[int], hold_numbers: Sequence[bool]) -> dict[str,
     for j in columns:
         families.setdefault(FOR_NUMBERS if hold_numbers[j] else FOR_CATEGORIES, []).append(j)
     return families
-
-
-def names_columns(emission) -> bool:
-    """Whether an `emission` parameter shares out columns by their names, in a mapping or a list."""
-    return isinstance(emission, Mapping) or is_list_of_emissions(emission)
-
-
-def is_list_of_emissions(emission) -> bool:
-    """Whether an `emission` parameter has the form of a list of (name, emission, columns)."""
-    items = [item for item in emission if not _is_of_remainder(item)] if is_list(emission) else []
-    return len(items) > 0 and all(is_list(item) and len(item) == 3 for item in items)
-
-
-def without_remainder(emission) -> tuple[Any, Any]:
-    """An `emission` parameter without what it says of columns that it does not name, and that; None if it is silent."""
-    if isinstance(emission, Mapping):
-        return {name: at for name, at in emission.items() if name != _REMAINDER}, emission.get(_REMAINDER)
-    if not is_list_of_emissions(emission):
-        return emission, None
-    said = [item[1] for item in emission if _is_of_remainder(item)]
-    return [item for item in emission if not _is_of_remainder(item)], said[-1] if said else None
-
-
-def _is_of_remainder(item) -> bool:
-    return is_list(item) and len(item) == 2 and is_option(item[0], _REMAINDER)
 
 
 def _names_of_families() -> str:

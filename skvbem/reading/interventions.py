@@ -87,18 +87,20 @@ def with_set_values(
     if is_set is None or not is_set.any():
         return values, frozenset()
     result, numbers = [], set()
+    is_set = np.concatenate([is_set, is_set[:, list(columns.intervals)]], axis=1)  # both ends of an interval
     for group, of_group in zip(columns.groups, values):
         cells = is_set[:, list(group.columns)]
         if group.specification.has_table:
             assert group.encoder is not None
             of_group = with_set_cells(of_group, cells, group.encoder, owner)
         elif cells.any() and not group.specification.are_given:  # nothing explains what is given
-            if len(group.columns) > 1:
+            unknown, is_interval = cells & is_missing(of_group), group.columns[0] in columns.intervals
+            if len(group.columns) > 1 + is_interval:
                 raise ValueError(
                     f"'interventions' of {owner} set a column of the node {group.name!r}, which holds several. Leave "
                     "them apart in the 'emission', and let edges say how one depends on the other."
                 )
-            _refuse_unknown(cells & is_missing(of_group), group.names, owner)
+            _refuse_unknown(unknown & unknown.all(axis=1)[:, None] if is_interval else unknown, group.names, owner)
             of_group = np.where(cells, np.nan if group.encoder is None else -1, of_group).astype(of_group.dtype)
             numbers.add(group.name)
         result.append(of_group)

@@ -17,7 +17,8 @@ from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedData, MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.reading.column_groups import ColumnGroups, Group, is_list_of_emissions
+from skvbem.reading.column_groups import ColumnGroups, Group
+from skvbem.reading.forms import is_list_of_emissions
 from skvbem.reading.rows import TableReading
 from skvbem.reading.tables import are_observed
 
@@ -33,10 +34,12 @@ def columns_of_nodes(groups: ColumnGroups, values: list[np.ndarray], emission) -
         if group.specification.has_table or group.specification.are_given or group.name in together:
             of_nodes.append((group, of_group))
             continue
-        for k, (column, name) in enumerate(zip(group.columns, group.names)):
+        n = group.specification.columns_of_each
+        for k in range(0, len(group.columns), n):
             encoder = None if group.encoder is None else group.encoder.of_column(k)
-            node = replace(group, name=name, columns=(column,), names=(name,), encoder=encoder)
-            of_nodes.append((node, np.ascontiguousarray(of_group[:, k : k + 1])))
+            columns, names = group.columns[k : k + n], group.names[k : k + n]
+            node = replace(group, name=names[0], columns=columns, names=names, encoder=encoder)
+            of_nodes.append((node, np.ascontiguousarray(of_group[:, k : k + n])))
     return replace(groups, groups=tuple(group for group, _ in of_nodes)), [of_node for _, of_node in of_nodes]
 
 

@@ -80,6 +80,8 @@ def _pandas_column(column, where: np.ndarray, values: np.ndarray):
     if isinstance(column.dtype, pd.CategoricalDtype):
         known = set(column.cat.categories)
         column = column.cat.add_categories([each for each in dict.fromkeys(values[where]) if each not in known])
+    if isinstance(column.dtype, pd.IntervalDtype):
+        column = column.astype(object)  # intervals of one data type have the same closed sides
     dtype = getattr(column.dtype, "numpy_dtype", column.dtype)  # of nullable numbers that of their values
     if _are_fractions(dtype, values):
         column = column.astype("float64" if dtype is column.dtype else "Float64")

@@ -82,7 +82,7 @@ ERRORS = {
         ),
     ],
     "numbers that were set count as if they were seen": [
-        ("            of_group = np.where(cells, np.nan, of_group)\n", "            of_group = of_group + 0.0\n"),
+        ("np.where(cells, np.nan if group.encoder is None else -1, of_group)", "np.where(cells, of_group, of_group)"),
     ],
     "emissions know parents by their codes": [
         ("        codes = self.categories(counting)\n", "        codes = dict(columns)\n"),

@@ -10,8 +10,8 @@ TESTS = (
 ERRORS = {
     "evidence on a measurement is passed over": [
         (
-            "cells = [given.get(name) if name in numbers else None for name in self.groups.names]",
-            "cells = [None for name in self.groups.names]",
+            "cells = [given.get(name) if name in numbers else None for name in names]",
+            "cells = [None for name in names]",
         )
     ],
     "missing categories of mixed networks are filled with the least probable one": [
