@@ -62,8 +62,6 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     has_moments: ClassVar[bool] = False
     #: Of columns that go round in a circle, the number that is as good as 0.
     period: float | None = None
-    #: True if a column that holds one value wherever it is observed tells no component from another.
-    needs_variation: ClassVar[bool] = False
     #: Where such a column holds one value, in words; see `measured`.
     where_measured: ClassVar[str] = "wherever observed"
     #: Parameters of families that have them: columns that explain these, how many earlier rows do, columns in groups
@@ -74,6 +72,11 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     covariance_type: Any = None
     #: True if `covariances` gives those of columns, over which ellipses can be drawn.
     has_covariances: ClassVar[bool] = False
+
+    @property
+    def needs_variation(self) -> bool:
+        """True if a column that holds one value wherever it is observed tells no component from another."""
+        return False
 
     def check_parameters(self) -> None:
         """Refuse parameters that are wrong for any table, before a table is read."""

@@ -106,7 +106,7 @@ class ZeroInflated(NumericSpecification):
         return self.family.if_larger
 
     @property
-    def needs_variation(self) -> bool:  # type: ignore[override]
+    def needs_variation(self) -> bool:
         """True if cells of the base tell nothing apart where they are all equal."""
         return self.family.needs_variation
 

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -306,6 +307,15 @@ def test_a_latent_above_ordered_answers_is_a_mixture_of_them(answers):
             ours, of_mixture = (each.log_evidence(X, kind=kind).value for each in (network, mixture))
             assert ours == approx(of_mixture, abs=1e-4)  # each at a fit of its own
         assert network.n_free_parameters_ == mixture.n_free_parameters_
+
+
+@pytest.mark.parametrize("method", ["map", "ml"])
+def test_answers_that_are_scored_have_no_price(answers, method):
+    X = answers[["a", "b", "c"]]
+    options = {"method": method, "n_init": 1, "random_state": 0}
+    network = VBNetwork(latents=2, emission={"ordinal": ["a", "b", "c"]}, **options).fit(X)
+    every = pd.DataFrame(list(product(range(1, 6), range(1, 6), ["no", "yes"])), columns=["a", "b", "c"])
+    assert np.exp(network.score_samples(every)).sum() == approx(1.0, abs=1e-9)
 
 
 def test_edges_are_those_of_all_states_of_parents(answers):
