@@ -162,8 +162,10 @@ class Stages(Duration):
         Whether sequences begin in the first stage, or in any: "any" gives the first stage of each state a Dirichlet
         distribution with a total of one count.
 
-    Notes ----- A stage ends at each step with the probability :math:`p_k`, so that a stay lasts r steps and a negative
-    binomial number more: in the mean :math:`r / p_k`, with the variance :math:`r (1 - p_k) / p_k^2`. The coefficient of
+    Notes
+    -----
+    A stage ends at each step with the probability :math:`p_k`, so that a stay lasts r steps and a negative binomial
+    number more: in the mean :math:`r / p_k`, with the variance :math:`r (1 - p_k) / p_k^2`. The coefficient of
     variation is at most :math:`1 / \sqrt r`: stays are more regular than geometric ones.
 
     Examples
