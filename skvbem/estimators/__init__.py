@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from skvbem.estimators.steps.vb_classifier import VBClassifier
     from skvbem.estimators.steps.vb_imputer import VBImputer
     from skvbem.fitted.bayesian_network import Network
+    from skvbem.fitted.durations import DurationDistribution
     from skvbem.fitted.hmm import Forecast
     from skvbem.fitted.latent_states import LatentStates
     from skvbem.fitted.linear_dynamical_system import LDSForecast
@@ -42,6 +43,7 @@ __all__ = [
     "Comparison",
     "DistalOutcome",
     "FitIndices",
+    "DurationDistribution",
     "Forecast",
     "GoodnessOfFit",
     "LDSForecast",
@@ -89,6 +91,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.reports.stepwise.membership": ("MembershipRegression", "three_step", "two_step"),
         "skvbem.reports.stepwise.outcomes": ("DistalOutcome", "distal"),
         "skvbem.reports.goodness_of_fit": ("GoodnessOfFit",),
+        "skvbem.fitted.durations": ("DurationDistribution",),
         "skvbem.fitted.hmm": ("Forecast",),
         "skvbem.estimators.hmm.vb_hmm": ("VBHMM",),
         "skvbem.uncertainty.draws": ("ParameterIntervals",),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from skvbem.plotting.classes import ClassProfileDisplay
     from skvbem.plotting.components import ComponentsDisplay
     from skvbem.plotting.dag import DAGDisplay
+    from skvbem.plotting.durations import DurationsDisplay
     from skvbem.plotting.factors import FactorNumberDisplay, LoadingsDisplay, ResidualsDisplay, ScoresDisplay
     from skvbem.plotting.fitted_columns import FittedColumnsDisplay
     from skvbem.plotting.probabilities import ClassProbabilitiesDisplay
@@ -30,6 +31,7 @@ __all__ = [
     "ClassProbabilitiesDisplay",
     "ComponentsDisplay",
     "DAGDisplay",
+    "DurationsDisplay",
     "FactorNumberDisplay",
     "FittedColumnsDisplay",
     "ForecastDisplay",
@@ -52,6 +54,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.plotting.classes": ("ClassProfileDisplay",),
         "skvbem.plotting.components": ("ComponentsDisplay",),
         "skvbem.plotting.dag": ("DAGDisplay",),
+        "skvbem.plotting.durations": ("DurationsDisplay",),
         "skvbem.plotting.factors": (
             "FactorNumberDisplay",
             "LoadingsDisplay",

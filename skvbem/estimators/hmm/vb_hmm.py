@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._arguments import check_choice, check_flag, is_list
+from skvbem._arguments import check_choice, check_count, check_flag, check_level, is_list
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem.errors import warn_of_impossible
@@ -25,6 +25,7 @@ from skvbem.estimators.sequences import (
     drawn_sequences,
     steps_of_question,
 )
+from skvbem.fitted.durations import durations_of
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.hmm import FittedHMM, have_intervals
 from skvbem.fitting.fit import generator_of
@@ -514,18 +515,85 @@ class VBHMM(SequenceEstimator):
     def _drawn_to_average(self, fitted: FittedHMM, draws) -> np.ndarray:
         """Natural parameters (n_cells, n_draws) that intervals of forecasts average over."""
         if draws is not None:
-            natural = getattr(draws, "natural", None)
-            if natural is None or len(natural) != fitted.model.n_cells:
-                raise ValueError(
-                    f"The 'draws' parameter of forecast must be what sample_posterior or bootstrap of this "
-                    f"{type(self).__name__} returned. Got {show(draws)} instead."
-                )
-            return natural
+            return self._natural_of(draws, "forecast", fitted)
         if not fitted.form.density:
             return fitted.natural("mean")[:, None]
         if self.predictive != "average" and not have_intervals(fitted.groups):
             return np.empty((fitted.model.n_cells, 0))
         return fitted.draws(self.n_draws, fitted.rng_of_draws)
+
+    def _natural_of(self, draws, method: str, fitted: FittedHMM) -> np.ndarray:
+        """Natural parameters (n_cells, n_draws) of draws that a method of this estimator was given."""
+        natural = getattr(draws, "natural", None)
+        if natural is None or len(natural) != fitted.model.n_cells:
+            raise ValueError(
+                f"The 'draws' parameter of {method} must be what sample_posterior or bootstrap of this "
+                f"{type(self).__name__} returned. Got {show(draws)} instead."
+            )
+        return natural
+
+    def duration_distribution(self, state=None, n_steps=None, *, level=0.95, draws=None):
+        """How long stays in states last: probabilities of each number of steps, means and quantiles, with intervals.
+
+        Parameters
+        ----------
+        state : int or str, default=None
+            Number or name of a state; by default all.
+        n_steps : int, default=None
+            Longest stay that is told; by default one that few stays exceed.
+        level : float, default=0.95
+            Mass of the intervals.
+        draws : PosteriorDraws or BootstrapDraws, default=None
+            What `sample_posterior` or `bootstrap` returned; by default `n_draws` draws from q(theta), which vary too
+            little where states overlap. Points of ML and MAP have no intervals without.
+
+        Returns
+        -------
+        DurationDistribution
+
+        Raises
+        ------
+        ValueError
+            If covariates drive transitions, so that stays have no one distribution, or there is no such state.
+
+        Examples
+        --------
+        >>> from skvbem import VBHMM
+        >>> from skvbem.datasets import load_earthquakes
+        >>> from skvbem.durations import Hazards
+        >>> quakes = load_earthquakes().data
+        >>> model = VBHMM(2, emission="poisson", durations=Hazards(16), random_state=0).fit(quakes)
+        >>> stays = model.duration_distribution()
+        >>> stays.means.round().tolist()
+        [9.0, 15.0]
+        """
+        check_is_fitted(self)
+        fitted, owner = self._fitted_, type(self).__name__
+        check_level("duration_distribution", level)
+        if not fitted.model.is_homogeneous:
+            raise ValueError(
+                f"Covariates drive transitions of this {owner}, so that stays have no one distribution. Predict states "
+                "at covariates of interest."
+            )
+        if n_steps is not None:
+            check_count("n_steps", "duration_distribution", n_steps)
+        names = dict(enumerate(fitted.component_names.tolist()))
+        if state is not None:
+            at = [k for k, name in names.items() if state in (k, name)]
+            if not at:
+                raise ValueError(
+                    f"The 'state' parameter of duration_distribution must be a state of this {owner}, one of "
+                    f"{listed(map(show, names.values()))}. Got {show(state)} instead."
+                )
+            names = {at[0]: names[at[0]]}
+        if draws is not None:
+            naturals = self._natural_of(draws, "duration_distribution", fitted)
+        elif fitted.form.density:
+            naturals = fitted.draws(self.n_draws, fitted.rng_of_draws)
+        else:
+            naturals = np.empty((fitted.model.n_cells, 0))
+        _, drawn, _ = fitted.model.prior.split(naturals)
+        return durations_of(fitted.model.transitions, fitted.point[1], drawn, names, n_steps, level)
 
     def pseudo_residuals(
         self, X, sequence_id=None, lengths=None, *, kind="forecast", discrete="random", random_state=None

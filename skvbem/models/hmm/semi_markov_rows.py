@@ -133,7 +133,7 @@ class SemiMarkovRows:
     def _by_state(self, cells: np.ndarray, absent: float) -> tuple[np.ndarray, np.ndarray]:
         """Of leaving and of staying, (n_states, n_bins, ...) each."""
         matrix = self.leaves.matrix(cells, absent)
-        matrix = matrix.reshape(self.n_states, -1, *matrix.shape[1:])
+        matrix = matrix.reshape(self.n_states, self.leaving.shape[2], *matrix.shape[1:])
         return matrix[:, :, 0], matrix[:, :, 1]
 
     def log_steps(self, log_initial: np.ndarray, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -215,17 +215,20 @@ class SemiMarkovRows:
             steps = steps - here
         return self.statistics_of_steps(counts, jumps)
 
-    def survival(self, point: np.ndarray, n_steps: int) -> np.ndarray:
-        """Probabilities that a stay lasts more than 0, 1, ... steps at a point, (n_states, n_steps)."""
-        logs, _ = self.log_steps(np.zeros((1, self.n_states)), np.log(np.maximum(point, 1e-300))[:, None])
-        _, up, keep, _ = np.exp(logs[0])
-        cells, lasts = np.zeros((self.n_states, self.width)), np.empty((self.n_states, n_steps))
-        cells[:, 0] = 1.0
+    def lasting(self, natural: np.ndarray, n_steps: int) -> np.ndarray:
+        """Probabilities that stays last more than 0, 1, ... steps at points (n_cells, n_lanes) in natural parameters.
+
+        (n_lanes, n_states, n_steps).
+        """
+        logs, _ = self.log_steps(np.zeros((natural.shape[1], self.n_states)), natural)
+        up, keep = np.exp(logs[:, 1]), np.exp(logs[:, 2])
+        cells, lasts = np.zeros(up.shape), np.empty((*up.shape[:2], n_steps))
+        cells[:, :, 0] = 1.0
         for step in range(n_steps):
-            lasts[:, step] = cells.sum(axis=1)
-            ahead = cells * keep
-            ahead[:, 1:] += (cells * up)[:, :-1]
-            cells = ahead
+            lasts[:, :, step] = cells.sum(axis=-1)
+            going_on = cells * up
+            cells = cells * keep
+            cells[:, :, 1:] += going_on[:, :, :-1]
         return lasts
 
     def mean_durations(self, point: np.ndarray) -> np.ndarray:

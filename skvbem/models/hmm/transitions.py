@@ -117,6 +117,19 @@ class Transitions:
         """Probabilities (n_rows, n_states) at a point, whatever statistics (n_cells,) the data have."""
         return self.matrix(point)
 
+    def lasting(self, natural: np.ndarray, n_steps: int) -> np.ndarray:
+        """Probabilities that stays last more than 0, 1, ... steps at points (n_cells, n_lanes) in natural parameters.
+
+        (n_lanes, n_states, n_steps).
+        """
+        stays = np.exp(np.diagonal(self.matrix(natural, -np.inf)))
+        return stays[:, :, None] ** np.arange(n_steps)
+
+    def mean_durations(self, point: np.ndarray) -> np.ndarray:
+        """Steps that a stay lasts in the mean at a point, (n_states,); inf of a state that cannot be left."""
+        leaves = 1.0 - np.diagonal(self.matrix(point))
+        return np.divide(1.0, leaves, out=np.full(len(leaves), np.inf), where=leaves > 0)
+
     def patterns(self, values: np.ndarray) -> None:
         """None: covariates (n_steps, n_covariates) drive none of these rows."""
 
