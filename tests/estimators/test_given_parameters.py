@@ -199,6 +199,8 @@ def test_ordered_answers_that_are_given_have_the_mass_between_edges():
     for model in (among, own, again):
         assert model.score_samples(X) == pytest.approx(np.log(total), abs=1e-11)
         assert model.parameters_["ordinal"]["probabilities"][:, 1, :3] == pytest.approx(mass[1])
+    unnamed = VBMixture.from_parameters([0.3, 0.7], NUMBERS | {"edges": EDGES}, emission=Ordinal())
+    assert [levels.tolist() for levels in unnamed.categories_.values()] == [[0, 1, 2, 3], [0, 1, 2]]
     drawn = np.asarray(among.sample(4000, random_state=0)[0], dtype=object)
     assert (drawn[:, 1] == "no").mean() == pytest.approx(mass[1][:, 0] @ [0.3, 0.7], abs=0.03)
     chain = VBHMM.from_parameters([0.3, 0.7], [[1.0, 0.0], [0.0, 1.0]], among.parameters_, emission=Ordinal(), **given)

@@ -58,7 +58,4 @@ ERRORS = {
     "words of a type without an order have one": [
         ("(seen.levels is not None and seen.are_ordered)", "seen.levels is not None"),
     ],
-    "answers that were set in a network are observed": [
-        ("np.where(cells, np.nan if group.encoder is None else -1, of_group)", "np.where(cells, of_group, of_group)"),
-    ],
 }
