@@ -15,6 +15,18 @@ cdef extern from "_gather.h" nogil:
     void skvbem_spread_rows(intptr_t n_rows, intptr_t n_groups, intptr_t width, intptr_t n_in, const int32_t* codes,
                             const double* shares, intptr_t stride, intptr_t row_stride, double* joint)
 
+    const int SKVBEM_POWERS
+    void skvbem_gather_polynomials(intptr_t n_rows, intptr_t n_groups, intptr_t width, intptr_t n_out,
+                                   const int32_t* codes, const double* place, const double* joint, double* out,
+                                   intptr_t stride)
+    void skvbem_spread_powers(intptr_t n_rows, intptr_t n_groups, intptr_t width, intptr_t n_in, const int32_t* codes,
+                              const double* place, const double* shares, intptr_t stride, intptr_t row_stride,
+                              double* joint)
+
+
+#: Coefficients of the polynomials of `gather_polynomials`.
+N_POWERS = SKVBEM_POWERS
+
 
 def join(const int32_t[:, ::1] members, const double[:, ::1] cells, double[:, ::1] joint):
     """Fill joint tables: the sum of the entries of their columns' cells.
@@ -90,3 +102,40 @@ def spread(const int32_t[:, ::1] codes, const double[:, :] shares, double[:, ::1
             skvbem_spread_rows(codes.shape[0], codes.shape[1], joint.shape[1], shares.shape[0], &codes[0, 0],
                                &shares[0, 0], shares.strides[0] // <Py_ssize_t>sizeof(double),
                                shares.strides[1] // <Py_ssize_t>sizeof(double), &joint[0, 0])
+
+
+def gather_polynomials(const int32_t[:, ::1] codes, const double[:, ::1] place, const double[:, :, ::1] joint,
+                       double[:, ::1] out):
+    """Fill log likelihoods: for each row, the sum over groups of polynomials of its codes at its places.
+
+    Parameters
+    ----------
+    codes, place : (n_rows, n_groups) IN
+    joint : (n_codes, N_POWERS, width) IN
+        Coefficients. `width` a multiple of 4, n_out at the least.
+    out : (n_out, n_rows) OUT
+    """
+    if codes.shape[0] and codes.shape[1]:
+        with nogil:
+            skvbem_gather_polynomials(codes.shape[0], codes.shape[1], joint.shape[2], out.shape[0], &codes[0, 0],
+                                      &place[0, 0], &joint[0, 0, 0], &out[0, 0], out.shape[1])
+    else:
+        out[:] = 0.0
+
+
+def spread_powers(const int32_t[:, ::1] codes, const double[:, ::1] place, const double[:, :] shares,
+                  double[:, :, ::1] joint):
+    """Add the shares of each row, times powers of its places, to the sums of its codes.
+
+    Parameters
+    ----------
+    codes, place : (n_rows, n_groups) IN
+    shares : (n_in, n_rows) IN
+    joint : (n_codes, N_POWERS, width) IN and OUT
+        `width` a multiple of 4, n_in at the least.
+    """
+    if codes.shape[0] and codes.shape[1]:
+        with nogil:
+            skvbem_spread_powers(codes.shape[0], codes.shape[1], joint.shape[2], shares.shape[0], &codes[0, 0],
+                                 &place[0, 0], &shares[0, 0], shares.strides[0] // <Py_ssize_t>sizeof(double),
+                                 shares.strides[1] // <Py_ssize_t>sizeof(double), &joint[0, 0, 0])

@@ -79,4 +79,74 @@ static void skvbem_spread_rows(intptr_t n_rows, intptr_t n_groups, intptr_t widt
         }
 }
 
+/* Coefficients of a polynomial. */
+#define SKVBEM_POWERS 6
+
+/* out[w * stride + row] = sum over groups of the polynomial of joint[codes[row, group], :, w] at place[row, group] */
+SKVBEM_CLONES
+static void skvbem_gather_polynomials(intptr_t n_rows, intptr_t n_groups, intptr_t width, intptr_t n_out,
+                                      const int32_t *restrict codes, const double *restrict place,
+                                      const double *restrict joint, double *restrict out, intptr_t stride) {
+    double sums[SKVBEM_TILE * SKVBEM_STRIP];
+    for (intptr_t first = 0; first < n_rows; first += SKVBEM_TILE)
+        for (intptr_t from = 0; from < width; from += SKVBEM_STRIP) {
+            intptr_t rows = skvbem_least(SKVBEM_TILE, n_rows - first), strip = skvbem_least(SKVBEM_STRIP, width - from);
+            for (intptr_t row = 0; row < rows; row++) {
+                const int32_t *restrict of_row = codes + (first + row) * n_groups;
+                const double *restrict at = place + (first + row) * n_groups;
+                double *restrict sum = sums + row * SKVBEM_STRIP;
+                for (intptr_t w = 0; w < strip; w += 4) {
+                    double total[4] = {0.0, 0.0, 0.0, 0.0};
+                    for (intptr_t group = 0; group < n_groups; group++) {
+                        const double x = at[group];
+                        const double *restrict cell = joint + of_row[group] * SKVBEM_POWERS * width + from + w;
+                        double value[4];
+                        for (int i = 0; i < 4; i++) value[i] = cell[(SKVBEM_POWERS - 1) * width + i];
+                        for (int k = SKVBEM_POWERS - 2; k >= 0; k--)
+                            for (int i = 0; i < 4; i++) value[i] = value[i] * x + cell[k * width + i];
+                        for (int i = 0; i < 4; i++) total[i] += value[i];
+                    }
+                    for (int i = 0; i < 4; i++) sum[w + i] = total[i];
+                }
+            }
+            for (intptr_t w = 0; w < skvbem_least(strip, n_out - from); w++)
+                for (intptr_t row = 0; row < rows; row++)
+                    out[(from + w) * stride + first + row] = sums[row * SKVBEM_STRIP + w];
+        }
+}
+
+/* joint[codes[row, group], k, w] += in[w * stride + row * row_stride] * place[row, group]^k */
+SKVBEM_CLONES
+static void skvbem_spread_powers(intptr_t n_rows, intptr_t n_groups, intptr_t width, intptr_t n_in,
+                                 const int32_t *restrict codes, const double *restrict place,
+                                 const double *restrict in, intptr_t stride, intptr_t row_stride,
+                                 double *restrict joint) {
+    double shares[SKVBEM_TILE * SKVBEM_STRIP] = {0.0};
+    for (intptr_t first = 0; first < n_rows; first += SKVBEM_TILE)
+        for (intptr_t from = 0; from < n_in; from += SKVBEM_STRIP) {
+            intptr_t rows = skvbem_least(SKVBEM_TILE, n_rows - first), strip = skvbem_least(SKVBEM_STRIP, width - from);
+            for (intptr_t w = 0; w < strip; w++)
+                for (intptr_t row = 0; row < rows; row++)
+                    shares[row * SKVBEM_STRIP + w] =
+                        from + w < n_in ? in[(from + w) * stride + (first + row) * row_stride] : 0.0;
+            for (intptr_t row = 0; row < rows; row++) {
+                const int32_t *restrict of_row = codes + (first + row) * n_groups;
+                const double *restrict at = place + (first + row) * n_groups;
+                for (intptr_t group = 0; group < n_groups; group++) {
+                    const double x = at[group];
+                    double *restrict cells = joint + of_row[group] * SKVBEM_POWERS * width + from;
+                    for (intptr_t w = 0; w < strip; w += 4) {
+                        double share[4];
+                        for (int i = 0; i < 4; i++) share[i] = shares[row * SKVBEM_STRIP + w + i];
+                        for (int k = 0; k < SKVBEM_POWERS; k++)
+                            for (int i = 0; i < 4; i++) {
+                                cells[k * width + w + i] += share[i];
+                                share[i] *= x;
+                            }
+                    }
+                }
+            }
+        }
+}
+
 #endif

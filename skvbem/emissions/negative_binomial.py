@@ -16,9 +16,10 @@ from scipy.special import betainc
 
 from skvbem._kernels import _categorical
 from skvbem._lazy import cached_property
-from skvbem._numerics import log_gamma, log_rising
+from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks, map_reduce
 from skvbem.emissions.base import Emission, Step, as_matrix, by_cell, by_lane, by_row, draws_first
+from skvbem.emissions.count_knots import BinnedRows, Bins, Knots
 from skvbem.emissions.moments import weighted_means
 from skvbem.emissions.parameters import check_positive, check_shape, named_arrays
 from skvbem.emissions.specification import CountCells, NumericSpecification, Parameters
@@ -26,15 +27,12 @@ from skvbem.families.one_dimensional import SizeProbability, SizeProbabilityPoin
 from skvbem.families.one_dimensional.size_probability import digamma_rise
 from skvbem.families.one_dimensional.trapezoid import REACH
 
-# Counts up to which each has a cell. Beyond, intervals from a count to 16 times that count have so many that
-# interpolation errs by less than 1e-9 nats to counts of 1e4 (`tests/emissions/test_one_dimensional.py`), and from 1e7
-# on by the rounding of the log likelihood itself, 36 = ln 4e15.
-_SMALL, _RATIO = 64, 16.0
-_LOG_ERROR, _LOG_DIGITS = np.log(2e-9), 36.0
 # Intervals go on to twice the largest count of the data.
 _BEYOND = 2.0
 # Halvings of the range of ln r, 84, and steps of Newton's from within .08: errors .003, 5e-6, 1e-11 and none.
 _N_HALVED, _N_NEWTON = 10, 4
+# Distinct counts of all columns up to which their table stays in the cache, where it takes no longer than that of bins.
+_MAX_TABLED_COUNTS = 4096
 # Counts up to which distinct values are found by counting.
 _COUNTED = 2**20
 
@@ -132,6 +130,8 @@ class CountTable:
         Minus ln y! of each, nats.
     beyond : tuple of ndarray
         Of each column the places of values beyond the last knot.
+    binned : BinnedRows, optional
+        The rows by bins, where distinct values are so many.
     """
 
     emission: NegativeBinomialEmission
@@ -141,12 +141,14 @@ class CountTable:
     of_values: csr_array
     base: np.ndarray
     beyond: tuple[np.ndarray, ...]
+    binned: BinnedRows | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, rows: slice) -> Self:
-        return replace(self, values=self.values[rows], codes=self.codes[rows])
+        binned = None if self.binned is None else self.binned.of(rows)
+        return replace(self, values=self.values[rows], codes=self.codes[rows], binned=binned)
 
     def __add__(self, other: CountTable) -> CountTable:
         """What must be known of the rows of both, of tables without rows."""
@@ -180,6 +182,11 @@ class NegativeBinomialEmission(Emission):
         """Counts, and numbers between counts, that have cells."""
         return Knots.to(_BEYOND * self.most)
 
+    @cached_property
+    def bins(self) -> Bins:
+        """Bins of counts up to the last knot."""
+        return Bins.between(self.knots, self.n_columns, self._statistics_of)
+
     @property
     def n_columns(self) -> int:
         """Columns of a row."""
@@ -188,7 +195,7 @@ class NegativeBinomialEmission(Emission):
     @property
     def doubles_per_row(self) -> int:
         """Doubles that a block holds for each row."""
-        return 2 * self.n_columns
+        return 3 * self.n_columns
 
     @property
     def cells_per_component(self) -> int:
@@ -243,7 +250,13 @@ class NegativeBinomialEmission(Emission):
         for j, distinct in enumerate(survey.distinct):
             missing = np.isnan(values[:, j])
             codes[:, j] = np.where(missing, first[-1], first[j] + np.searchsorted(distinct, values[:, j]))
-        return replace(survey, values=values, codes=codes)
+        binned = self.bins.binned(values) if self.is_binned(survey) else None
+        return replace(survey, values=values, codes=codes, binned=binned)
+
+    def is_binned(self, table: CountTable) -> bool:
+        """Distinct counts are more than twice the bins, and none is beyond the last knot."""
+        n = sum(map(len, table.distinct))
+        return n > _MAX_TABLED_COUNTS and n > 2 * self.bins.n_codes and not any(map(len, table.beyond))
 
     def step(self, natural: np.ndarray, table: CountTable) -> Step:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""
@@ -320,8 +333,12 @@ class CountStep(Step):
         self.single = natural.ndim == 1
         self.cells = by_lane(natural, emission.cells_per_component)
         self.n_components, self.n_out = self.cells.shape[1], self.cells.shape[0] * self.cells.shape[1]
-        self.of_values = table.of_values
-        self.tables = np.zeros((self.of_values.shape[0], -(-self.n_out // 4) * 4))
+        self.of_values, self.width = table.of_values, -(-self.n_out // 4) * 4
+        self.bins = emission.bins if emission.is_binned(table) else None
+        if self.bins is not None:
+            self.tables = self.bins.tables(self.cells.reshape(self.n_out, -1), self.width)
+            return
+        self.tables = np.zeros((self.of_values.shape[0], self.width))
         likelihoods = self.of_values @ self.cells.reshape(self.n_out, -1).T
         self.tables[:, : self.n_out] = likelihoods + table.base[:, None]
         for j, places in enumerate(table.beyond):
@@ -349,16 +366,25 @@ class CountStep(Step):
     def log_likelihood(self, block: CountTable) -> np.ndarray:
         """Expected log likelihoods of rows, nats."""
         log_likelihood = np.empty((self.n_out, len(block)))
-        _categorical.gather(np.ascontiguousarray(block.codes), self.tables, log_likelihood)
+        if self.bins is not None and block.binned is not None:
+            codes, place, base = map(np.ascontiguousarray, block.binned)
+            _categorical.gather_polynomials(codes, place, self.tables, log_likelihood)
+            log_likelihood += base
+        else:
+            _categorical.gather(np.ascontiguousarray(block.codes), self.tables, log_likelihood)
         return by_row(log_likelihood, self.n_components, self.single)
 
     def zeros(self) -> np.ndarray:
-        """An empty sum: weights of distinct counts, (n_values + 1, width)."""
+        """An empty sum: weights of distinct counts, (n_values + 1, width), or of bins, (n_codes, n_powers, width)."""
         return np.zeros(self.tables.shape)
 
     def add(self, block: CountTable, responsibilities: np.ndarray, total: np.ndarray) -> None:
         """Add the statistics of a block to a sum."""
-        _categorical.spread(np.ascontiguousarray(block.codes), as_matrix(responsibilities), total)
+        if self.bins is not None and block.binned is not None:
+            codes, place, _ = map(np.ascontiguousarray, block.binned)
+            _categorical.spread_powers(codes, place, as_matrix(responsibilities), total)
+        else:
+            _categorical.spread(np.ascontiguousarray(block.codes), as_matrix(responsibilities), total)
 
     def of_rows(self, block: CountTable) -> np.ndarray:
         """Statistics of each row, the same for all components."""
@@ -370,7 +396,8 @@ class CountStep(Step):
 
     def statistics(self, total: np.ndarray) -> np.ndarray:
         """Statistics of a sum."""
-        cells = self.of_values.T @ total[:, : self.n_out]
+        total = total[..., : self.n_out]
+        cells = self.of_values.T @ total if self.bins is None else self.bins.statistics(total)
         return by_cell(cells.T.reshape(self.cells.shape), self.single)
 
 
@@ -398,76 +425,3 @@ def _distinct(column: np.ndarray) -> np.ndarray:
     if len(there) and there.max() < min(_COUNTED, 64 * len(there)):
         return np.flatnonzero(np.bincount(there.astype(np.int64))).astype(float)
     return np.unique(there)
-
-
-@dataclass(frozen=True, eq=False)
-class Knots:
-    r"""Counts, and numbers between counts, between which log likelihoods are interpolated.
-
-    Whole counts to 64 are knots. Then come Chebyshev's points of intervals of ln y, of equal length, in which
-    :math:`\ln\Gamma(y + r) - \ln\Gamma(r) - \ln\Gamma(y)` is near a polynomial. Whatever the size r is, its
-    singularities lie at a distance of pi: the error falls by the same factor with each knot. Those to a smaller count
-    are the first of those to a larger one.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_knots,)
-    starts : tuple of float
-        Where intervals begin.
-    sizes : tuple of int
-        Knots of each interval.
-    """
-
-    counts: np.ndarray
-    starts: tuple[float, ...]
-    sizes: tuple[int, ...]
-
-    @classmethod
-    def to(cls, most: float) -> Self:
-        """Knots that reach to a count at least."""
-        starts, sizes, knots = [float(_SMALL)], [], [np.arange(1.0, _SMALL + 1)]
-        half = np.log(_RATIO) / 2
-        per_knot = np.arcsinh(np.pi / half)
-        while starts[-1] < most:
-            low = starts[-1]
-            sizes.append(int(np.ceil(min(np.log(low * _RATIO) - _LOG_ERROR, _LOG_DIGITS) / per_knot)))
-            knots.append(low * np.exp(half * (1 + _points(sizes[-1]))))
-            starts.append(low * _RATIO)
-        return cls(np.concatenate(knots), tuple(starts[:-1]), tuple(sizes))
-
-    @property
-    def last(self) -> float:
-        """The largest count between knots; of those beyond, log likelihoods are not interpolated."""
-        return _RATIO * self.starts[-1] if self.starts else float(_SMALL)
-
-    def weights(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Knots of counts and their weights, (n_counts, n), and the rest of the log likelihood, (n_counts,).
-
-        The rest is minus ln y!, and what interpolation leaves out. Counts beyond the last knot have no weights.
-        """
-        width = max(self.sizes, default=1)
-        places, weights = (np.zeros((len(counts), width), dtype=kind) for kind in (np.int64, float))
-        base = -log_rising(1.0, counts)
-        small = counts <= _SMALL
-        places[small, 0], weights[small, 0] = np.maximum(counts[small] - 1, 0), counts[small] > 0
-        at = _SMALL
-        for low, n in zip(self.starts, self.sizes):
-            these = np.flatnonzero((counts > low) & (counts <= _RATIO * low))
-            x = 2 * np.log(counts[these] / low) / np.log(_RATIO) - 1
-            places[these[:, None], np.arange(n)] = at + np.arange(n)
-            weights[these[:, None], np.arange(n)] = here = _interpolation(x, n)
-            base[these] += log_gamma(counts[these]) - here @ log_gamma(self.counts[at : at + n])
-            at += n
-        return places, weights, base
-
-
-def _interpolation(x: np.ndarray, n: int) -> np.ndarray:
-    """Weights (n_x, n) of values at Chebyshev's points in the polynomial through them, at x from -1 to 1."""
-    k = np.arange(n)
-    polynomials = np.cos(k * np.arccos(np.clip(x, -1.0, 1.0))[:, None]) * np.where(k > 0, 2.0, 1.0)
-    return polynomials @ np.cos(k[:, None] * np.arccos(_points(n))) / n
-
-
-def _points(n: int) -> np.ndarray:
-    """Chebyshev's n points from -1 to 1."""
-    return np.cos(np.pi * (np.arange(n) + 0.5) / n)[::-1]

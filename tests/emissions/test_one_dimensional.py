@@ -10,8 +10,10 @@ from scipy.special import gammaln
 
 from skvbem import VBHMM, VBMixture, VBNetwork
 from skvbem._numerics import log_rising
-from skvbem.emissions import Gamma, NegativeBinomial, VonMises, ZeroInflated
-from skvbem.emissions.negative_binomial import Knots, NegativeBinomialEmission
+from skvbem.emissions import Gamma, NegativeBinomial, VonMises, ZeroInflated, negative_binomial
+from skvbem.emissions.count_knots import Knots
+from skvbem.emissions.negative_binomial import NegativeBinomialEmission
+from skvbem.families.one_dimensional import SizeProbabilityPoint
 
 approx = pytest.approx
 
@@ -244,6 +246,42 @@ def test_counts_beyond_all_knots_have_the_density_of_scipy(method, rng):
     counts = np.array([1000.0, 1024, 1025, 5000, 1e5])
     wanted = stats.nbinom(size, size / (size + mean)).logpmf(counts)
     assert model.score_samples(counts[:, None]) == approx(wanted, rel=1e-10)
+
+
+def test_bins_of_many_counts_err_by_less_than_a_billionth(rng, monkeypatch):
+    """Likelihoods are SciPy's, and sums over rows their derivatives; of many lanes, with gaps."""
+    X = rng.negative_binomial(0.9, 1e-4, size=(4000, 2)).astype(float)
+    X[:300] = rng.poisson(30, size=(300, 2))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    emission = NegativeBinomial().for_data(X)
+    table = emission.prepare(X)
+    assert emission.is_binned(table)
+    size = 10.0 ** rng.uniform(-2, 5, size=(3, 2, 25))
+    probability = rng.uniform(0.01, 0.9999, size=size.shape)
+    natural = emission.default_prior(3).natural(SizeProbabilityPoint(size, probability))
+    step = emission.step(natural, table)
+    found = np.moveaxis(step.log_likelihood(table[1000:]), 0, -1)
+    laws = stats.nbinom(size, 1 - probability)
+    exact = np.nan_to_num(laws.logpmf(X[1000:, None, :, None])).sum(axis=2)
+    assert np.abs(found - exact).max() < 2e-9 + 1e-14 * np.abs(exact).max()
+    shares, total = rng.dirichlet(np.ones(3), size=(25, len(X))), step.zeros()
+    step.add(table, shares, total)
+    monkeypatch.setattr(negative_binomial, "_MAX_TABLED_COUNTS", 10**9)
+    plain = emission.step(natural, table)
+    of_values = plain.zeros()
+    plain.add(table, shares, of_values)
+    sums = (natural * step.statistics(total)).sum(axis=0), (natural * plain.statistics(of_values)).sum(axis=0)
+    assert sums[0] == approx(sums[1], rel=1e-12)
+
+
+def test_a_fit_by_bins_is_that_by_distinct_counts(rng, monkeypatch):
+    X = rng.negative_binomial(0.9, [[2e-4], [2e-2]], size=(2, 3000)).reshape(-1, 1)
+    monkeypatch.setattr(negative_binomial, "_MAX_TABLED_COUNTS", 500)
+    bounds = []
+    for most in (500, 10**9):
+        monkeypatch.setattr(negative_binomial, "_MAX_TABLED_COUNTS", most)
+        bounds.append(VBMixture(2, emission=NegativeBinomial(), n_init=2, random_state=0, tol=1e-7).fit(X).lower_bound_)
+    assert bounds[0] == approx(bounds[1], abs=1e-4)
 
 
 def test_components_without_a_row_warn_of_nothing(rng):
