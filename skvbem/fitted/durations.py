@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from skvbem._tabular import data_frame, html_table, number, text_table
+from skvbem.fitted.parameter_tables import ParameterTable
 
 _LONGER = ["lasts_longer", "lasts_longer_lower", "lasts_longer_upper"]
 _COLUMNS = ["state", "steps", "probability", "lower", "upper", *_LONGER]
@@ -140,6 +142,44 @@ def _steps_at(lasts: np.ndarray, rest: float) -> np.ndarray:
     """The least numbers of steps after which no more than a rest of stays goes on, (...); inf of none that are told."""
     over = lasts <= rest + 1e-12
     return np.where(over.any(axis=-1), over.argmax(axis=-1), np.inf)
+
+
+def tables_of_durations(
+    rows: Any,
+    named: Mapping[Any, np.ndarray],
+    intervals: Mapping | None,
+    numbers: Sequence[str],
+    states: Sequence[dict],
+) -> list[ParameterTable]:
+    """A table of the probabilities that a stay of some age ends, if there are any; see `ParameterTable`.
+
+    Parameters
+    ----------
+    rows : Transitions or SemiMarkovRows
+    named : mapping of str to ndarray
+        Parameters of the chain.
+    intervals : mapping of str to pair of ndarray, or None
+    numbers, states : sequence
+        Of states: what they are called, and the states themselves.
+    """
+    if "stage_ends" in named:
+        title, name, labels = "durations", "stage_ends", [f"a stage of {rows.n_ages} ends"]
+    elif "hazards" in named:
+        title, name = "durations", "hazards"
+        bounds = np.flatnonzero(np.diff(rows.bins, prepend=-1, append=-1)).tolist()
+        ages = [f"{a + 1}" if b == a + 1 else f"{a + 1}-{b}" for a, b in pairwise(bounds)]
+        labels = [f"ends at age {age}" for age in (*ages[:-1], f"{bounds[-2] + 1} and on")]
+    else:
+        return []
+
+    def by_age(values: np.ndarray) -> np.ndarray:
+        return np.reshape(values, (len(numbers), -1)).T
+
+    ends = None
+    if intervals is not None and name in intervals:
+        ends = by_age(intervals[name][0]), by_age(intervals[name][1])
+    empty: list[dict] = [{} for _ in labels]
+    return [ParameterTable(title, labels, numbers, by_age(named[name]), ends, empty, states)]
 
 
 def durations_of(

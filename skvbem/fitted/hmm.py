@@ -15,6 +15,7 @@ from skvbem.errors import DataWarning, warn, warn_of_impossible
 from skvbem.fitted.autoregression import N_PATHS, Autoregression
 from skvbem.fitted.base import FittedSequences, Intervals, Parameters
 from skvbem.fitted.driven_chains import NAMES, named_rows, tables_of_coefficients
+from skvbem.fitted.durations import tables_of_durations
 from skvbem.fitted.forecasts import ForecastTable, ends_of_columns, variances_of_columns
 from skvbem.fitted.labels import FittedEmissions
 from skvbem.fitted.parameter_tables import ParameterTable
@@ -157,16 +158,18 @@ class FittedHMM(FittedSequences, FittedEmissions):
         """First states and transitions, then a table per group of columns."""
         values, ends = np.vstack([self.startprob, self.transmat]), None
         if intervals is not None:
-            of_chain, unknown = intervals["chain"], [np.full(each.shape, np.nan) for each in (values[0], values[1:])]
-            first, pairs = of_chain.get("startprob", [unknown[0]] * 2), of_chain.get("transmat", [unknown[1]] * 2)
+            of_rows, unknown = intervals["chain"], [np.full(each.shape, np.nan) for each in (values[0], values[1:])]
+            first, pairs = of_rows.get("startprob", [unknown[0]] * 2), of_rows.get("transmat", [unknown[1]] * 2)
             ends = np.vstack([first[0], pairs[0]]), np.vstack([first[1], pairs[1]])
         rows = ["first", *(f"after {number}" for number in self._numbers)]
+        named, of_chain = self._of_chain(*self.point[:2]), None if intervals is None else intervals["chain"]
         return [
             ParameterTable("transitions", rows, self._numbers, values, ends, [{}, *self._states], self._states),
+            *tables_of_durations(self.model.transitions, named, of_chain, self._numbers, self._states),
             *tables_of_coefficients(
                 self._rows,
-                self._of_chain(*self.point[:2]),
-                None if intervals is None else intervals["chain"],
+                named,
+                of_chain,
                 self.groups.groups[getattr(self.model, "part", 0)].names,
                 self.groups.groups[getattr(self.model, "part", 0)].levels,
                 self._numbers,
