@@ -169,6 +169,7 @@ def tables_of_durations(
         bounds = np.flatnonzero(np.diff(rows.bins, prepend=-1, append=-1)).tolist()
         ages = [f"{a + 1}" if b == a + 1 else f"{a + 1}-{b}" for a, b in pairwise(bounds)]
         labels = [f"ends at age {age}" for age in (*ages[:-1], f"{bounds[-2] + 1} and on")]
+        labels = labels if len(ages) > 1 else ["ends at any age"]
     else:
         return []
 

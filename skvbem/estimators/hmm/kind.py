@@ -54,7 +54,7 @@ class HMMKind(LabelKind):
     fitted = FittedHMM
     located_by = ("sequence_id", "lengths", "labels")
     reading_parameters = LabelKind.reading_parameters | {"transitions", "start"}
-    prior_parameters = ("startprob_prior", "transmat_prior", "transitions", "start", "durations")
+    prior_parameters = ("startprob_prior", "transmat_prior", "transitions", "start")
     label = "state"
     draw = staticmethod(seeded_starts)
 
@@ -165,6 +165,11 @@ class HMMKind(LabelKind):
             "counts_": fitted.counts,
             "n_components_": fitted.model.n_components,
         }
+
+    def prior_in_words(self, estimator, columns: Any) -> str:
+        """The prior of a fit in words, durations first where they are not geometric."""
+        said = super().prior_in_words(estimator, columns)
+        return f"durations={estimator.durations!r}, {said}" if has_durations(estimator) else said
 
     def drawn_like(self, like: SequenceReading, model: HMM, point, rng: np.random.Generator):
         """Sequences of the lengths, and with the covariates, of a reading."""
