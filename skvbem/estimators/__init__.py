@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from skvbem.reports.fit_indices import FitIndices, minka_evidence
     from skvbem.reports.goodness_of_fit import GoodnessOfFit
     from skvbem.reports.likelihood_ratio import LikelihoodRatioTest, bootstrap_lrt
+    from skvbem.reports.long_run import LongRun
     from skvbem.reports.membership import ClassProbabilities, OddsRatios
     from skvbem.reports.pseudo_residuals import PseudoResiduals
     from skvbem.reports.stepwise.membership import MembershipRegression, three_step, two_step
@@ -50,6 +51,7 @@ __all__ = [
     "LabeledTable",
     "LatentStates",
     "LikelihoodRatioTest",
+    "LongRun",
     "MembershipRegression",
     "Move",
     "Network",
@@ -111,6 +113,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.estimators.steps.vb_classifier": ("VBClassifier",),
         "skvbem.estimators.steps.vb_imputer": ("VBImputer",),
         "skvbem.fitted.parameter_tables": ("ParameterTable",),
+        "skvbem.reports.long_run": ("LongRun",),
         "skvbem.reports.membership": ("ClassProbabilities", "OddsRatios"),
         "skvbem.reports.pseudo_residuals": ("PseudoResiduals",),
         "skvbem.reports.summary": ("Summary",),

@@ -55,6 +55,7 @@ def results():
         "essential": (chain.essential(), {RISKY, "b", "c"}),
         "network": (Network(chain, states, {RISKY: [0.2, 0.8], "b": even, "c": even}), {RISKY, f"no, {RISKY}"}),
         "labeled table": (table, {RISKY, "b=yes", "0.7500"}),
+        "long run": (counts.long_run(), {"mean stay", "10"}),
         "goodness of fit": (two.goodness_of_fit(slides), {"entropy R2", "AIC / BIC"}),
         "evidence": (two.log_evidence(slides, kind="ais", n_chains=8, n_steps=16), {"ais, lower bound"}),
         "evidence table": (evidence_table(two, slides, ["lower_bound", "bic"]), {"score", "lower_bound"}),

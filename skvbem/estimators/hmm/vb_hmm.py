@@ -35,6 +35,7 @@ from skvbem.models.sequences import HMMData
 from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.output import filled
 from skvbem.reading.tables import listed, show
+from skvbem.reports.long_run import long_run
 from skvbem.reports.pseudo_residuals import pseudo_residuals
 
 
@@ -531,6 +532,52 @@ class VBHMM(SequenceEstimator):
                 f"{type(self).__name__} returned. Got {show(draws)} instead."
             )
         return natural
+
+    def long_run(self, X=None, *, level=0.95, draws=None, sample_weight=None, sequence_id=None, lengths=None):
+        r"""Shares of states in the long run, and how many steps a stay in each lasts, with intervals.
+
+        Shares are the stationary distribution :math:`\pi = \pi A` of the transitions. A stay in state k lasts
+        :math:`1 / (1 - A_{kk})` steps on average, at the published `transmat_`.
+
+        Parameters
+        ----------
+        X : list of tables, or table, default=None
+            The data of the fit. Without X, intervals after VB are those of q(theta), which are too narrow where states
+            overlap; of a point there are none.
+        %(interval.level)s
+        draws : PosteriorDraws, BootstrapDraws or StandardErrors, default=None
+            The source of intervals; by default as in `summary`.
+        sample_weight : array-like of shape (n_sequences,), default=None
+        sequence_id : array-like of shape (n_rows,), default=None
+        lengths : array-like of int, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        LongRun
+            With `stationary` and `mean_stays`, (n_components,), and the ends of their intervals. It prints as a table.
+
+        Raises
+        ------
+        ValueError
+            If covariates drive the transitions, if stays have `durations`, if the chain never leaves either of several
+            sets of states, or X is other data than those of the fit.
+        TypeError
+            If `draws` are none.
+
+        Examples
+        --------
+        >>> from skvbem import VBHMM
+        >>> from skvbem.datasets import load_earthquakes
+        >>> quakes = load_earthquakes().data
+        >>> run = VBHMM(2, emission="poisson", random_state=0).fit(quakes).long_run(quakes)
+        >>> run.stationary.round(2), run.mean_stays.round(1)  # years
+        (array([0.38, 0.62]), array([ 6.9, 11.4]))
+        >>> [end.round() for end in run.mean_stays_interval]
+        [array([3., 5.]), array([20., 35.])]
+        """
+        where = {"sequence_id": sequence_id, "lengths": lengths}
+        return long_run(self, X, level=level, draws=draws, sample_weight=sample_weight, **where)
 
     def duration_distribution(self, state=None, n_steps=None, *, level=0.95, draws=None):
         """How long stays in states last: probabilities of each number of steps, means and quantiles, with intervals.
