@@ -3,7 +3,7 @@
 import pytest
 from emissions.defined import DEFINED
 from emissions.members import PROBLEMS
-from laws.chains import HMMCase
+from laws.chains import HMMCase, SemiMarkovCase
 from laws.linear_systems import LDSCase
 from laws.mixed_networks import MixedNetworkCase
 from laws.mixtures import MixtureCase
@@ -13,9 +13,11 @@ from skvbem.testing import check_model, models
 from skvbem.testing.laws import needs_of
 
 _MIXED = (MixedNetworkCase("counts", "poisson", "bernoulli"), MixedNetworkCase("measurements", "full", "diag"))
+#: Durations of states, which have no part in emissions: a few of these.
+_LASTING = tuple(map(SemiMarkovCase, ("categorical", "poisson", "diag")))
 #: Emissions whose evidence of complete rows is a formula; tests of their own have the others.
 _EMISSIONS = [name for name in PROBLEMS if name in DEFINED]
-_CASES = (NetworkCase(), *_MIXED, *map(MixtureCase, _EMISSIONS), *map(HMMCase, _EMISSIONS), LDSCase())
+_CASES = (NetworkCase(), *_MIXED, *map(MixtureCase, _EMISSIONS), *map(HMMCase, _EMISSIONS), *_LASTING, LDSCase())
 
 #: What laws are tried on, by name.
 MODELS = {case.name: case for case in _CASES}

@@ -29,7 +29,7 @@ ERRORS = {
             "_strengthened(model.transitions, 0.5 * of_pairs, base.transitions)",
         )
     ],
-    "forecasts go back in time": [("filtered = filtered @ self.transmat", "filtered = filtered @ self.transmat.T")],
+    "forecasts go back in time": [("now = now @ transmat", "now = now @ transmat.T")],
     "forecasts start from the first step": [
         ("last = np.cumsum(reading.lengths) - 1\n", "last = np.cumsum(reading.lengths) - reading.lengths\n")
     ],

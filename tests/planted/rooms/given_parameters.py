@@ -34,7 +34,6 @@ ERRORS = {
         ("place = at[0], at[1] + 1", "place = at[0], at[1]")
     ],
     "a forecast has the probabilities of the states of the step before": [
-        ("filtered = filtered @ self.transmat\n            of_steps.append(filtered)",
-         "of_steps.append(filtered)\n            filtered = filtered @ self.transmat")
+        ("now = now @ transmat\n            steps.append(now)", "steps.append(now)\n            now = now @ transmat")
     ],
 }  # fmt: skip
