@@ -98,6 +98,19 @@ COVARIATE = VBMixture(2, membership=Softmax("z"), **FEW)
 LEARNED = Softmax("z", slope_prior="hierarchical")
 TWICE = VBMixture(2, membership=Softmax(["z", "twice"]), **FEW | {"method": "ml"})
 
+
+def _honest_and_loaded(**options):
+    """Two dice whose probabilities are known."""
+    faces = {"probabilities": [[1 / 6] * 6, [0.1] * 5 + [0.5]]}
+    of_columns = {"emission": "categorical", "categories": {"x0": range(1, 7)}}
+    return VBHMM.from_parameters([1.0, 0.0], [[0.95, 0.05], [0.1, 0.9]], faces, **of_columns, **options)
+
+
+def _ahead(emission, **options):
+    """A forecast of one step."""
+    return VBHMM(2, emission=emission, n_init=1, random_state=0, **options).fit(SERIES).forecast([SERIES])
+
+
 DRIVEN = VBHMM(2, emission={"gaussian": ["x"], "remainder": "drop"}, transitions=Softmax("z"), **FEW)
 
 CODED = CODES.assign(z=NUMBERS[:, 2])
@@ -171,6 +184,16 @@ CASES = {
         lambda text: [
             lambda: VBHMM(2, durations=Stages(2, prior="hierarchical"), random_state=0).fit(TABLE[["y"]]),
         ],
+    ),
+    "durations of a chain with parameters that are given": Case(
+        lambda: _honest_and_loaded(durations=Stages(2)),
+        "Leave 'durations' at 'geometric', or fit",
+        lambda text: [_honest_and_loaded, lambda: VBHMM(2, durations=Stages(2), random_state=0).fit(TABLE[["y"]])],
+    ),
+    "forecasts of a chain with durations and earlier values": Case(
+        lambda: _ahead(Regression(lags=1), durations=Stages(2)),
+        "Take an emission without 'lags', or leave 'durations' at 'geometric'",
+        lambda text: [lambda: _ahead(Gaussian(), durations=Stages(2)), lambda: _ahead(Regression(lags=1))],
     ),
     "durations of a sticky chain": Case(
         lambda: VBHMM(2, durations=Stages(2), sticky=2.0, random_state=0).fit(TABLE[["y"]]),

@@ -16,6 +16,7 @@ from skvbem.errors import warn_of_impossible
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
 from skvbem.estimators.hmm.covariates import has_covariates
+from skvbem.estimators.hmm.durations import has_durations
 from skvbem.estimators.hmm.kind import HMMKind
 from skvbem.estimators.labels import COLUMN_CONSTRAINTS
 from skvbem.estimators.sequences import (
@@ -302,6 +303,11 @@ class VBHMM(SequenceEstimator):
                 f"from_parameters of {owner} takes no 'transitions' and no 'start': coefficients are found by a fit. "
                 "Leave them out, or fit."
             )
+        if has_durations(model):
+            raise ValueError(
+                f"from_parameters of {owner} takes no 'durations': probabilities of leaving by age are found by a fit. "
+                "Leave 'durations' at 'geometric', or fit."
+            )
 
         def point_of(chain: HMM) -> tuple:
             for name, rows, probabilities in (
@@ -499,6 +505,11 @@ class VBHMM(SequenceEstimator):
         check_forecast(X, n_steps, level)
         fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
         fitted.groups.check_forecast()
+        if fitted.model.has_ages and any(group.specification.lags for group in fitted.groups.groups):
+            raise ValueError(
+                f"forecast of {type(self).__name__} with 'durations' has no values of columns that hang on their "
+                "earlier ones. Take an emission without 'lags', or leave 'durations' at 'geometric'."
+            )
         levels = [len(of_column) for group in fitted.groups.groups for of_column in group.levels]
         naturals = self._drawn_to_average(fitted, draws)
         numbers = 2 * fitted.model.n_components + sum(levels) + len(fitted.groups.names) - len(levels)
