@@ -177,7 +177,7 @@ class SoftmaxRegression(SoftmaxFamily):
         """Coefficients drawn from the Gaussian, (n_labels, n_regressors, ...): of a prior exactly, else of q."""
         h, drawn = contrasts(self.n_labels), []
         noise = rng.standard_normal((self.n_free_parameters, *self.coordinates.shape[1:]))
-        noise = noise.reshape(self.n_free_parameters, -1)
+        noise = noise.reshape(self.n_free_parameters, int(np.prod(self.coordinates.shape[1:])))
         for k, each in enumerate(self._maxima):
             root = np.linalg.cholesky(each.bound.covariance)
             drawn.append(h @ (each.bound.mean + root @ noise[:, k]).reshape(self.n_labels - 1, self.n_regressors))

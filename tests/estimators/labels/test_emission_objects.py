@@ -219,7 +219,7 @@ def test_other_unknown_parameters_come_with_those_that_there_are(estimator):
 def test_constructors_have_few_parameters():
     sizes = {kind: len(inspect.signature(kind).parameters) for kind in (VBMixture, VBHMM)}
     assert sizes[VBMixture] <= 22
-    assert sizes[VBHMM] <= 28  # of which two name covariates
+    assert sizes[VBHMM] <= 29  # of which two name covariates, and one durations
     assert all(name not in inspect.signature(kind).parameters for kind in sizes for name in MOVED)
 
 
