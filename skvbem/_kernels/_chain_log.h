@@ -120,20 +120,6 @@ static void skvbem_filtered(const skvbem_chain *chain, const skvbem_rows *rows, 
     }
 }
 
-/* The state that a uniform number draws by weights (n,); the last possible one, if rounding leaves the mark above all. */
-SKVBEM_INLINE intptr_t skvbem_draw_state(intptr_t n, const double *restrict weight, double uniform) {
-    double total = 0.0, below = 0.0;
-    for (intptr_t i = 0; i < n; i++) total += weight[i];
-    const double mark = uniform * total;
-    intptr_t state = 0;
-    for (intptr_t i = 0; i < n; i++) {
-        if (weight[i] > 0.0) state = i;
-        below += weight[i];
-        if (below > mark) break;
-    }
-    return state;
-}
-
 SKVBEM_INLINE void skvbem_draw_ahead_of(const skvbem_chain *chain, const skvbem_rows *rows, intptr_t from, intptr_t to,
                                         const double *restrict uniform, int64_t *restrict states, const intptr_t n) {
     const double *restrict transition = chain->transition_least;

@@ -246,4 +246,18 @@ SKVBEM_INLINE void skvbem_multinomials(uint64_t *restrict streams, double n, int
     for (intptr_t lane = 0; lane < n_lanes; lane++) p[lane] = n - p[lane];
 }
 
+/* The state that a uniform number draws by weights (n,); the last possible one, if rounding leaves the mark above all. */
+SKVBEM_INLINE intptr_t skvbem_draw_state(intptr_t n, const double *restrict weight, double uniform) {
+    double total = 0.0, below = 0.0;
+    for (intptr_t i = 0; i < n; i++) total += weight[i];
+    const double mark = uniform * total;
+    intptr_t state = 0;
+    for (intptr_t i = 0; i < n; i++) {
+        if (weight[i] > 0.0) state = i;
+        below += weight[i];
+        if (below > mark) break;
+    }
+    return state;
+}
+
 #endif

@@ -77,11 +77,11 @@ SKVBEM_INLINE double skvbem_at_most(double x, double highest) {
 }
 
 /* Cells of a state a step on, times a factor, out (width,); returns their sum, and by `leaving` the sum times `leave`.
- * Those below `least` are raised to it; where that is 0, those below SKVBEM_TINY are set to 0. `entry` comes into the first
- * age. `old` (width,) has a number before it. Where `keeps_all` is 0, the last age alone is kept in. */
-SKVBEM_INLINE double skvbem_stays_ahead(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t k, const double *restrict old, double entry,
-                                        double factor, double least, double *restrict out, double *restrict leaving,
-                                        const int keeps_all, const int raises) {
+ * Those below SKVBEM_TINY are raised to it, or set to 0. `entry` comes into the first age. `old` (width,) has a number
+ * before it. Where `keeps_all` is 0, the last age alone is kept in. */
+SKVBEM_INLINE double skvbem_stays_ahead(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t k,
+                                        const double *restrict old, double entry, double factor, double *restrict out,
+                                        double *restrict leaving, const int keeps_all, const int raises) {
     const intptr_t width = chain->width, last = chain->n_ages - 1;
     const double *restrict up = chain->up + k * width - 1, *restrict keep = chain->keep + k * width;
     const double *restrict leave = chain->leave + k * width, *restrict shifted = old - 1;
@@ -91,7 +91,7 @@ SKVBEM_INLINE double skvbem_stays_ahead(const skvbem_stays *chain, skvbem_stay_r
     else
         for (intptr_t a = 0; a < width; a++) out[a] = shifted[a] * up[a] * factor;
     if (raises)
-        for (intptr_t a = 0; a < width; a++) out[a] = skvbem_at_least(out[a], least);
+        for (intptr_t a = 0; a < width; a++) out[a] = skvbem_at_least(out[a], SKVBEM_TINY);
     else {
         uint64_t lost = factor < SKVBEM_SMALL;
         for (intptr_t a = 0; a < width; a++) {
@@ -115,8 +115,8 @@ SKVBEM_INLINE double skvbem_stays_ahead(const skvbem_stays *chain, skvbem_stay_r
     return sum;
 }
 
-SKVBEM_INLINE double skvbem_stays_forward_of(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t from, intptr_t to,
-                                             const double *carry, double least, const int keeps_all, const int raises) {
+SKVBEM_INLINE double skvbem_stays_forward_of(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t from,
+                                             intptr_t to, const double *carry, const int keeps_all, const int raises) {
     const intptr_t n = chain->n_states, width = chain->width, size = n * width;
     double *restrict likelihood = rows->room, *restrict taken_up = rows->room + n + 8;
     double log_z = 0.0, product = 1.0;
@@ -143,7 +143,7 @@ SKVBEM_INLINE double skvbem_stays_forward_of(const skvbem_stays *chain, skvbem_s
                 for (intptr_t a = 0; a < width; a++) {
                     const double y = chain->first[k * width + a] * likelihood[k];
                     rows->lost |= y < SKVBEM_SMALL && chain->first[k * width + a] > 0.0;
-                    here[k * width + a] = raises ? (y > least ? y : least) : (y < SKVBEM_TINY ? 0.0 : y);
+                    here[k * width + a] = y < SKVBEM_TINY ? (raises ? SKVBEM_TINY : 0.0) : y;
                     sum += here[k * width + a];
                     outside += here[k * width + a] * chain->leave[k * width + a];
                 }
@@ -153,7 +153,7 @@ SKVBEM_INLINE double skvbem_stays_forward_of(const skvbem_stays *chain, skvbem_s
             for (intptr_t k = 0; k < n; k++) {
                 double entry = 0.0;
                 for (intptr_t j = 0; j < n; j++) entry += left[j] * chain->jump[j * n + k];
-                sum += skvbem_stays_ahead(chain, rows, k, before + k * width, entry, likelihood[k] * unit, least,
+                sum += skvbem_stays_ahead(chain, rows, k, before + k * width, entry, likelihood[k] * unit,
                                           here + k * width, rows->leaving + t * n + k, keeps_all, raises);
             }
         if (!(sum > 1e10 * SKVBEM_TINY)) return -INFINITY;
@@ -165,16 +165,16 @@ SKVBEM_INLINE double skvbem_stays_forward_of(const skvbem_stays *chain, skvbem_s
     return log_z + log(product);
 }
 
-/* ln Z of rows `from` to `to`, or what it grows by after `carry` (n_states, width), whose sum is 1; -inf where it is lost.
- * Cells below `least` are raised to it, and of `forward` two rows are kept; where it is 0, cells below SKVBEM_TINY are 0. */
+/* ln Z of rows `from` to `to`, or what it grows by after `carry` (n_states, width), whose sum is 1; -inf where it is
+ * lost. Cells below SKVBEM_TINY are raised to it, and of `forward` two rows are kept; or they are 0, and all rows are. */
 SKVBEM_CLONES
 static double skvbem_stays_forward(const skvbem_stays *chain, skvbem_stay_rows *rows, intptr_t from, intptr_t to,
-                                   const double *carry, double least) {
+                                   const double *carry, int raises) {
     if (chain->keeps_all)
-        return least > 0.0 ? skvbem_stays_forward_of(chain, rows, from, to, carry, least, 1, 1)
-                           : skvbem_stays_forward_of(chain, rows, from, to, carry, least, 1, 0);
-    return least > 0.0 ? skvbem_stays_forward_of(chain, rows, from, to, carry, least, 0, 1)
-                       : skvbem_stays_forward_of(chain, rows, from, to, carry, least, 0, 0);
+        return raises ? skvbem_stays_forward_of(chain, rows, from, to, carry, 1, 1)
+                      : skvbem_stays_forward_of(chain, rows, from, to, carry, 1, 0);
+    return raises ? skvbem_stays_forward_of(chain, rows, from, to, carry, 0, 1)
+                  : skvbem_stays_forward_of(chain, rows, from, to, carry, 0, 0);
 }
 
 /* What comes after the cells of a step, from what comes after those of the next, and expected steps between the two.
@@ -230,7 +230,7 @@ SKVBEM_INLINE void skvbem_stays_backward_of(const skvbem_stays *chain, skvbem_st
                                             const int keeps_all) {
     const intptr_t n = chain->n_states, width = chain->width, size = n * width;
     double *restrict factor = rows->room, *posterior = factor + n, *old = posterior + n, *new = old + size + 8, *held;
-    memset(old, 0, (size + 8) * sizeof(double)); /* what stands behind the last cell has no say, but must be a number */
+    memset(old, 0, (size + 8) * sizeof(double)); /* behind the last cell: times 0, but a number */
     memset(new, 0, (size + 8) * sizeof(double));
     memcpy(old, after, size * sizeof(double));
     for (intptr_t t = to - 1; t >= from; t--) {
@@ -431,20 +431,6 @@ static void skvbem_stays_log_backward(const skvbem_stays *chain, skvbem_stay_row
 }
 
 /* --- Draws and best paths ------------------------------------------------------------------------------------------ */
-
-/* The cell that a uniform number draws by weights (n,); the last possible one, if rounding leaves the mark above all. */
-SKVBEM_INLINE intptr_t skvbem_draw_cell(intptr_t n, const double *restrict weight, double uniform) {
-    double total = 0.0, below = 0.0;
-    for (intptr_t i = 0; i < n; i++) total += weight[i];
-    const double mark = uniform * total;
-    intptr_t cell = 0;
-    for (intptr_t i = 0; i < n; i++) {
-        if (weight[i] > 0.0) cell = i;
-        below += weight[i];
-        if (below > mark) break;
-    }
-    return cell;
-}
 
 /* Weights (size,) of cells before one that is known, or of the last cells of a sequence where `next` is -1. `reached` are
  * sums, or logs, of the cells given the rows up to theirs. */

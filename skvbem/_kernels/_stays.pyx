@@ -33,7 +33,7 @@ cdef extern from "_stays.h" nogil:
         uint64_t lost
         double* room
     double skvbem_stays_forward(const skvbem_stays* chain, skvbem_stay_rows* rows, intptr_t first, intptr_t last,
-                                const double* carry, double least)
+                                const double* carry, int raises)
     void skvbem_stays_backward(const skvbem_stays* chain, skvbem_stay_rows* rows, intptr_t first, intptr_t last,
                                const double* carry, int ends, double weight, double* after, double* smoothed,
                                double* first_counts, double* up_counts, double* keep_counts, double* leave_counts,
@@ -45,7 +45,7 @@ cdef extern from "_stays.h" nogil:
                                    double* smoothed, double* first_counts, double* up_counts, double* keep_counts,
                                    double* leave_counts, double* jump_counts)
     void skvbem_stays_reached(const skvbem_stays* chain, const skvbem_stay_rows* rows, intptr_t t, double* out)
-    intptr_t skvbem_draw_cell(intptr_t n, const double* weight, double uniform)
+    intptr_t skvbem_draw_state(intptr_t n, const double* weight, double uniform)
     void skvbem_stays_before(const skvbem_stays* chain, const double* reached, int in_logs, intptr_t next,
                              double* weight)
     double skvbem_exp(double x)
@@ -107,7 +107,7 @@ cdef void write_states(const skvbem_stays* chain, const skvbem_stay_rows* rows, 
 
 def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
             Py_ssize_t n_ages, bint keeps_all, const int64[::1] starts, const int64[::1] ends, bint begins,
-            bint in_logs, double least,
+            bint in_logs, bint raises,
             const unsigned char[:, ::1] which, double[:, :, ::1] carry, double[:, ::1] log_z, double[:, :, ::1] by_row,
             bint predicted, unsigned char[:, ::1] lost, double[::1] work, Py_ssize_t at_once):
     """Forward passes: ln Z of sequences, and the posteriors of states given the rows so far, or those before.
@@ -123,7 +123,7 @@ def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, cons
     starts, ends : (n_sequences,) IN
     begins : whether the rows begin their sequences
     in_logs : whether `cells`, `jumps` and passes are in logarithms
-    least : numbers to which cells are raised, or 0
+    raises : whether cells that are next to nothing are raised in place of left out: Z is then too large if anything
     which : (n_lanes, n_sequences) IN
     carry : (n_lanes, 1 or n_sequences, n_states width) IN and OUT
         The cells of the last row, whose sum is 1, or their logarithms: of each sequence, or of the last one.
@@ -164,7 +164,7 @@ def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, cons
                 if in_logs:
                     grown = skvbem_stays_log_forward(&chain, &rows, 0, last, before)
                 else:
-                    grown = skvbem_stays_forward(&chain, &rows, 0, last, before, least)
+                    grown = skvbem_stays_forward(&chain, &rows, 0, last, before, raises)
                 log_z[lane, s] += grown
                 if rows.lost or grown == -INFINITY:
                     lost[lane, s] = 1
@@ -178,7 +178,7 @@ def forward(const double[:, :, ::1] logs, const double[:, :, :, ::1] cells, cons
                     skvbem_stays_reached(&chain, &rows, last - 1, &carry[lane, at, 0])
                     continue
                 for c in range(size):
-                    carry[lane, at, c] = rows.forward[((last - 1) & 1 if least > 0.0 else last - 1) * size + c]
+                    carry[lane, at, c] = rows.forward[((last - 1) & 1 if raises else last - 1) * size + c]
                     carry[lane, at, c] *= rows.scale[last - 1]
 
 
@@ -188,6 +188,25 @@ cdef void forget(double[:, :, ::1] logs, intptr_t lane, intptr_t first, intptr_t
     for k in range(logs.shape[1]):
         if last > first:
             memset(&logs[lane, k, first], 0, (last - first) * sizeof(double))
+
+
+cdef intptr_t pass_again(double[:, :, ::1] logs, intptr_t lane, intptr_t s, const int64[::1] starts,
+                         const int64[::1] ends, const double[:, ::1] log_z, const double* before, bint in_logs,
+                         const skvbem_stays* chain, skvbem_stay_rows* rows) noexcept nogil:
+    """Pass forward over a sequence, or a piece, once more; returns its rows, none where no path can make them.
+
+    Rows that count for nothing are set to 0: those after it, and all of a sequence that no path can make.
+    """
+    cdef intptr_t n_rows = ends[s] - starts[s]
+    if log_z[lane, s] == -INFINITY:
+        n_rows = 0
+    forget(logs, lane, starts[s] + n_rows, starts[s + 1] if s + 1 < starts.shape[0] else logs.shape[2])
+    rows.logs = &logs[lane, 0, 0] + starts[s]
+    if n_rows and in_logs:
+        skvbem_stays_log_forward(chain, rows, 0, n_rows, before)
+    elif n_rows:
+        skvbem_stays_forward(chain, rows, 0, n_rows, before, False)
+    return n_rows
 
 
 def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[:, :, ::1] jumps,
@@ -218,13 +237,12 @@ def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const doubl
     work, at_once : as in `forward`
     """
     cdef Py_ssize_t lane, s, c, j, n_lanes = logs.shape[0], n = logs.shape[1]
-    cdef intptr_t size = n * cells.shape[3], last, stop, n_rows = logs.shape[2]
+    cdef intptr_t size = n * cells.shape[3], last, n_rows = logs.shape[2]
     cdef skvbem_stays chain
     cdef skvbem_stay_rows rows
     cdef double* sums
     cdef double* sums_of_jumps
     cdef const double* before
-    cdef double lost
     if n_rows == 0:
         return
     with nogil:
@@ -236,27 +254,20 @@ def smooth(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const doubl
             for s in range(starts.shape[0]):
                 if not which[lane, s]:
                     continue
-                stop = starts[s + 1] if s + 1 < starts.shape[0] else n_rows
-                if log_z[lane, s] == -INFINITY or starts[s] == ends[s]:
-                    forget(logs, lane, starts[s], stop)
-                    continue
-                rows.logs, last = &logs[lane, 0, starts[s]], ends[s] - starts[s]
                 before = NULL
                 if not begins:
                     before = &carry[lane, 0]
-                if in_logs:
-                    lost = skvbem_stays_log_forward(&chain, &rows, 0, last, before)
+                last = pass_again(logs, lane, s, starts, ends, log_z, before, in_logs, &chain, &rows)
+                if last and in_logs:
                     skvbem_stays_log_backward(
                         &chain, &rows, 0, last, before, not goes_on, weight[s], without, &after[lane, 0],
                         &logs[lane, 0, starts[s]], sums, sums + size, sums + 2 * size, sums + 3 * size, sums_of_jumps
                     )
-                else:
-                    lost = skvbem_stays_forward(&chain, &rows, 0, last, before, 0.0)
+                elif last:
                     skvbem_stays_backward(
                         &chain, &rows, 0, last, before, not goes_on, weight[s], &after[lane, 0],
                         &logs[lane, 0, starts[s]], sums, sums + size, sums + 2 * size, sums + 3 * size, sums_of_jumps
                     )
-                forget(logs, lane, ends[s], stop)
             for j in range(4):
                 for c in range(size):
                     counts[lane, j, c] += sums[j * size + c] * (1.0 if in_logs else chain.first[j * size + c])
@@ -284,7 +295,7 @@ def draw(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[
         Uniform numbers.
     """
     cdef Py_ssize_t lane, s, t, k, n_lanes = logs.shape[0], n = logs.shape[1]
-    cdef intptr_t width = cells.shape[3], size = n * cells.shape[3], last, stop, n_rows = logs.shape[2], next_cell, cell
+    cdef intptr_t width = cells.shape[3], size = n * cells.shape[3], last, n_rows = logs.shape[2], next_cell, cell
     cdef skvbem_stays chain
     cdef skvbem_stay_rows rows
     cdef const double* before
@@ -300,18 +311,12 @@ def draw(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[
             for s in range(starts.shape[0]):
                 if not which[lane, s]:
                     continue
-                stop = starts[s + 1] if s + 1 < starts.shape[0] else n_rows
-                if log_z[lane, s] == -INFINITY or starts[s] == ends[s]:
-                    forget(logs, lane, starts[s], stop)
-                    continue
-                rows.logs, last = &logs[lane, 0, starts[s]], ends[s] - starts[s]
                 before = NULL
                 if not begins:
                     before = &carry[lane, 0]
-                if in_logs:
-                    skvbem_stays_log_forward(&chain, &rows, 0, last, before)
-                else:
-                    skvbem_stays_forward(&chain, &rows, 0, last, before, 0.0)
+                last = pass_again(logs, lane, s, starts, ends, log_z, before, in_logs, &chain, &rows)
+                if not last:
+                    continue
                 next_cell = after[lane] if goes_on else -1
                 for t in range(last - 1, -2, -1):
                     if t >= 0:
@@ -326,12 +331,11 @@ def draw(double[:, :, ::1] logs, const double[:, :, :, ::1] cells, const double[
                         after[lane] = next_cell
                         break
                     skvbem_stays_before(&chain, reached, in_logs, next_cell, weight)
-                    cell = skvbem_draw_cell(size, weight, uniform[lane, starts[s] + t])
+                    cell = skvbem_draw_state(size, weight, uniform[lane, starts[s] + t])
                     count(next_cell, cell, lane, width, counts, jump_counts)
                     for k in range(n):
                         logs[lane, k, starts[s] + t] = 1.0 if k == cell // width else 0.0
                     next_cell = cell
-                forget(logs, lane, ends[s], stop)
 
 
 cdef void count(intptr_t next_cell, intptr_t cell, intptr_t lane, intptr_t width, double[:, :, ::1] counts,

@@ -12,12 +12,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from skvbem._kernels import _stays
-from skvbem._lazy import cached_property
 from skvbem.models.hmm.semi_markov_rows import SemiMarkovRows
 from skvbem.models.sequences import Segment
 
-# Cells below this much of a row are raised to it where sums must not be too small; the kernel drops them elsewhere.
-_TINY = 1e-290
 # Steps of a smaller probability may make cells vanish without a trace: two of them, a factor of a row that the kernel
 # takes for small, and a cell of 1e-290 make 1e-322, which is a number still.
 _SHARP = 1e-8
@@ -94,7 +91,7 @@ class SemiMarkovPasses:
         log_z, carries = self._forward(pieces, every, filtered, lost=lost)
         in_logs = np.zeros_like(lost)
         if lost.any():
-            most, _ = self._forward(pieces, lost, least=_TINY)
+            most, _ = self._forward(pieces, lost, raises=True)
             with np.errstate(invalid="ignore"):
                 in_logs = (lost & ~(most - log_z <= _LOST)).astype(np.uint8)
         if in_logs.any():
@@ -115,7 +112,7 @@ class SemiMarkovPasses:
         by_row: np.ndarray | None = None,
         *,
         in_logs: bool = False,
-        least: float = 0.0,
+        raises: bool = False,
         predicted: bool = False,
         n_kept: int = 1,
         lost: np.ndarray | None = None,
@@ -129,7 +126,7 @@ class SemiMarkovPasses:
             shape = self.n_lanes, 0, self.n_states
             out = np.empty(shape) if by_row is None else by_row[None, piece.rows]
             _stays.forward(
-                logs, *self._chain(in_logs), piece.starts, piece.ends, piece.begins, in_logs, least, which,
+                logs, *self._chain(in_logs), piece.starts, piece.ends, piece.begins, in_logs, raises, which,
                 carries[k + 1], log_z, out, predicted, lost, self._buffer(piece), piece.at_once,
             )  # fmt: skip
         return log_z, carries[:, :, 0] if n_kept == 1 else carries
@@ -195,7 +192,9 @@ class SemiMarkovPasses:
         states, reached = np.zeros(n_rows, dtype=np.int64), np.zeros(len(starts))
         kept, source = np.empty((n_rows, self.size), dtype=np.uint8), np.empty((n_rows, self.n_states), dtype=np.int32)
         chain = self.log_cells[0], self.log_jumps[0]
-        _stays.best(np.ascontiguousarray(logs), *chain, starts, ends, states, reached, kept, source, self._room)
+        _stays.best(
+            np.ascontiguousarray(logs), *chain, starts, ends, states, reached, kept, source, np.empty((2, self.size))
+        )
         return states, reached
 
     def last_cells(self, pieces: list[Segment]) -> np.ndarray:
@@ -208,10 +207,6 @@ class SemiMarkovPasses:
         log_z, carries = self._forward(pieces, every, in_logs=True, n_kept=n)
         is_there = np.isfinite(log_z[0]) & (pieces[-1].ends > pieces[-1].starts)
         return np.where(is_there[:, None], np.exp(carries[-1, 0].reshape(n, self.size)), 0.0)
-
-    @cached_property
-    def _room(self) -> np.ndarray:
-        return np.empty((2, self.size))
 
     def _taken_forward(self, pieces: list[Segment], in_logs: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the way back takes up of the way forward, all of it in logarithms if these are wanted."""
