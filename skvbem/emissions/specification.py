@@ -62,7 +62,7 @@ class EmissionSpecification(SuggestingMixin, BaseEstimator, ABC):
     has_moments: ClassVar[bool] = False
     #: Of columns that go round in a circle, the number that is as good as 0.
     period: float | None = None
-    #: Where such a column holds one value, in words; see `measured`.
+    #: Where a column that holds one value does so, in words; see `needs_variation` and `measured`.
     where_measured: ClassVar[str] = "wherever observed"
     #: Parameters of families that have them: columns that explain these, how many earlier rows do, columns in groups
     #: of their own, and the type of covariance matrices.

@@ -139,7 +139,7 @@ class DurationDistribution:
 
 
 def _steps_at(lasts: np.ndarray, rest: float) -> np.ndarray:
-    """The least numbers of steps after which no more than a rest of stays goes on, (...); inf of none that are told."""
+    """The least numbers of steps after which at most a rest of stays goes on, (...); inf beyond the last of them."""
     over = lasts <= rest + 1e-12
     return np.where(over.any(axis=-1), over.argmax(axis=-1), np.inf)
 
@@ -198,7 +198,7 @@ def durations_of(
     states : dict
         What states are called, by their numbers.
     n_steps : int, optional
-        Steps to tell; by default so many that few stays go on.
+        Steps of the longest stay; by default few stays last longer.
     level : float
     """
     chosen, at_point = list(states), rows.prior.natural(point)[:, None]

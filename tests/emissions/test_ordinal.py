@@ -255,7 +255,7 @@ def test_starts_are_expected_numbers_between_edges(rng):
     assert emission.seeding_coordinates(emission.prepare(codes))[:, 0] == approx([*means, 0.0], abs=0.01)
 
 
-@pytest.mark.filterwarnings("ignore:Column 'x3' of X holds only one")
+@pytest.mark.filterwarnings("ignore:Column 'x3' of X holds only one")  # which is the point here
 def test_a_column_of_one_answer_costs_nothing_given_the_prior(rng):
     answers = questionnaire(rng, 80, 3, 4)
     beside = np.c_[answers, np.ones(80, dtype=int)]
@@ -265,7 +265,7 @@ def test_a_column_of_one_answer_costs_nothing_given_the_prior(rng):
     assert 0.8 < learned[0] - learned[1] < 1.7  # as the docstring says
 
 
-@pytest.mark.filterwarnings("ignore:Column 'x3' of X holds only one")
+@pytest.mark.filterwarnings("ignore:Column 'x3' of X holds only one")  # which is the point here
 def test_two_answers_count_for_one_number_and_one_for_none(rng):
     """Ranks of the derivatives of probabilities by means and precisions."""
     answers = np.column_stack([*(questionnaire(rng, 80, 1, n) for n in (4, 3, 2)), np.ones(80, dtype=int)])

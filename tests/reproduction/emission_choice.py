@@ -70,7 +70,7 @@ def gains(lines: list[dict], truth: str) -> np.ndarray:
 
 
 def gains_of_folds(table: str) -> np.ndarray:
-    """The same of five folds of a real table, (5, 2); scores are means over the rows of a fold."""
+    """Gains of bounds, and of mean scores over the rows, in five folds of a real table, nats, (5, 2)."""
     lines = read_record(counts_held_out.RECORD)
     of = {each["contestant"]: each for each in lines if each["table"] == table}
     ours, theirs = of["NegativeBinomial()"], of["Poisson()"]

@@ -2,7 +2,7 @@
 
 Two components of one column in 200 rows, or two states in 200 steps, at parameters drawn as in `emission_coverage`.
 Kolmogorov's test looks at the largest gap of uniform residuals, and a test of the first autocorrelation at chains.
-Limits are those of independent residuals under known parameters, at 5 %.
+The limits of both tests are those at 5 % for independent residuals under known parameters.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     PYTHONPATH=tests python -P -m reproduction.residual_tests measure --rows 200 --seconds 1500

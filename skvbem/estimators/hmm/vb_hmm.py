@@ -598,7 +598,7 @@ class VBHMM(SequenceEstimator):
         state : int or str, default=None
             Number or name of a state; by default all.
         n_steps : int, default=None
-            Longest stay that is told; by default one that few stays exceed.
+            Steps of the longest stay; by default few stays last longer.
         level : float, default=0.95
             Mass of the intervals.
         draws : PosteriorDraws or BootstrapDraws, default=None

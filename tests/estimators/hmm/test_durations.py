@@ -76,7 +76,7 @@ SEQUENCES = {
 @pytest.mark.parametrize("durations", [Hazards(1, prior="transitions"), Stages(1, prior="transitions")], ids=str)
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_one_age_is_the_markov_chain(name, durations):
-    """The same bound, states and next states from the same start; parameters of staying are those of leaving."""
+    """A chain with one age, or one stage, and the plain chain from one start: equal bounds, states and next states."""
     n_states, emission, load = SEQUENCES[name]
     X, rng = load(), np.random.default_rng(3)
     start = np.repeat(rng.dirichlet(np.ones(n_states), size=-(-len(X) // 8)), 8, axis=0)[: len(X)]
