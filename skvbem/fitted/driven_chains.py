@@ -17,7 +17,7 @@ NAMES = (
     {
         "probabilities": "transmat",
         "hazards": "hazards",
-        "advance": "stage_ends",
+        "stage_ends": "stage_ends",
         "first_ages": "first_ages",
         "intercepts": "transition_intercepts",
         "coefficients": "transition_coefficients",

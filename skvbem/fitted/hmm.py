@@ -118,12 +118,6 @@ class FittedHMM(FittedSequences, FittedEmissions):
         states[are_possible] = self.model.drawn_path(natural, data, rng)[are_possible]
         return self.drawn_cells(reading.values, point[-1], states, rng)
 
-    @property
-    def counts(self) -> np.ndarray:
-        """Expected steps in each state, as far as observations depend on them, (n_components,)."""
-        first, pairs, _ = self.model.prior.split(self.statistics)
-        return self.model.initial.matrix(first)[0] + self.model.transitions.matrix(pairs).sum(axis=0)
-
     @cached_property
     def startprob(self) -> np.ndarray:
         """Posterior means (VB), or the point found, (n_components,); expected shares where covariates drive them."""

@@ -42,11 +42,6 @@ class FittedEmissions(Fitted):
         """Columns as they are read."""
         return self.columns
 
-    @property
-    @abstractmethod
-    def counts(self) -> np.ndarray:
-        """Expected rows of each component, (n_components,)."""
-
     def continues(self, columns: ColumnGroups, model) -> bool:
         """True if another model has as many components of the same columns, read in the same way."""
         return self.model.n_components == model.n_components and self.columns.meaning() == columns.meaning()
@@ -83,6 +78,11 @@ class FittedEmissions(Fitted):
     def paid(self, reading: Any, weight: np.ndarray | None) -> float:
         """The price of what the rows of the fit have chosen, nats."""
         return self.emission.paid(self.groups.as_emission_takes(reading.values), weight)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Expected rows of each component, of sequences as far as observations depend on states, (n_components,)."""
+        return self.model.expected_counts(self.statistics)
 
     @property
     def component_names(self) -> np.ndarray:

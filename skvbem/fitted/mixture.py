@@ -34,11 +34,6 @@ class FittedMixture(FittedEmissions):
 
     label: ClassVar[str] = "component"
 
-    @property
-    def counts(self) -> np.ndarray:
-        """Expected rows of each component, (n_components,)."""
-        return self.model.weights.counts(self.model.prior.split(self.statistics)[0])
-
     @cached_property
     def weights(self) -> np.ndarray:
         """E[pi] (VB) or pi of the point found, (n_components,); proportions of the data where covariates say them."""

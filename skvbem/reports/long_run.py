@@ -1,9 +1,9 @@
 r"""Where a chain is in the long run: shares of its states, and how long each lasts.
 
 Shares :math:`\pi` solve :math:`\pi = \pi A` within the states that the chain, once there, never leaves. A stay in
-state k lasts :math:`1 / (1 - A_{kk})` steps on average. Both are functions of the transitions, whose intervals are
-those of draws; of a point they are those of the normal distribution whose covariance is the inverse of the observed
-information.
+state k lasts :math:`1 / (1 - A_{kk})` steps on average. Both are functions of the transitions. Their
+intervals are quantiles over draws of the transitions: from the posterior, or, at a point, from the normal distribution
+with the inverse of the observed information as its covariance.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from skvbem._tabular import data_frame, html_table, number, text_table
 from skvbem.emissions.softmax import normal_points
 from skvbem.evidence.tuning import TUNING
 from skvbem.fitting.evaluation import fit_at_hand
+from skvbem.models.hmm.transitions import mean_stays
 from skvbem.uncertainty.draws import Draws, FitAtHand
 from skvbem.uncertainty.intervals import default_draws
 from skvbem.uncertainty.standard_errors import StandardErrors, standard_errors_of
@@ -65,7 +66,7 @@ class LongRun:
             yield name, *(float(each[k]) for each in (*of_stationary, *of_stays))
 
     def to_frame(self):
-        """All of it as a pandas DataFrame; an ImportError if pandas is not installed."""
+        """Shares and mean stays as a pandas DataFrame; an ImportError if pandas is not installed."""
         columns = [
             "state",
             "stationary",
@@ -134,13 +135,6 @@ def stationary_distributions(transitions: np.ndarray, closed: np.ndarray) -> np.
     distributions = np.zeros(transitions.shape[:-1])
     distributions[..., closed] = visits / visits.sum(axis=-1, keepdims=True)
     return distributions
-
-
-def mean_stays(transitions: np.ndarray) -> np.ndarray:
-    """Mean steps of a stay in each state, (..., n), of transitions (..., n, n)."""
-    leaving = np.where(np.eye(transitions.shape[-1], dtype=bool), 0.0, transitions).sum(axis=-1)
-    with np.errstate(divide="ignore"):
-        return 1.0 / leaving
 
 
 def long_run(estimator: Any, X: Any, *, level: float, draws: Any, sample_weight: Any, **where: Any) -> LongRun:

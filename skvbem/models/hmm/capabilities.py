@@ -16,7 +16,6 @@ from skvbem.models.hmm.dimension import identifiable_dimension
 from skvbem.models.hmm.enumeration import log_evidence_by_enumeration
 from skvbem.models.hmm.information import score_covariance, score_covariance_by_differences
 from skvbem.models.hmm.model import HMM
-from skvbem.models.hmm.semi_markov import SemiMarkovHMM
 from skvbem.models.labels.coefficients import CoefficientRelabelings, CoefficientSampler
 from skvbem.models.labels.gibbs import GibbsSampler, StepBatches
 from skvbem.models.labels.relabelings import LabelRelabelings, are_alike, orders_within, signed_relabelings
@@ -145,7 +144,6 @@ def capabilities_of(model: HMM) -> Capabilities:
             information=partial(score_covariance_by_differences, model),
         )
     gibbs = GibbsSampler(model, partial(log_z, model), partial(completed, model))
-    has_ages = isinstance(model, SemiMarkovHMM)
     capabilities = Capabilities(
         points=gibbs,
         annealing=gibbs,
@@ -154,8 +152,8 @@ def capabilities_of(model: HMM) -> Capabilities:
         relabelings=LabelRelabelings(model, relabelings),
         complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
-        information=partial(score_covariance_by_differences if has_ages else score_covariance, model),
+        information=partial(score_covariance_by_differences if model.has_ages else score_covariance, model),
         enumeration=partial(log_evidence_by_enumeration, model),
-        dimension=None if model.emission.n_levels or has_ages else partial(identifiable_dimension, model),
+        dimension=None if model.emission.n_levels or model.has_ages else partial(identifiable_dimension, model),
     )
     return capabilities.with_hidden_hyperparameters(model.prior)

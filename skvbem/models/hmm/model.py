@@ -49,7 +49,7 @@ class HMM(LabelModel):
     emission : Emission
     initial : Transitions
         Prior of the state of the first step, of one row.
-    transitions : Transitions
+    transitions : Transitions, or rows with its methods
         Prior of the next state, of one row for each state.
     emission_prior : ConjugateFamily
         Of as many components as there are states.
@@ -82,9 +82,7 @@ class HMM(LabelModel):
     initial: Transitions
     transitions: Transitions
 
-    def __init__(
-        self, emission: Emission, initial: Transitions, transitions: Transitions, emission_prior: ConjugateFamily
-    ):
+    def __init__(self, emission: Emission, initial: Transitions, transitions: Any, emission_prior: ConjugateFamily):
         self.initial, self.transitions = initial, transitions
         self.emission, self.n_components = emission, transitions.n_states
         blocks = (initial.prior, transitions.prior, emission_prior)

@@ -14,7 +14,7 @@ import numpy as np
 
 from skvbem.models.hmm.model import HMM
 from skvbem.models.hmm.semi_markov_passes import SemiMarkovPasses
-from skvbem.models.hmm.semi_markov_rows import SemiMarkovRows
+from skvbem.models.hmm.semi_markov_rows import SemiMarkovRows, stayed
 from skvbem.models.sequences import HMMData, segments
 
 # Doubles of the cells of rows that are passed over at a time. By hand: 2 MB, which a cache of the second level holds.
@@ -65,9 +65,6 @@ class SemiMarkovHMM(HMM):
     def reasons(self) -> Mapping[str, str]:
         """Why a chain with durations lacks capabilities."""
         return {**super().reasons, **_REASONS}
-
-    def __init__(self, emission: Any, initial: Any, transitions: Any, emission_prior: Any):
-        super().__init__(emission, initial, transitions, emission_prior)
 
     def passes(  # type: ignore[override]  # passes with the same methods
         self, natural: np.ndarray, log_likelihood: Callable[[slice], np.ndarray], memory: Any = None
@@ -174,8 +171,7 @@ class SemiMarkovHMM(HMM):
         (_, up, keep, leave), jumps = np.exp(logs[0]), np.exp(log_jumps[0])
         for _ in range(n_steps):
             entering = (cells * leave).sum(axis=-1) @ jumps
-            cells, going_on = cells * keep, cells * up
-            cells[:, :, 1:] += going_on[:, :, :-1]
+            cells = stayed(cells, up, keep)
             cells[:, :, 0] += entering
             steps.append(cells.sum(axis=-1))
         return np.stack(steps, axis=1)

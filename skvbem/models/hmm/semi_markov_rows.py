@@ -226,9 +226,7 @@ class SemiMarkovRows:
         cells[:, :, 0] = 1.0
         for step in range(n_steps):
             lasts[:, :, step] = cells.sum(axis=-1)
-            going_on = cells * up
-            cells = cells * keep
-            cells[:, :, 1:] += going_on[:, :, :-1]
+            cells = stayed(cells, up, keep)
         return lasts
 
     def mean_durations(self, point: np.ndarray) -> np.ndarray:
@@ -271,7 +269,7 @@ class SemiMarkovRows:
         of_leaving, of_jumps, *of_ages = self.split(point)
         leave, _ = self._by_state(of_leaving, 0.0)
         named = {"probabilities": self._without_itself(of_jumps)}
-        named["advance" if self.are_stages else "hazards"] = leave[:, 0] if self.are_stages else leave
+        named["stage_ends" if self.are_stages else "hazards"] = leave[:, 0] if self.are_stages else leave
         if of_ages:
             assert self.ages is not None
             named["first_ages"] = self.ages.matrix(of_ages[0])
@@ -355,3 +353,10 @@ class SemiMarkovRows:
         if (cells < 0).any():
             raise ValueError("States in this order would need transitions that the mask rules out.")
         return cells.reshape(*orders.shape[:-1], -1)
+
+
+def stayed(cells: np.ndarray, up: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """Probabilities of cells (..., n_ages) a step later, of stays that go on: to the next age, or in the same cell."""
+    later = cells * keep
+    later[..., 1:] += (cells * up)[..., :-1]
+    return later

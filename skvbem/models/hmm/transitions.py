@@ -127,8 +127,7 @@ class Transitions:
 
     def mean_durations(self, point: np.ndarray) -> np.ndarray:
         """Steps that a stay lasts in the mean at a point, (n_states,); inf of a state that cannot be left."""
-        leaves = 1.0 - np.diagonal(self.matrix(point))
-        return np.divide(1.0, leaves, out=np.full(len(leaves), np.inf), where=leaves > 0)
+        return mean_stays(self.matrix(point))
 
     def patterns(self, values: np.ndarray) -> None:
         """None: covariates (n_steps, n_covariates) drive none of these rows."""
@@ -189,6 +188,13 @@ class Transitions:
         if (places < 0).any():
             raise ValueError("States in this order would need transitions that the mask rules out.")
         return places
+
+
+def mean_stays(transitions: np.ndarray) -> np.ndarray:
+    """Mean steps of a stay in each state, (..., n), of transitions (..., n, n); inf of a state that is never left."""
+    leaving = np.where(np.eye(transitions.shape[-1], dtype=bool), 0.0, transitions).sum(axis=-1)
+    with np.errstate(divide="ignore"):
+        return 1.0 / leaving
 
 
 def left_to_right(n_states: int, reach: int = 1) -> np.ndarray:
