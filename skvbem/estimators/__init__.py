@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from skvbem.fitted.durations import DurationDistribution
     from skvbem.fitted.hmm import Forecast
     from skvbem.fitted.latent_states import LatentStates
-    from skvbem.fitted.linear_dynamical_system import LDSForecast
     from skvbem.fitted.parameter_tables import ParameterTable
+    from skvbem.fitted.state_space import LDSForecast
     from skvbem.fitting.restarts import Restarts
     from skvbem.formats.networks import read_bif, read_network, write_bif, write_network
     from skvbem.reports.comparison import Comparison, compare
@@ -99,7 +99,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.uncertainty.draws": ("ParameterIntervals",),
         "skvbem.vbem.fit": ("Move",),
         "skvbem.reports.likelihood_ratio": ("LikelihoodRatioTest", "bootstrap_lrt"),
-        "skvbem.fitted.linear_dynamical_system": ("LDSForecast",),
+        "skvbem.fitted.state_space": ("LDSForecast",),
         "skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system": ("VBLinearDynamicalSystem",),
         "skvbem.estimators.mixed_network.vb_network": ("VBNetwork",),
         "skvbem.estimators.mixture.vb_mixture": ("VBMixture",),

@@ -11,7 +11,8 @@ from skvbem._compat import check_parameters
 from skvbem._names import shown
 from skvbem.errors import check_memory
 from skvbem.families.regression_rows import RegressionPoint
-from skvbem.fitted.linear_dynamical_system import FittedLDS, Matrices
+from skvbem.fitted.linear_dynamical_system import FittedLDS
+from skvbem.fitted.state_space import Matrices
 from skvbem.fitting.fit import attributes_of, is_of_data, published
 from skvbem.models.linear_dynamical_system.first_states import FirstStates
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem

@@ -24,7 +24,7 @@ from skvbem.estimators.sequences import (
     steps_of_question,
 )
 from skvbem.fitted.fills import check_fill
-from skvbem.fitted.linear_dynamical_system import LDSForecast, Matrices
+from skvbem.fitted.state_space import LDSForecast, Matrices
 from skvbem.fitting.fit import generator_of
 from skvbem.reading.inputs import InputReading, inputs_of_steps
 from skvbem.reading.output import filled
