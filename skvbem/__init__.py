@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from skvbem.graphs.dynamic import DynamicDAG
     from skvbem.graphs.undirected import UndirectedGraph
     from skvbem.persistence import load, save
+    from skvbem.reading.time_axis import TimeAxis
     from skvbem.search import StructureSearchCV
     from skvbem.spaces import (
         BipartiteSpace,
@@ -74,6 +75,7 @@ __all__ = [
     "ListSpace",
     "Network",
     "StructureSearchCV",
+    "TimeAxis",
     "UndirectedGraph",
     "VBClassifier",
     "VBDiscreteDAG",
@@ -129,6 +131,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.graphs.dynamic": ("DynamicDAG",),
         "skvbem.graphs.undirected": ("UndirectedGraph",),
         "skvbem.persistence": ("load", "save"),
+        "skvbem.reading.time_axis": ("TimeAxis",),
         "skvbem.search": ("StructureSearchCV",),
         "skvbem.spaces": (
             "BipartiteSpace",

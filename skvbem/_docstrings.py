@@ -139,6 +139,9 @@ fit.sequence_id : array-like of shape (n_rows,), default=None
 fit.lengths : array-like of int, default=None
     Rows of each sequence, one after the other.
 
+fit.time : str, array-like of shape (n_rows,), TimeAxis or False, default=None
+    When rows are: a column by name, "index", dates, periods or numbers; by default an index of dates. False: unknown.
+
 partial_fit.X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
     The first batch is fitted as by `fit`: it fixes columns, categories, units and the priors taken from data.
 
@@ -170,23 +173,23 @@ do : mapping of node to state, default=None
     Nodes that are set from outside, and to what: they lose their parents. The answer is causal if the edges are.
 
 data.**where
-    As in `fit`: `sequence_id` or `lengths` of sequences, `interventions` in networks.
+    As in `fit`: `sequence_id`, `lengths` or `time` of sequences, `interventions` in networks.
 
 interventions : array-like or str, default=None
     As in `fit`: which columns were set in each row.
 
 sequences.X : list of tables, or table
 
-sequence_id, lengths : array-like, default=None
+sequence_id, lengths, time : array-like, default=None
     As in `fit`.
 
-sequences.sample_weight, sequence_id, lengths : array-like, default=None
+sequences.sample_weight, sequence_id, lengths, time : array-like, default=None
     As in `fit`.
 
-inputs.sequence_id, lengths, inputs, output_inputs : array-like, default=None
+inputs.sequence_id, lengths, inputs, output_inputs, time : array-like, default=None
     As in `fit`.
 
-inputs.sample_weight, sequence_id, lengths, inputs, output_inputs : array-like, default=None
+inputs.sample_weight, sequence_id, lengths, inputs, output_inputs, time : array-like, default=None
     As in `fit`.
 
 interval.level : float, default=0.95

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -32,34 +33,44 @@ def read_steps(
     """The reading of sequences, from their table and where they are; `given` is X as the user gave it."""
     if columns is not None:
         check_names(sequences.table, estimator)
-    table, lengths, weight, order, place = _weighted_sequences(sequences, sample_weight)
-    names = {}
+    weight = None if sample_weight is None else weights_of_sequences(sample_weight, sequences)
+    is_weighted = None if weight is None or weight.all() else weight > 0
+    table, lengths, order, place = _weighted_sequences(sequences, is_weighted)
+    weight = weight if weight is None or is_weighted is None else weight[is_weighted]
+    names, times = {}, sequences.times
     if columns is None:
         columns, values = learned_columns(table)
         names = table.names_of_fit()
+        if times is not None and times.frequency is not None:
+            names["_frequency_"] = str(times.frequency)
     else:
         values = columns.values(table)
+        if times is not None:
+            times.check_like_fit(estimator)
     if (np.diff(place) != 1).any():
         values = [each[place] for each in values]
     values = columns.with_lags(values, lengths)
     told = {"X": given, "metadata": {"sample_weight": sample_weight}}
-    return SequenceReading(columns, values, lengths, weight, sequences, order, names=names, given=told)
+    return SequenceReading(
+        columns, values, lengths, weight, sequences, order, is_weighted=is_weighted, names=names, given=told
+    )
 
 
 def _weighted_sequences(
-    sequences: Sequences, sample_weight
-) -> tuple[Table, np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
-    """Rows of the sequences of weight > 0: table, lengths, weights, and places in the user's table and in this."""
-    weight = None if sample_weight is None else weights_of_sequences(sample_weight, sequences)
-    order = np.arange(sequences.n_rows) if sequences.order is None else sequences.order
-    if weight is None or weight.all():
-        return sequences.table, sequences.lengths, weight, order, order
-    is_weighted = weight > 0
-    order = order[np.repeat(is_weighted, sequences.lengths)]
+    sequences: Sequences, is_weighted: np.ndarray | None
+) -> tuple[Table, np.ndarray, np.ndarray, np.ndarray]:
+    """Steps of the sequences that count: table, lengths, and places in the user's table and in this."""
+    lengths, order = sequences.lengths, sequences.order
+    order = np.arange(sequences.n_rows) if order is None else order
+    if is_weighted is not None:
+        order, lengths = order[np.repeat(is_weighted, lengths)], lengths[is_weighted]
+    if (order < 0).any():
+        return sequences.table.taken(order), lengths, order, np.arange(len(order))
+    if is_weighted is None:
+        return sequences.table, lengths, order, order
     stays = np.zeros(sequences.n_rows, dtype=bool)
     stays[order] = True
-    place = (np.cumsum(stays) - 1)[order]
-    return sequences.table.rows(stays), sequences.lengths[is_weighted], weight[is_weighted], order, place
+    return sequences.table.rows(stays), lengths, order, (np.cumsum(stays) - 1)[order]
 
 
 def weights_of_sequences(sample_weight, sequences: Sequences) -> np.ndarray | None:
@@ -109,6 +120,14 @@ def steps_of_question(estimator, X, **where) -> tuple[Any, Any, Any]:
     return fitted, reading, kind_of(estimator).compiled(estimator, fitted.model, reading, 1)
 
 
+def with_times(forecast: Any, sequences: Sequences, n_steps: int) -> Any:
+    """A forecast with the times of its steps, and the ids of the sequences."""
+    times, ahead = sequences.times, None
+    if times is not None and times.frequency is not None:
+        ahead = [times.at(k, n + np.arange(n_steps)) for k, n in enumerate(sequences.lengths.tolist())]
+    return replace(forecast, times=ahead, sequences=sequences.ids)
+
+
 def check_output(estimator, sequences: Sequences) -> None:
     """Refuse to make one table of a list."""
     if sequences.are_listed and output_of("transform", estimator) != "default":
@@ -122,32 +141,32 @@ def check_output(estimator, sequences: Sequences) -> None:
 class SequenceEstimator(VBEstimator):
     """An estimator of sequences: its methods take `sequence_id` or `lengths` beside X."""
 
-    def fit_predict(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+    def fit_predict(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, time=None):
         """Fit, then return what `predict` says of the same sequences.
 
         %(sequences.X, y, sequences.sample_weight -> ndarray of int, shape (n_rows,), or list of these)s
         """
-        self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
-        return self.predict(X, sequence_id=sequence_id, lengths=lengths)
+        self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths, time=time)
+        return self.predict(X, sequence_id=sequence_id, lengths=lengths, time=time)
 
-    def fit_transform(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+    def fit_transform(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, time=None):
         """Fit, then return what `transform` says of the same sequences.
 
         %(sequences.X, y, sequences.sample_weight -> ndarray of shape (n_rows, n_components), or list of these)s
         """
-        self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths)
-        return self.transform(X, sequence_id=sequence_id, lengths=lengths)
+        self.fit(X, y, sample_weight=sample_weight, sequence_id=sequence_id, lengths=lengths, time=time)
+        return self.transform(X, sequence_id=sequence_id, lengths=lengths, time=time)
 
-    def transform(self, X, sequence_id=None, lengths=None):
+    def transform(self, X, sequence_id=None, lengths=None, time=None):
         """Probabilities of the states of each step given its whole sequence, as `predict_proba`.
 
         %(sequences.X, sequence_id -> ndarray of shape (n_rows, n_components), or list of these)s
         """
-        sequences = self._kind.located(self, X, sequence_id=sequence_id, lengths=lengths)
+        sequences = self._kind.located(self, X, sequence_id=sequence_id, lengths=lengths, time=time)
         check_output(self, sequences)
         return self.predict_proba(sequences)
 
-    def score(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+    def score(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, time=None):
         """Log predictive probability (density) of all sequences over their number of time steps, nats a step.
 
         The mean, as of scikit-learn's mixtures, so that folds of other lengths compare. Steps without an observed cell
@@ -155,7 +174,7 @@ class SequenceEstimator(VBEstimator):
 
         %(sequences.X, y, sequences.sample_weight -> float)s
         """
-        sequences = self._kind.located(self, X, sequence_id=sequence_id, lengths=lengths)
+        sequences = self._kind.located(self, X, sequence_id=sequence_id, lengths=lengths, time=time)
         return self._score(sequences, y, sample_weight)
 
     def _score(self, sequences: Sequences, y, sample_weight) -> float:
@@ -173,6 +192,7 @@ class SequenceEstimator(VBEstimator):
         sample_weight=None,
         sequence_id=None,
         lengths=None,
+        time=None,
         kind="lower_bound",
         random_state=None,
         **options,
@@ -206,22 +226,22 @@ class SequenceEstimator(VBEstimator):
         TooLargeError
             If ``kind="exact"`` has more paths to sum than its option `max_terms` allows.
         """
-        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths}
+        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths, "time": time}
         where |= {name: options.pop(name) for name in self._kind.located_by if name in options}
         return self._log_evidence(X, where, kind, random_state, options)
 
-    def bic(self, X, sample_weight=None, sequence_id=None, lengths=None, **where):
+    def bic(self, X, sample_weight=None, sequence_id=None, lengths=None, time=None, **where):
         """Bayesian information criterion as scikit-learn has it, -2 ln L + d ln n, n time steps: LOWER is better.
 
         %(fitted.X, sequences.sample_weight, fitted.**where -> float)s
         """
-        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths, **where}
+        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths, "time": time, **where}
         return super().bic(X, **where)
 
-    def aic(self, X, sample_weight=None, sequence_id=None, lengths=None, **where):
+    def aic(self, X, sample_weight=None, sequence_id=None, lengths=None, time=None, **where):
         """Akaike's information criterion as scikit-learn has it, -2 ln L + 2 d: LOWER is better. No evidence.
 
         %(fitted.X, sequences.sample_weight, fitted.**where -> float)s
         """
-        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths, **where}
+        where = {"sample_weight": sample_weight, "sequence_id": sequence_id, "lengths": lengths, "time": time, **where}
         return super().aic(X, **where)

@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import check_choice
 from skvbem._tabular import data_frame, html_table, number, text_table
+from skvbem.reading.moments import shown_times
 
-_COLUMNS = ["sequence", "step", "column", "category", "expected", "lower", "upper"]
+_VALUES = ["column", "category", "expected", "lower", "upper"]
 
 
 class ForecastTable(ABC):
     """Forecasts of the steps after the end of each sequence, as a table."""
 
     level: float
+    times: Any
+    sequences: Any
 
     @abstractmethod
     def records(self) -> Iterator[tuple[int, int, str, Any, float, float, float]]:
@@ -29,36 +33,90 @@ class ForecastTable(ABC):
         are NaN. Probabilities of hidden states, if there are such, stand under the column "state".
         """
 
-    def to_frame(self):
+    def to_frame(self, layout="long"):
         """The forecast as a pandas DataFrame.
+
+        Parameters
+        ----------
+        layout : {"long", "wide"}, default="long"
+            "long": a row for each sequence, step and column. "wide": a row for each step, as other packages have it.
 
         Returns
         -------
         pandas.DataFrame
-            Columns sequence, step, column, category, expected, lower, upper.
+            Long: columns sequence, step, time (if steps have times), column, category, expected, lower, upper. Wide:
+            columns mean, lower and upper, under the names of the columns of X if these are several; of categories their
+            probabilities. Its index has the times, or else the steps, under the ids of several sequences.
 
         Raises
         ------
         ImportError
             If pandas is not installed.
+        ValueError
+            If `layout` is none of these.
         """
-        return data_frame(self.records(), type(self).__name__, columns=_COLUMNS)
+        check_choice("layout", "to_frame", layout, ("long", "wide"))
+        ids, times, owner = self._ids(), self.times, type(self).__name__
+        if layout == "wide":
+            return self._wide(ids)
+        if times is None:
+            rows = ((ids[k], step, *values) for k, step, *values in self.records())
+            return data_frame(rows, owner, columns=["sequence", "step", *_VALUES])
+        at = [list(of_sequence) for of_sequence in times]
+        rows = ((ids[k], step, at[k][step - 1], *values) for k, step, *values in self.records())
+        return data_frame(rows, owner, columns=["sequence", "step", "time", *_VALUES])
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        header = ["sequence", "step", "column", "expected", f"{100 * self.level:g} % interval"]
+    def _ids(self) -> list:
+        """What each sequence is called, by default its number."""
+        n_sequences = 1 + max((sequence for sequence, *_ in self.records()), default=-1)
+        return list(range(n_sequences) if self.sequences is None else self.sequences.tolist())
+
+    def _wide(self, ids: list):
+        """A row for each sequence and step."""
+        rows: dict[tuple[int, int], dict] = {}
+        for k, step, column, category, expected, lower, upper in self.records():
+            if column == "state":
+                continue
+            row = rows.setdefault((k, step), {})
+            if category is None:
+                row |= {(column, "mean"): expected, (column, "lower"): lower, (column, "upper"): upper}
+            else:
+                row[column, category] = expected
+        frame = data_frame(rows.values(), type(self).__name__)
+        import pandas as pd
+
+        names = pd.MultiIndex.from_tuples(list(frame.columns), names=["column", None])
+        frame.columns = names if names.get_level_values(0).nunique() > 1 else names.droplevel(0)
+        when, name = pd.Index([step for _, step in rows]), "step"
+        if self.times is not None:
+            of_each = [pd.Index(of_sequence) for of_sequence in self.times]
+            when, name = of_each[0].append(of_each[1:]), of_each[0].name or "time"
+        if len(ids) > 1:
+            when = pd.MultiIndex.from_arrays([[ids[k] for k, _ in rows], when], names=["sequence", name])
+        frame.index = when if len(ids) > 1 else when.rename(name)
+        return frame
+
+    def _cells(self) -> tuple[list[str], list[list[str]], int]:
+        ids, times = self._ids(), self.times
+        at = None if times is None else [shown_times(of_sequence) for of_sequence in times]
+        are_named = at is None or len(ids) > 1
+        header = [*(["sequence"] if are_named else []), "step" if at is None else "time", "column", "expected"]
         rows = []
         for sequence, step, column, category, expected, lower, upper in self.records():
             name = column if category is None else f"{column}={category}"
             show = "{:,.0f}".format if lower == np.floor(lower) and upper == np.floor(upper) else number
             ends = "" if np.isnan(lower) else f"[{show(lower)}, {show(upper)}]"
-            rows.append([str(sequence), str(step), name, number(expected), ends])
-        return header, rows
+            when = str(step) if at is None else at[sequence][step - 1]
+            rows.append([*([str(ids[sequence])] if are_named else []), when, name, number(expected), ends])
+        return [*header, f"{100 * self.level:g} % interval"], rows, len(header) - 1
 
     def __repr__(self):
-        return "\n".join(text_table(*self._cells(), n_labels=3))
+        header, rows, n_labels = self._cells()
+        return "\n".join(text_table(header, rows, n_labels=n_labels))
 
     def _repr_html_(self):
-        return html_table(*self._cells(), n_labels=3)
+        header, rows, n_labels = self._cells()
+        return html_table(header, rows, n_labels=n_labels)
 
 
 # Quantiles of mixtures ------------------------------------------------------------------------------------------------

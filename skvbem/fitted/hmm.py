@@ -395,6 +395,10 @@ class Forecast(ForecastTable):
     level : float
     categories : dict of str to ndarray
         By column of categories its levels, in the order of their probabilities.
+    times : list of DatetimeIndex, PeriodIndex or ndarray, default=None
+        The times of the steps of each sequence, in the container of those of X; None where X has no times.
+    sequences : ndarray, default=None
+        The ids of the sequences, if `sequence_id` was given.
     """
 
     state_probabilities: np.ndarray
@@ -404,6 +408,8 @@ class Forecast(ForecastTable):
     upper: dict[str, np.ndarray]
     level: float
     categories: dict[str, np.ndarray]
+    times: list[Any] | None = None
+    sequences: np.ndarray | None = None
 
     def records(self) -> Iterator[tuple[int, int, str, Any, float, float, float]]:
         """Sequence, step, column, category, what is expected, and ends of its interval; hidden states first."""

@@ -79,6 +79,10 @@ class LDSForecast(ForecastTable):
         The share of drawn parameters under which states grow without limit.
     names : tuple of str
         Names of the columns.
+    times : list of DatetimeIndex, PeriodIndex or ndarray, default=None
+        The times of the steps of each sequence, in the container of those of X; None where X has no times.
+    sequences : ndarray, default=None
+        The ids of the sequences, if `sequence_id` was given.
     """
 
     mean: np.ndarray
@@ -88,6 +92,8 @@ class LDSForecast(ForecastTable):
     level: float
     explosive_share: float
     names: tuple[str, ...]
+    times: list[Any] | None = None
+    sequences: np.ndarray | None = None
 
     def records(self) -> Iterator[tuple[int, int, str, Any, float, float, float]]:
         """Sequence, step, column, None for a category, what is expected, and ends of its interval."""

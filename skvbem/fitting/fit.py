@@ -60,7 +60,7 @@ class CycleLine:
 
 
 #: Attributes that the first batch fixes.
-FIXED_BY_FIRST_BATCH = ("n_features_in_", "feature_names_in_", "_frames_of_", "_input_names_")
+FIXED_BY_FIRST_BATCH = ("n_features_in_", "feature_names_in_", "_frames_of_", "_input_names_", "_frequency_")
 #: Name of the attribute that holds the objective of each method.
 OBJECTIVES = {"vb": "lower_bound_", "map": "log_posterior_", "ml": "log_likelihood_"}
 # Attributes of a fit that tell of its data and of the way to it, besides priors.

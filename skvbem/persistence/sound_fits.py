@@ -16,6 +16,7 @@ from skvbem.fitting.restarts import Restarts
 from skvbem.optima.tuning import EFFORTS
 from skvbem.persistence.soundness import SOUND, check, checks, conforms, counts, floats, same
 from skvbem.reading.tables import missing_markers
+from skvbem.reading.time_axis import is_name_of_frequency
 from skvbem.vbem import posteriors
 
 __all__ = ["SOUND"]
@@ -255,6 +256,7 @@ def _estimator(estimator: Any) -> None:
     check(estimator.n_features_in_ == len(known), "other columns")
     of_inputs = vars(estimator).get("_input_names_", {})
     check(conforms(of_inputs, dict[str, list[str] | None]), "inputs without names")
+    check(is_name_of_frequency(vars(estimator).get("_frequency_", "D")), "times of no frequency")
     published = dict(kind_of(estimator).attributes(fitted))
     if fitted.given is not None:  # parameters that were given have no attributes of data or priors
         published = {name: each for name, each in published.items() if not is_of_data(name)}

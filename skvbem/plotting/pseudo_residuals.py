@@ -112,7 +112,7 @@ class PseudoResidualsDisplay(Panels):
 
     def _draw(self, axes: np.ndarray) -> None:
         residuals, z = self.residuals, self.residuals.normal
-        in_time = z if residuals.order is None else z[residuals.order]
+        in_time = z if residuals.order is None else residuals.in_time(z)
         for row, j in zip(axes, self._columns()):
             name = shortened(residuals.names[j])
             seen = z[~np.isnan(z[:, j]), j]

@@ -9,10 +9,12 @@ import numpy as np
 
 from skvbem._arguments import are_texts, is_list
 from skvbem.data import mixed
+from skvbem.reading.frequencies import Frequency
 from skvbem.reading.names import compare_names
 from skvbem.reading.rows import SequenceReading
 from skvbem.reading.sequences import Sequences, read_sequences
 from skvbem.reading.tables import are_observed, library_of
+from skvbem.reading.times import dates_of_index
 
 #: Name of a table beside X -> names of its columns, None of one without names.
 InputNames = dict[str, list[str] | None]
@@ -28,29 +30,31 @@ class SequencesWithInputs(Sequences):
 
     Parameters
     ----------
-    inputs, output_inputs : ndarray of shape (n_rows, n_inputs)
-        Of the states, and of the measurements; rows in the order of time.
+    inputs, output_inputs : ndarray of shape (n_steps, n_inputs)
+        Of the states, and of the measurements, in the order of time.
     input_names : dict
         Names of the columns of the tables that were given, None of one without names.
     """
 
-    inputs: np.ndarray
-    output_inputs: np.ndarray
-    input_names: InputNames = field(default_factory=dict)
+    inputs: np.ndarray = field(kw_only=True)
+    output_inputs: np.ndarray = field(kw_only=True)
+    input_names: InputNames = field(default_factory=dict, kw_only=True)
 
     def only(self, which: int) -> SequencesWithInputs:
         """One of the sequences, as rows of one table."""
         end = int(self.lengths[: which + 1].sum())
-        rows = slice(end - int(self.lengths[which]), end)
+        steps = slice(end - int(self.lengths[which]), end)
         one = super().only(which)
-        return _with_inputs(one, self.inputs[rows], self.output_inputs[rows], self.input_names)
+        return _with_inputs(one, self.inputs[steps], self.output_inputs[steps], self.input_names)
 
 
-def read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, owner: str) -> SequencesWithInputs:
-    """Sequences in any of their forms, with inputs in the same form."""
+def read_with_inputs(
+    X, sequence_id, lengths, inputs, output_inputs, owner: str, time=None, of_fit: Frequency | None = None
+) -> SequencesWithInputs:
+    """Sequences in any of their forms, with inputs in the same form; see `read_sequences`."""
     if isinstance(X, SequencesWithInputs):
         return X
-    sequences = read_sequences(X, sequence_id, lengths, owner)
+    sequences = read_sequences(X, sequence_id, lengths, owner, time, of_fit)
     tables = {"inputs": inputs, "output_inputs": output_inputs}
     names = {
         name: column_names(given if sequences.are_listed else [given], name)
@@ -118,7 +122,9 @@ def check_input_names(given: InputNames, estimator: Any) -> None:
 
 
 def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
-    """Inputs (n_rows, n_inputs) in the order of time.
+    """Inputs of steps, (n_steps, n_inputs), in the order of time.
+
+    Of steps that no row stands for they are found by the dates in the index of the table of inputs.
 
     Raises
     ------
@@ -126,9 +132,13 @@ def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
         If they are not finite numbers, one row for each row of X.
     """
     if given is None:
-        return np.zeros((sequences.n_rows, 0))
+        return np.zeros((int(sequences.lengths.sum()), 0))
+    tables = _in_one_order(given) if sequences.are_listed else [given]
+    has_gaps = sequences.times is not None and sequences.times.n_filled > 0
+    if has_gaps:
+        tables = _by_date(tables, sequences, name)
     try:
-        parts = [_matrix(part) for part in (_in_one_order(given) if sequences.are_listed else [given])]
+        parts = [_matrix(part) for part in tables]
         values = np.concatenate(parts)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
@@ -136,9 +146,9 @@ def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
         ) from None
     if (peak := np.abs(values).max(initial=0.0)) > _LARGEST and np.isfinite(peak):
         raise ValueError(f"{name!r} holds numbers up to {peak:.3g}, whose squares overflow. Give it in another unit.")
-    n_rows = sequences.lengths.tolist() if sequences.are_listed else [sequences.n_rows]
+    n_rows = sequences.rows_of_each.tolist() if sequences.are_listed else [sequences.n_rows]
     given_rows = [len(part) for part in parts]
-    if given_rows != n_rows:
+    if given_rows != n_rows and not has_gaps:
         raise ValueError(
             f"{name!r} must have a row for each row of X, in the same form: {_told(n_rows)}. Got {_told(given_rows)} "
             "instead."
@@ -150,7 +160,37 @@ def read_inputs(given: Any, sequences: Sequences, name: str) -> np.ndarray:
             f"{name!r} must be finite: a step depends on them, so that none can be missing. Row {row} of column "
             f"{column} is {values[row, column]}. Fill them, or take what has gaps as columns of X."
         )
-    return values if sequences.order is None else values[sequences.order]
+    return values if sequences.order is None or has_gaps else values[sequences.order]
+
+
+def _by_date(tables: list, sequences: Sequences, name: str) -> list:
+    """Tables of the inputs of all steps of each sequence, by the dates in their index.
+
+    Raises
+    ------
+    ValueError
+        If they have none, or lack the date of a step.
+    """
+    times = sequences.times
+    assert times is not None
+    wanted = (
+        f"{name!r} must have the inputs of all steps, and {times.told_of_filled()}. Give it as a pandas DataFrame with "
+        "an index of dates that has a row for each step"
+    )
+    of_each = []
+    for which, n_steps in enumerate(sequences.lengths.tolist()):
+        table = tables[which if sequences.are_listed else 0]
+        index = dates_of_index(table)
+        if index is None:
+            raise ValueError(f"{wanted}.")
+        if index.has_duplicates:
+            raise ValueError(f"{wanted}: its index has {index[index.duplicated()][0]} twice.")
+        steps = times.at(which, np.arange(n_steps))
+        places = index.get_indexer(steps)
+        if (places < 0).any():
+            raise ValueError(f"{wanted}: it has none of {steps[int((places < 0).argmax())]}.")
+        of_each.append(table.iloc[places])
+    return of_each
 
 
 def _told(n_rows: list[int]) -> str:
@@ -186,15 +226,12 @@ class InputReading(SequenceReading):
     @classmethod
     def of(cls, reading: SequenceReading) -> Self:
         """A reading of `SequencesWithInputs`, with the inputs of its rows."""
-        sequences, in_time = reading.sequences, reading.order
-        if sequences.order is not None:
-            places = np.empty(sequences.n_rows, dtype=np.int64)
-            places[sequences.order] = np.arange(sequences.n_rows)
-            in_time = places[in_time]
+        sequences, weighted = reading.sequences, reading.is_weighted
+        steps = slice(None) if weighted is None else np.repeat(weighted, sequences.lengths)
         known = {each.name: getattr(reading, each.name) for each in fields(SequenceReading)}
         names = {"_input_names_": sequences.input_names} if sequences.input_names and reading.names else {}
         known["names"] = {**reading.names, **names}
-        return cls(**known, inputs=sequences.inputs[in_time], output_inputs=sequences.output_inputs[in_time])
+        return cls(**known, inputs=sequences.inputs[steps], output_inputs=sequences.output_inputs[steps])
 
     def compiled(self, model: Any) -> Any:
         """The rows as a linear dynamical system takes them.

@@ -106,7 +106,7 @@ def read_labels(labels: Any, n_rows: int, rows: np.ndarray | None, owner: str) -
     n_rows : int
         Of X.
     rows : ndarray of int or None
-        The rows that count, in their order; all if None.
+        The rows that count, in their order, -1 where there is none; all if None.
     owner : str
         Name of the estimator's class.
 
@@ -122,17 +122,17 @@ def read_labels(labels: Any, n_rows: int, rows: np.ndarray | None, owner: str) -
         raise ValueError(
             f"'labels' of {owner} must have one label for each of the {n_rows} rows of X. Got {len(cells)}. {_REMEDY}."
         )
-    of_rows = range(n_rows) if rows is None else rows.tolist()
+    of_rows = range(n_rows) if rows is None else rows[rows >= 0].tolist()
     unfit = first_unhashable([cells[row] for row in of_rows])
     if unfit is not None:
         raise _wrong_kind(owner, unfit)
     known = {row: value for row in of_rows if not _is_unknown(value := as_plain(cells[row]))}
     if not known:
         return None
-    names, codes = _names(known, declared, owner), np.full(n_rows, -1, dtype=np.int64)
+    names, codes = _names(known, declared, owner), np.full(n_rows + 1, -1, dtype=np.int64)
     code_of = {} if isinstance(names, range) else {name: code for code, name in enumerate(names)}
     codes[list(known)] = [code_of[value] if code_of else int(value) for value in known.values()]
-    return RowLabels(codes if rows is None else codes[rows], names)
+    return RowLabels(codes[:-1] if rows is None else codes[rows], names)
 
 
 def labels_of_list(labels: Any, lengths: np.ndarray, owner: str) -> Any:

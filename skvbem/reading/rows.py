@@ -261,9 +261,11 @@ class SequenceReading(Reading):
     sequences : Sequences or None
         All of them, where the user's rows are and which belong together.
     order : ndarray of int, shape (n_rows,) or None
-        Where these rows stand among the user's.
+        Where these rows stand among the user's, -1 of steps that are not among them.
     labels : RowLabels or None
         What is known of the states of rows.
+    is_weighted : ndarray of bool or None
+        Which of the sequences these are; all if None.
     """
 
     columns: ColumnGroups
@@ -273,6 +275,7 @@ class SequenceReading(Reading):
     sequences: Any = None
     order: np.ndarray | None = None
     labels: RowLabels | None = None
+    is_weighted: np.ndarray | None = None
 
     @property
     def as_independent(self) -> TableReading:
@@ -353,8 +356,13 @@ class SequenceReading(Reading):
         _refuse_labels(self.labels)
         return replace(self, values=self.columns.refilled(self.values, drawn))
 
+    def warn_of_missing_steps(self) -> None:
+        """Warn of steps that are not among the rows."""
+        if self.sequences is not None and self.sequences.times is not None:
+            self.sequences.times.warn_of_filled()
+
     def __getstate__(self):
-        where = None if self.sequences is None else replace(self.sequences, rows=None, table=None)
+        where = None if self.sequences is None else replace(self.sequences, rows=None, table=None, times=None)
         return {**super().__getstate__(), "sequences": where}
 
 

@@ -12,7 +12,11 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
 from skvbem._arguments import is_list, whole_numbers
+from skvbem.reading.frequencies import Frequency
+from skvbem.reading.output import filled
 from skvbem.reading.tables import Table, is_missing_value, is_row, library_of, read_table, series_as_frame, show
+from skvbem.reading.time_axis import StepTimes, in_time
+from skvbem.reading.times import check_one_for_each, times_of_rows, without_column
 
 _REMEDY = "Give a list of sequences, or 'sequence_id' with an id for each row: these are split as rows are."
 
@@ -28,10 +32,18 @@ class Sequences:
     table : Table
         The same, read.
     lengths : ndarray of int64, shape (n_sequences,)
+        Steps of each sequence, also those that no row stands for.
     order : ndarray of int or None
-        Where the rows of the sequences, one sequence after the other, stand in `rows`; None if they do so already.
+        The row in `rows` of each step, of one sequence after the other, -1 of a step that has none; None if the rows
+        are the steps as they stand.
     are_listed : bool
         Whether they came as a list of tables.
+    times : StepTimes or None
+        When the steps are.
+    ids : ndarray or None
+        What the user calls each sequence.
+    time_column : str or None
+        The column of times, which is in `rows` and not in `table`.
     """
 
     rows: Any
@@ -39,45 +51,87 @@ class Sequences:
     lengths: np.ndarray
     order: np.ndarray | None
     are_listed: bool
+    times: StepTimes | None = None
+    ids: np.ndarray | None = None
+    time_column: str | None = None
 
     @property
     def n_rows(self) -> int:
-        """Steps of all sequences."""
-        return int(self.lengths.sum())
+        """Rows of all sequences."""
+        return int(self.lengths.sum() if self.order is None else np.count_nonzero(self.order >= 0))
 
-    def in_time(self, of_rows: np.ndarray) -> np.ndarray:
-        """What belongs to the user's rows, in the order of time."""
-        return of_rows if self.order is None else of_rows[self.order]
+    @property
+    def rows_of_each(self) -> np.ndarray:
+        """Rows of each sequence, (n_sequences,)."""
+        if self.order is None:
+            return self.lengths
+        return np.add.reduceat(self.order >= 0, np.cumsum(self.lengths) - self.lengths, dtype=np.int64)
+
+    def latest(self, of_rows: np.ndarray) -> np.ndarray:
+        """What belongs to the user's rows, of each step: of one without a row, what the row before it has."""
+        if self.order is None:
+            return of_rows
+        steps = np.arange(len(self.order))
+        return of_rows[self.order[np.maximum.accumulate(np.where(self.order >= 0, steps, 0))]]
 
     def places(self, which: int) -> np.ndarray:
-        """Where the rows of one of the sequences stand in `rows`, in the order of time."""
+        """The row of each step of one of the sequences, -1 where there is none."""
         end = int(self.lengths[: which + 1].sum())
-        return self.in_time(np.arange(self.n_rows))[end - int(self.lengths[which]) : end]
+        steps = slice(end - int(self.lengths[which]), end)
+        return np.arange(steps.start, steps.stop) if self.order is None else self.order[steps]
 
     def only(self, which: int) -> Sequences:
         """One of the sequences, as rows of one table."""
         places = self.places(which)
-        kept = np.zeros(self.n_rows, dtype=bool)
-        kept[places] = True
-        rows = _safe_indexing(self.rows, places)
-        return Sequences(rows, self.table.rows(kept), self.lengths[which : which + 1], None, False)
+        there = places >= 0
+        rows, order = _safe_indexing(self.rows, places[there]), None
+        if not there.all():
+            order = np.where(there, np.cumsum(there) - 1, -1)
+        times = None if self.times is None else self.times.only(which)
+        ids = None if self.ids is None else self.ids[which : which + 1]
+        table, lengths = self.table.taken(places[there]), self.lengths[which : which + 1]
+        return Sequences(rows, table, lengths, order, False, times, ids, self.time_column)
 
-    def as_given(self, in_time: np.ndarray) -> np.ndarray | list[np.ndarray]:
-        """What belongs to rows in the order of time, (n_rows, ...), as the user has rows: a list for a list."""
-        if self.order is not None:
-            as_rows = np.empty_like(in_time)
-            as_rows[self.order] = in_time
-            return as_rows
-        return self.split(in_time) if self.are_listed else in_time
+    def of_rows(self, of_steps: np.ndarray) -> np.ndarray:
+        """What belongs to steps, (n_steps, ...), of the user's rows, one sequence of a list after the other."""
+        if self.order is None:
+            return of_steps
+        there = self.order >= 0
+        as_rows = np.empty((np.count_nonzero(there), *of_steps.shape[1:]), dtype=of_steps.dtype)
+        as_rows[self.order[there]] = of_steps[there]
+        return as_rows
+
+    def as_given(self, of_steps: np.ndarray) -> np.ndarray | list[np.ndarray]:
+        """What belongs to steps, (n_steps, ...), as the user has rows: a list for a list."""
+        rows = self.of_rows(of_steps)
+        return self.split(rows) if self.are_listed else rows
 
     def split(self, rows) -> list:
         """Rows, one sequence after the other, as a list of sequences."""
-        ends = np.concatenate([[0], np.cumsum(self.lengths)]).tolist()
+        ends = np.concatenate([[0], np.cumsum(self.rows_of_each)]).tolist()
         take = rows.iloc if library_of(rows) == "pandas" else rows
         return [take[a:b] for a, b in pairwise(ends)]
 
+    def completed(self, missing: np.ndarray, columns: Sequence[np.ndarray]) -> Any:
+        """The user's X with cells filled in, a list for a list.
 
-def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
+        Parameters
+        ----------
+        missing : ndarray of bool, shape (n_steps, n_columns)
+            The cells to fill.
+        columns : sequence of n_columns ndarrays of shape (n_steps,)
+            The values to put there.
+        """
+        missing, columns = self.of_rows(missing), [self.of_rows(column) for column in columns]
+        if self.time_column is not None:
+            at = list(self.rows.columns).index(self.time_column)
+            missing = np.insert(missing, at, False, axis=1)
+            columns.insert(at, np.zeros(len(missing)))
+        whole = filled(self.rows, missing, columns)
+        return self.split(whole) if self.are_listed else whole
+
+
+def read_sequences(X, sequence_id, lengths, owner: str, time=None, of_fit: Frequency | None = None) -> Sequences:
     """Sequences in any of their forms.
 
     Parameters
@@ -89,6 +143,10 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
         Rows of each sequence, one after the other.
     owner : str
         Name of the estimator's class.
+    time : str, array-like, TimeAxis, False or None
+        When the rows are.
+    of_fit : Frequency or None
+        That of the fit, where it is asked about rows.
 
     Raises
     ------
@@ -102,25 +160,38 @@ def read_sequences(X, sequence_id, lengths, owner: str) -> Sequences:
     X = list(map(series_as_frame, X)) if is_list(X) else series_as_frame(X)
     if is_list(X) and not X:
         raise ValueError("X holds no sequence: it is an empty list. Give at least one sequence of at least one row.")
-    if _is_list_of_tables(X):
+    are_listed = _is_list_of_tables(X)
+    axis, moments, column = times_of_rows(X, time, are_listed)
+    tables = without_column(X, column, are_listed)
+    if are_listed:
         for name, value in (("sequence_id", sequence_id), ("lengths", lengths)):
             if value is not None:
                 raise ValueError(f"X is a list of sequences; {name!r} is for rows of one table. Leave it out.")
-        rows, n_rows_of_each = _joined(X)
-        return Sequences(rows, read_table(rows, owner), n_rows_of_each, None, True)
-    if getattr(X, "ndim", 2) == 3 and not issparse(X):
-        raise ValueError(
-            f"Found array with dim 3, while {owner} needs dim 2, one row for each step of one sequence. For sequences "
-            "of one length give list(X): each item is then a sequence."
-        )
-    _refuse_flat_items(X)
-    table = read_table(X, owner)
-    n_rows = table.n_samples
+        rows, n_rows_of_each = _joined(tables)
+        table, order, ids = read_table(rows, owner), None, None
+        rows = rows if column is None else _joined(X)[0]
+    else:
+        if getattr(X, "ndim", 2) == 3 and not issparse(X):
+            raise ValueError(
+                f"Found array with dim 3, while {owner} needs dim 2, one row for each step of one sequence. For "
+                "sequences of one length give list(X): each item is then a sequence."
+            )
+        _refuse_flat_items(X)
+        rows, table = X, read_table(tables, owner)
+        n_rows_of_each, order, ids = _rows_of_each(sequence_id, lengths, table.n_samples)
+    if moments is None:
+        return Sequences(rows, table, n_rows_of_each, order, are_listed, None, ids)
+    check_one_for_each(moments, table.n_samples)
+    n_steps, order, times = in_time(moments, n_rows_of_each, order, axis, of_fit)
+    return Sequences(rows, table, n_steps, order, are_listed, times, ids, column)
+
+
+def _rows_of_each(sequence_id, lengths, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Rows of each sequence of one table, the order that brings those of one together, and ids."""
     if sequence_id is not None:
-        n_rows_of_each, order = _of_ids(sequence_id, n_rows)
-        return Sequences(X, table, n_rows_of_each, order, False)
+        return _of_ids(sequence_id, n_rows)
     n_rows_of_each = np.array([n_rows]) if lengths is None else _checked_lengths(lengths, n_rows)
-    return Sequences(X, table, n_rows_of_each.astype(np.int64), None, False)
+    return n_rows_of_each.astype(np.int64), None, None
 
 
 def refuse_lengths_as_y(y, sequences: Sequences, method: str) -> None:
@@ -153,7 +224,7 @@ def sequence_weights(sample_weight: np.ndarray | None, sequences: Sequences) -> 
     """
     if sample_weight is None or sequences.are_listed:
         return sample_weight
-    weight = sequences.in_time(sample_weight)
+    weight = sequences.latest(sample_weight)
     starts = np.cumsum(sequences.lengths) - sequences.lengths
     low, high = np.minimum.reduceat(weight, starts), np.maximum.reduceat(weight, starts)
     if (low != high).any():
@@ -260,7 +331,7 @@ def _joined_frames(X: Sequence, library: str):
     if library == "pandas":
         import pandas as pd
 
-        return pd.concat(list(X), ignore_index=True)
+        return pd.concat(list(X))
     import polars as pl
 
     for name in columns:
@@ -288,8 +359,8 @@ def _lengths_of(tables: Sequence) -> np.ndarray:
 # Rows -----------------------------------------------------------------------------------------------------------------
 
 
-def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Lengths of sequences in the order of appearance, and the order that brings rows of one together."""
+def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Lengths of sequences in the order of appearance, the order that brings rows of one together, and their ids."""
     ids = np.asarray(sequence_id)
     if ids.ndim != 1 or len(ids) != n_rows:
         given = show(sequence_id) if ids.ndim == 0 else f"an array of shape {ids.shape}"
@@ -320,7 +391,8 @@ def _of_ids(sequence_id, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
     if missing is not None:
         raise ValueError(f"'sequence_id' of row {missing} is missing. Every row must say to which sequence it belongs.")
     lengths = np.bincount(position)
-    return lengths, None if (np.diff(position) >= 0).all() else np.argsort(position, kind="stable")
+    first = ids[np.unique(position, return_index=True)[1]]
+    return lengths, None if (np.diff(position) >= 0).all() else np.argsort(position, kind="stable"), first
 
 
 def _checked_lengths(lengths, n_rows: int) -> np.ndarray:

@@ -93,6 +93,27 @@ class Table:
         array = None if self.array is None else self.array[keep]
         return Table(self.names, int(np.count_nonzero(keep)), column, array, self.source, self.has_own_names)
 
+    def taken(self, places: np.ndarray) -> Table:
+        """The rows at these places, in this order; all cells of a row at -1 are missing."""
+        gone = places < 0
+        some_gone = bool(gone.any())
+
+        def column(j: int) -> Column:
+            whole = self.column(j)
+            values, missing = whole.values[places], None if whole.missing is None else whole.missing[places]
+            if some_gone and whole.levels is not None:
+                values[gone] = -1
+            elif some_gone:
+                missing = gone if missing is None else missing | gone
+            return replace(whole, values=values, missing=missing)
+
+        array = None if self.array is None else self.array[places]
+        if some_gone and array is not None and array.dtype.kind == "f":
+            array[gone] = np.nan
+        elif some_gone:
+            array = None
+        return Table(self.names, len(places), column, array, self.source, self.has_own_names)
+
     def columns(self, positions: Sequence[int]) -> Table:
         """The columns at these positions, in this order."""
         array, places = self.array, list(positions)

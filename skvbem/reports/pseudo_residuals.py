@@ -41,7 +41,8 @@ class PseudoResiduals:
     lengths : ndarray of int, shape (n_sequences,), or None
         Steps of sequences; None of rows that have no order.
     order : ndarray of int, shape (n_rows,), or None
-        Rows in the order of time, one sequence after the other; None where X has this order.
+        Rows in the order of time, one sequence after the other, -1 of a step that is no row; None where X has this
+        order.
     """
 
     names: tuple[str, ...]
@@ -55,7 +56,7 @@ class PseudoResiduals:
         """Residuals of steps, which stand in the order of time here, as rows of X."""
         if order is None:
             return replace(self, lengths=lengths)
-        place = np.argsort(order)
+        place = np.argsort(order)[np.count_nonzero(order < 0) :]
         below, up_to, uniform = (each[place] for each in (self.below, self.up_to, self.uniform))
         return replace(self, below=below, up_to=up_to, uniform=uniform, lengths=lengths, order=order)
 
@@ -81,7 +82,7 @@ class PseudoResiduals:
             If rows have no order, or the number of lags is below 1.
         """
         check_count("n_lags", "autocorrelations", n_lags)
-        centered = self._in_time(self.normal - _over_known(np.nanmean, self.normal))
+        centered = self.in_time(self.normal - _over_known(np.nanmean, self.normal))
         correlations = []
         for later, earlier in self._pairs(centered, n_lags):
             squares = (later**2).sum(axis=0) * (earlier**2).sum(axis=0)
@@ -98,14 +99,16 @@ class PseudoResiduals:
             If rows have no order, or the number of lags is below 1.
         """
         check_count("n_lags", "n_pairs", n_lags)
-        known = np.where(np.isnan(self._in_time(self.normal)), np.nan, 1.0)
+        known = np.where(np.isnan(self.in_time(self.normal)), np.nan, 1.0)
         return np.array([(later * earlier).sum(axis=0) for later, earlier in self._pairs(known, n_lags)]).astype(int)
 
-    def _in_time(self, values: np.ndarray) -> np.ndarray:
-        """Rows of sequences in the order of time."""
+    def in_time(self, values: np.ndarray) -> np.ndarray:
+        """Values of rows, (n_rows, n_columns), of steps in the order of time; NaN of steps that are no rows."""
         if self.lengths is None:
             raise ValueError("Rows of a mixture have no order: only residuals of sequences have autocorrelations.")
-        return values if self.order is None else values[self.order]
+        if self.order is None:
+            return values
+        return np.where((self.order < 0)[:, None], np.nan, values[self.order])
 
     def _pairs(self, in_time: np.ndarray, n_lags: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Of each lag the later and the earlier numbers of pairs within sequences, 0 where either is missing."""

@@ -41,6 +41,7 @@ from skvbem.reading.labels import labels_of_list, read_labels
 from skvbem.reading.rows import SequenceReading
 from skvbem.reading.sequences import Sequences, read_sequences, refuse_lengths_as_y
 from skvbem.reading.tables import Table, show
+from skvbem.reading.time_axis import frequency_of_fit
 
 LEFT_TO_RIGHT = "left-to-right"
 #: A total of one, shared evenly [Beal's code].
@@ -52,20 +53,21 @@ class HMMKind(LabelKind):
 
     method = HMMMethod()
     fitted = FittedHMM
-    located_by = ("sequence_id", "lengths", "labels")
+    located_by = ("sequence_id", "lengths", "time", "labels")
     reading_parameters = LabelKind.reading_parameters | {"transitions", "start"}
     prior_parameters = ("startprob_prior", "transmat_prior", "transitions", "start")
     label = "state"
     draw = staticmethod(seeded_starts)
 
-    def located(self, estimator, X, *, sequence_id=None, lengths=None) -> Sequences:
+    def located(self, estimator, X, *, is_fit=False, sequence_id=None, lengths=None, time=None) -> Sequences:
         """X as sequences, which every method takes in place of X."""
-        return read_sequences(X, sequence_id, lengths, type(estimator).__name__)
+        of_fit = None if is_fit else frequency_of_fit(estimator)
+        return read_sequences(X, sequence_id, lengths, type(estimator).__name__, time, of_fit)
 
     def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> SequenceReading:
         """The reading of sequences, with the labels of their steps where some are known."""
         places = {name: value for name, value in where.items() if name != "labels"}
-        sequences = self.located(estimator, X, **places)
+        sequences = self.located(estimator, X, is_fit=columns is None, **places)
         learned = partial(self.learned_columns, estimator)
         reading = read_steps(estimator, sequences, X, sample_weight, columns, learned)
         labels, owner = where.get("labels"), type(estimator).__name__
@@ -73,7 +75,7 @@ class HMMKind(LabelKind):
             return reading
         metadata = {**reading.given["metadata"], "labels": labels}
         if sequences.are_listed:
-            labels = labels_of_list(labels, sequences.lengths, owner)
+            labels = labels_of_list(labels, sequences.rows_of_each, owner)
         known = read_labels(labels, sequences.n_rows, reading.order, owner)
         return replace(reading, labels=known, given={**reading.given, "metadata": metadata})
 
@@ -99,6 +101,11 @@ class HMMKind(LabelKind):
         """Refuse lengths in the place of y."""
         if y is not None:
             refuse_lengths_as_y(y, reading.sequences, "fit")
+
+    def warn_of_data(self, estimator, reading, model, data) -> None:
+        """Warn of steps that are missing, and as of other tables."""
+        reading.warn_of_missing_steps()
+        super().warn_of_data(estimator, reading, model, data)
 
     def compiled(self, estimator, model: HMM, reading: Any, n_starts: int) -> HMMData:
         """Sequences as the model takes them; labels that no path has are refused."""
@@ -147,6 +154,7 @@ class HMMKind(LabelKind):
         if sequences.are_listed and is_list(given) and given and np.ndim(given[0]) == 2:
             given = np.concatenate([np.asarray(each) for each in given])
         given = responsibilities_of(given, sequences.n_rows, model.n_components, type(estimator).__name__)
+        given = np.vstack([given, np.full(given.shape[1], 1.0 / given.shape[1])])  # of steps without a row
         labels = None if reading.labels is None else reading.labels.codes
         return model.statistics_of(with_known_labels(given[reading.order].T, labels).T, data)[:, None]
 

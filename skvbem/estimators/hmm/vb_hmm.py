@@ -25,6 +25,7 @@ from skvbem.estimators.sequences import (
     check_steps,
     drawn_sequences,
     steps_of_question,
+    with_times,
 )
 from skvbem.fitted.durations import durations_of
 from skvbem.fitted.fills import check_fill
@@ -34,7 +35,6 @@ from skvbem.models.hmm.left_out import states_given_earlier, states_given_others
 from skvbem.models.hmm.model import HMM
 from skvbem.models.sequences import HMMData
 from skvbem.optima.tuning import EFFORTS
-from skvbem.reading.output import filled
 from skvbem.reading.tables import listed, show
 from skvbem.reports.long_run import long_run
 from skvbem.reports.pseudo_residuals import pseudo_residuals
@@ -322,7 +322,7 @@ class VBHMM(SequenceEstimator):
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, *, labels=None):
+    def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, time=None, *, labels=None):
         """Fit the model to sequences.
 
         A fit that raises or is interrupted leaves the estimator as it was before.
@@ -335,7 +335,7 @@ class VBHMM(SequenceEstimator):
         sample_weight : array-like of shape (n_sequences,) or (n_rows,), default=None
             How often each sequence counts: of a list an item for each sequence, of rows the same for all rows of one.
             Sequences of weight 0 are as if absent.
-        %(fit.sequence_id, fit.lengths)s
+        %(fit.sequence_id, fit.lengths, fit.time)s
         labels : array-like of shape (n_rows,), or list of such, default=None
             States of steps, as far as they are known. Labels are names, which states get in increasing order (a pandas
             Categorical has its own order), or numbers 0, 1, ... of states. None, NaN and NA, and -1 among numbers,
@@ -354,10 +354,10 @@ class VBHMM(SequenceEstimator):
         TooLargeError
             If states and starts take more than `max_memory`.
         """
-        return self._fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths, labels=labels)
+        return self._fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths, time=time, labels=labels)
 
     @available_if(has_posterior)
-    def partial_fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None):
+    def partial_fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, time=None):
         """Update the posterior with a batch of whole sequences, whose prior is the last posterior [Beal (2.114)].
 
         Exact with one state on complete data, whatever the batches. `batch_lower_bound_` bounds the log probability of
@@ -379,11 +379,11 @@ class VBHMM(SequenceEstimator):
                 "A batch has covariates of its own, and partial_fit of VBHMM has no 'transitions' and no 'start'. Fit "
                 "all sequences at once."
             )
-        return self._partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths)
+        return self._partial_fit(X, y, sample_weight, sequence_id=sequence_id, lengths=lengths, time=time)
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
-    def score_samples(self, X, sequence_id=None, lengths=None, *, return_error=False):
+    def score_samples(self, X, sequence_id=None, lengths=None, time=None, *, return_error=False):
         """Log predictive probability (density) of each sequence, nats, what is missing summed out.
 
         After VB it is the probability that the `predictive` parameter names. An impossible sequence scores -inf. By
@@ -399,11 +399,11 @@ class VBHMM(SequenceEstimator):
         %(scores)s
         """
         check_flag("return_error", "score_samples", return_error)
-        fitted, _, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
+        fitted, _, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths, time=time)
         scores, errors = fitted.log_predictive(data, self.predictive, self.n_draws)
         return (scores, errors) if return_error else scores
 
-    def decode(self, X, sequence_id=None, lengths=None):
+    def decode(self, X, sequence_id=None, lengths=None, time=None):
         """The most probable path of each sequence (Viterbi), and its log probability.
 
         %(sequences.X, sequence_id -> states : ndarray of int, shape (n_rows,), or list of these)s
@@ -423,44 +423,44 @@ class VBHMM(SequenceEstimator):
         >>> log_probability.round(1).tolist()
         [-2.8, -2.4, -3.0]
         """
-        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths, time=time)
         states, log_joint = fitted.model.decoded(fitted.natural(self.predictive), data)
         warn_of_impossible(np.flatnonzero(np.isneginf(log_joint)), len(log_joint), "arbitrary paths", "sequences")
         return reading.sequences.as_given(states), log_joint
 
-    def predict(self, X, sequence_id=None, lengths=None):
+    def predict(self, X, sequence_id=None, lengths=None, time=None):
         """The states of each sequence's most probable path (Viterbi).
 
         %(sequences.X, sequence_id -> ndarray of int, shape (n_rows,), or list of these)s
             Rows as they are in X; of a list of sequences an array for each.
         """
-        return self.decode(X, sequence_id, lengths)[0]
+        return self.decode(X, sequence_id, lengths, time)[0]
 
-    def predict_proba(self, X, sequence_id=None, lengths=None):
+    def predict_proba(self, X, sequence_id=None, lengths=None, time=None):
         """Probabilities of the states of each step given its whole sequence (smoothed).
 
         %(sequences.X, sequence_id -> ndarray of shape (n_rows, n_components), or list of these)s
             Steps of a sequence that is impossible under the fit get `counts_` over their sum.
         """
-        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths, time=time)
         return reading.sequences.as_given(self._smoothed(fitted, data))
 
     def _smoothed(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
         return fitted.possible(fitted.model.smoothed(fitted.natural(self.predictive), data), warns=True)
 
-    def filter(self, X, sequence_id=None, lengths=None):
+    def filter(self, X, sequence_id=None, lengths=None, time=None):
         """Probabilities of the states of each step given its sequence up to this step.
 
         %(sequences.X, sequence_id -> ndarray of shape (n_rows, n_components), or list of these)s
             From the first step on that is impossible under the fit, `counts_` over their sum.
         """
-        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths, time=time)
         return reading.sequences.as_given(self._filtered(fitted, data))
 
     def _filtered(self, fitted: FittedHMM, data: HMMData) -> np.ndarray:
         return fitted.possible(fitted.model.filtered(fitted.natural(self.predictive), data), warns=True)
 
-    def forecast(self, X, n_steps=1, sequence_id=None, lengths=None, *, level=0.95, draws=None):
+    def forecast(self, X, n_steps=1, sequence_id=None, lengths=None, time=None, *, level=0.95, draws=None):
         """Forecasts of the steps after the end of each sequence, with intervals that account for uncertain parameters.
 
         States and expected values are those at the published parameters; of ``predictive="average"``, or with `draws`,
@@ -503,7 +503,7 @@ class VBHMM(SequenceEstimator):
         ([[8.0, 8.0]], [[26.0, 29.0]])
         """
         check_forecast(X, n_steps, level)
-        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths, time=time)
         fitted.groups.check_forecast()
         if fitted.model.has_ages and any(group.specification.lags for group in fitted.groups.groups):
             raise ValueError(
@@ -522,7 +522,8 @@ class VBHMM(SequenceEstimator):
         last = np.cumsum(reading.lengths) - 1
         averages = draws is not None or (self.predictive == "average" and fitted.form.density)
         at = None if averages else fitted.natural(self.predictive)
-        return fitted.forecast(data, last, int(n_steps), float(level), naturals, at)
+        ahead = fitted.forecast(data, last, int(n_steps), float(level), naturals, at)
+        return with_times(ahead, reading.sequences, int(n_steps))
 
     def _drawn_to_average(self, fitted: FittedHMM, draws) -> np.ndarray:
         """Natural parameters (n_cells, n_draws) that intervals of forecasts average over."""
@@ -544,7 +545,9 @@ class VBHMM(SequenceEstimator):
             )
         return natural
 
-    def long_run(self, X=None, *, level=0.95, draws=None, sample_weight=None, sequence_id=None, lengths=None):
+    def long_run(
+        self, X=None, *, level=0.95, draws=None, sample_weight=None, sequence_id=None, lengths=None, time=None
+    ):
         r"""Shares of states in the long run, and how many steps a stay in each lasts, with intervals.
 
         Shares are the stationary distribution :math:`\pi = \pi A` of the transitions. A stay in state k lasts
@@ -561,6 +564,7 @@ class VBHMM(SequenceEstimator):
         sample_weight : array-like of shape (n_sequences,), default=None
         sequence_id : array-like of shape (n_rows,), default=None
         lengths : array-like of int, default=None
+        time : str, array-like, TimeAxis or False, default=None
             As in `fit`.
 
         Returns
@@ -587,7 +591,7 @@ class VBHMM(SequenceEstimator):
         >>> [end.round() for end in run.mean_stays_interval]
         [array([3., 5.]), array([20., 35.])]
         """
-        where = {"sequence_id": sequence_id, "lengths": lengths}
+        where = {"sequence_id": sequence_id, "lengths": lengths, "time": time}
         return long_run(self, X, level=level, draws=draws, sample_weight=sample_weight, **where)
 
     def duration_distribution(self, state=None, n_steps=None, *, level=0.95, draws=None):
@@ -654,7 +658,7 @@ class VBHMM(SequenceEstimator):
         return durations_of(fitted.model.transitions, fitted.point[1], drawn, names, n_steps, level)
 
     def pseudo_residuals(
-        self, X, sequence_id=None, lengths=None, *, kind="forecast", discrete="random", random_state=None
+        self, X, sequence_id=None, lengths=None, time=None, *, kind="forecast", discrete="random", random_state=None
     ):
         """Pseudo-residuals of the cells of sequences, which are normal where the fit is right [ZM09].
 
@@ -693,13 +697,13 @@ class VBHMM(SequenceEstimator):
         3 [0.1]
         """
         check_choice("kind", "pseudo_residuals", kind, ("forecast", "ordinary"))
-        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths, time=time)
         states_given = states_given_earlier if kind == "forecast" else states_given_others
         states = fitted.possible(states_given(fitted.model, fitted.natural("mean"), data))
         residuals = pseudo_residuals(fitted, reading.values, states, discrete, generator_of(self, random_state))
         return residuals.of_sequences(reading.lengths, reading.sequences.order)
 
-    def impute(self, X, sequence_id=None, lengths=None, *, fill="auto", random_state=None):
+    def impute(self, X, sequence_id=None, lengths=None, time=None, *, fill="auto", random_state=None):
         """X with missing cells filled, given whole sequences: numbers by means, categories by the most probable ones.
 
         Parameters
@@ -728,19 +732,15 @@ class VBHMM(SequenceEstimator):
         >>> model.impute([gaps])[0].ravel().tolist()
         ['a', 'a', 'a', 'b', 'b']
         """
-        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths)
+        fitted, reading, data = steps_of_question(self, X, sequence_id=sequence_id, lengths=lengths, time=time)
         check_fill(fill)
-        sequences, groups = reading.sequences, fitted.groups
+        groups = fitted.groups
         if fill == "draw":
             imputed = fitted.drawn_steps(reading, data, generator_of(self, random_state))
         else:
             states = self._smoothed(fitted, data)
             imputed = fitted.imputed_steps(reading, data, states, fitted.natural(self.predictive), fill)
-        missing = groups.missing(reading.values)
-        if not sequences.are_listed:
-            imputed, missing = [sequences.as_given(of_group) for of_group in imputed], sequences.as_given(missing)
-        completed = filled(sequences.rows, missing, groups.columns_of(imputed))
-        return sequences.split(completed) if sequences.are_listed else completed
+        return reading.sequences.completed(groups.missing(reading.values), groups.columns_of(imputed))
 
     def sample(self, lengths=1, random_state=None, *, given=None):
         """Sequences drawn from the predictive distribution, and the states behind them.

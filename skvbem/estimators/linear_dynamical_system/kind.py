@@ -24,6 +24,7 @@ from skvbem.reading.inputs import InputReading, SequencesWithInputs, check_input
 from skvbem.reading.rows import ranges, warn_of_marks
 from skvbem.reading.sequences import refuse_lengths_as_y
 from skvbem.reading.tables import Table
+from skvbem.reading.time_axis import frequency_of_fit
 from skvbem.vbem.fit import Fit
 from skvbem.vbem.posteriors import VB
 
@@ -36,7 +37,7 @@ class LDSKind(Kind):
 
     method = LDSMethod()
     fitted = FittedLDS
-    located_by = ("sequence_id", "lengths", "inputs", "output_inputs")
+    located_by = ("sequence_id", "lengths", "inputs", "output_inputs", "time")
     reading_parameters = frozenset({"missing_values"})
     prior_parameters = (
         "transition_precision_prior",
@@ -47,10 +48,11 @@ class LDSKind(Kind):
     default_score = "lower_bound"
 
     def located(
-        self, estimator, X, *, sequence_id=None, lengths=None, inputs=None, output_inputs=None
+        self, estimator, X, *, is_fit=False, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None
     ) -> SequencesWithInputs:
         """X as sequences with inputs, which every method takes in place of X."""
-        return read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, type(estimator).__name__)
+        of_fit, owner = None if is_fit else frequency_of_fit(estimator), type(estimator).__name__
+        return read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, owner, time, of_fit)
 
     def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> InputReading:
         """The reading of sequences and their inputs."""
@@ -61,7 +63,7 @@ class LDSKind(Kind):
             )
             return ColumnGroups.learned(table, options)
 
-        sequences = self.located(estimator, X, **where)
+        sequences = self.located(estimator, X, is_fit=columns is None, **where)
         if columns is not None:
             check_input_names(sequences.input_names, estimator)
         return InputReading.of(read_steps(estimator, sequences, X, sample_weight, columns, learned))
@@ -134,6 +136,7 @@ class LDSKind(Kind):
 
     def warn_of_data(self, estimator, reading: InputReading, model, data: LDSData) -> None:
         """Warn of columns that say nothing of states, and of codes of missing cells."""
+        reading.warn_of_missing_steps()
         warn_of_marks(reading.as_independent, 0, *ranges(reading.as_independent, 0))
         for name, column in zip(reading.columns.names, reading.values[0].T):
             seen = column[~np.isnan(column)]

@@ -22,12 +22,12 @@ from skvbem.estimators.sequences import (
     check_steps,
     drawn_sequences,
     steps_of_question,
+    with_times,
 )
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.state_space import LDSForecast, Matrices
 from skvbem.fitting.fit import generator_of
 from skvbem.reading.inputs import InputReading, inputs_of_steps
-from skvbem.reading.output import filled
 
 
 @share_texts
@@ -269,7 +269,9 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
     # Fitting ----------------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None):
+    def fit(
+        self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None
+    ):
         """Fit the model to sequences.
 
         A fit that raises or is interrupted leaves the estimator as it was before.
@@ -285,7 +287,9 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         inputs : array-like of shape (n_rows, n_inputs), or list of these, default=None
             What moves states besides the states of the step before; the input of a first step is not used.
         output_inputs : array-like of shape (n_rows, n_output_inputs), or list of these, default=None
-            What columns depend on besides the states of their step.
+            What columns depend on besides the states of their step. With steps missing between rows, both are pandas
+            DataFrames with an index of dates that has all steps.
+        %(fit.time)s
 
         Returns
         -------
@@ -295,11 +299,11 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         ------
         %(fit.ValueError)s
         """
-        return self._fit(X, y, sample_weight, **_where(sequence_id, lengths, inputs, output_inputs))
+        return self._fit(X, y, sample_weight, **_where(sequence_id, lengths, inputs, output_inputs, time))
 
     @available_if(has_posterior)
     def partial_fit(
-        self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None
+        self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None
     ):
         """Update the posterior with a batch of whole sequences, whose prior is the last posterior [Beal (2.114)].
 
@@ -315,7 +319,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         -------
         %(self)s
         """
-        return self._partial_fit(X, y, sample_weight, **_where(sequence_id, lengths, inputs, output_inputs))
+        return self._partial_fit(X, y, sample_weight, **_where(sequence_id, lengths, inputs, output_inputs, time))
 
     @property
     def _n_features_out(self) -> int:
@@ -323,7 +327,9 @@ class VBLinearDynamicalSystem(SequenceEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
-    def transform(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *, return_cov=False):
+    def transform(
+        self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None, *, return_cov=False
+    ):
         """Means of the states of each step given its whole sequence (smoothed), at the published parameters.
 
         Parameters
@@ -335,40 +341,43 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         %(states)s
         """
         check_flag("return_cov", "transform", return_cov)
-        sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
+        sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs, time))
         check_output(self, sequences)
         fitted, reading, data = steps_of_question(self, sequences)
         return _given(reading, fitted.smoothed(data, fitted.natural("mean")), return_cov)
 
     def fit_transform(
-        self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None
+        self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None
     ):
         """Fit, then return what `transform` says of the same sequences.
 
         %(sequences.X, y, inputs.sample_weight -> ndarray of shape (n_rows, n_components), or list of these)s
         """
-        where = _where(sequence_id, lengths, inputs, output_inputs)
+        where = _where(sequence_id, lengths, inputs, output_inputs, time)
         return self.fit(X, y, sample_weight, **where).transform(X, **where)
 
     def fit_predict(
-        self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None
+        self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None
     ):
         """Fit, then return what `predict` says of the same sequences.
 
         %(sequences.X, y, inputs.sample_weight -> ndarray of shape (n_rows, n_components), or list of these)s
         """
-        sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
+        where = _where(sequence_id, lengths, inputs, output_inputs, time)
+        sequences = self._kind.located(self, X, is_fit=True, **where)
         return self.fit(sequences, y, sample_weight).predict(sequences)
 
-    def predict(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None):
+    def predict(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None):
         """The most probable states of each sequence together, which are their means: those of `transform`.
 
         %(sequences.X, inputs.sequence_id -> ndarray of shape (n_rows, n_components), or list of these)s
         """
-        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
+        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs, time))
         return _given(reading, fitted.smoothed(data, fitted.natural("mean")), False)
 
-    def filter(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *, return_cov=False):
+    def filter(
+        self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None, *, return_cov=False
+    ):
         """Means of the states of each step given its sequence up to this step, at the published parameters.
 
         Parameters
@@ -380,10 +389,12 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         %(states)s
         """
         check_flag("return_cov", "filter", return_cov)
-        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
+        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs, time))
         return _given(reading, fitted.filtered(data, fitted.natural("mean")), return_cov)
 
-    def score_samples(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *, return_error=False):
+    def score_samples(
+        self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None, *, return_error=False
+    ):
         """Log predictive density of each sequence, nats, what is missing integrated out.
 
         After VB it is the density that the `predictive` parameter names.
@@ -397,20 +408,22 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         %(scores)s
         """
         check_flag("return_error", "score_samples", return_error)
-        fitted, _, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
+        fitted, _, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs, time))
         scores, errors = fitted.log_predictive(data, self.predictive, self.n_draws)
         return (scores, errors) if return_error else scores
 
-    def score(self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None):
+    def score(
+        self, X, y=None, sample_weight=None, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None
+    ):
         """Log predictive density of all sequences over their number of time steps, nats a step.
 
         %(sequences.X, y, inputs.sample_weight -> float)s
         """
-        sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
+        sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs, time))
         return self._score(sequences, y, sample_weight)
 
     def forecast(
-        self, X, n_steps=1, sequence_id=None, lengths=None, inputs=None, output_inputs=None, *,
+        self, X, n_steps=1, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None, *,
         future_inputs=None, future_output_inputs=None, level=0.95,
     ) -> LDSForecast:  # fmt: skip
         """Forecasts of the steps after the end of each sequence, with intervals that account for uncertain parameters.
@@ -431,7 +444,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         LDSForecast
         """
         check_forecast(X, n_steps, level)
-        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
+        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs, time))
         n, p, n_draws = len(reading.lengths), fitted.model.n_columns, self.n_draws
         self._check_memory(
             f"A forecast of {n_steps:.3g} steps for {n} sequences", 3 * n * int(n_steps) * p * n_draws, "fewer steps"
@@ -443,7 +456,8 @@ class VBLinearDynamicalSystem(SequenceEstimator):
             inputs_of_steps(values, name, (n, int(n_steps), past.shape[1]), self) for values, name, past in given
         )
         naturals = list(fitted.draws_to_average(self.predictive, n_draws))
-        return fitted.forecast(data, int(n_steps), future, float(level), naturals)
+        ahead = fitted.forecast(data, int(n_steps), future, float(level), naturals)
+        return with_times(ahead, reading.sequences, int(n_steps))
 
     def impute(
         self,
@@ -452,6 +466,7 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         lengths=None,
         inputs=None,
         output_inputs=None,
+        time=None,
         *,
         return_variance=False,
         fill="auto",
@@ -478,16 +493,14 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         """
         check_flag("return_variance", "impute", return_variance)
         check_fill(fill)
-        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs))
+        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs, time))
         sequences, missing = reading.sequences, np.isnan(reading.values[0])
         naturals = list(fitted.draws_to_average(self.predictive, self.n_draws))
         means, variance = fitted.imputed(data, reading.output_inputs, naturals)
         variance = np.where(missing, variance, 0.0)
         if fill == "draw":
             means = fitted.drawn_cells(reading, generator_of(self, random_state))
-        of_rows = [sequences.as_given(x) if not sequences.are_listed else x for x in (means, missing)]
-        completed = filled(sequences.rows, of_rows[1], list(of_rows[0].T))
-        completed = sequences.split(completed) if sequences.are_listed else completed
+        completed = sequences.completed(missing, list(means.T))
         return (completed, sequences.as_given(variance)) if return_variance else completed
 
     def sample(self, lengths=1, inputs=None, output_inputs=None, random_state=None):
@@ -523,9 +536,15 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         return (X[0], states) if np.ndim(lengths) == 0 else (X, np.split(states, np.cumsum(steps)[:-1]))
 
 
-def _where(sequence_id, lengths, inputs, output_inputs) -> dict[str, Any]:
+def _where(sequence_id, lengths, inputs, output_inputs, time) -> dict[str, Any]:
     """Arguments beside X, by name."""
-    return {"sequence_id": sequence_id, "lengths": lengths, "inputs": inputs, "output_inputs": output_inputs}
+    return {
+        "sequence_id": sequence_id,
+        "lengths": lengths,
+        "inputs": inputs,
+        "output_inputs": output_inputs,
+        "time": time,
+    }
 
 
 def _given(reading: InputReading, states: Any, return_cov: bool):
