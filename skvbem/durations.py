@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from skvbem._arguments import is_option, is_real
 from skvbem._compat import Interval, StrOptions, SuggestingMixin
-from skvbem._names import shown
+from skvbem._names import did_you_mean, shown
 
 __all__ = ["Hazards", "Stages"]
 
@@ -43,14 +43,15 @@ class Duration(SuggestingMixin, BaseEstimator, ABC):
     def check_parameters(self) -> None:
         """Refuse parameters that make no prior."""
         self._validate_params()
-        prior = self.prior
-        if isinstance(prior, str):
+        names = HIERARCHICAL, TRANSITIONS
+        if is_option(self.prior, *names):
             return
-        pair = np.asarray(prior, dtype=object)
+        pair = np.asarray(self.prior, dtype=object)
         if pair.shape != (2,) or not all(is_real(each) and 1e-100 <= each <= 1e100 for each in pair):
             raise ValueError(
                 f"The 'prior' parameter of {type(self).__name__} must be {HIERARCHICAL!r}, {TRANSITIONS!r} or two "
-                f"concentrations > 0, of leaving and of staying, such as (1.0, 1.0). Got {shown(prior)} instead."
+                f"concentrations > 0, of leaving and of staying, such as (1.0, 1.0). Got {shown(self.prior)} instead."
+                f"{did_you_mean(self.prior, names) if isinstance(self.prior, str) else ''}"
             )
 
     @property
@@ -130,7 +131,7 @@ class Hazards(Duration):
     _parameter_constraints: ClassVar[dict] = {
         "max_age": [Interval(Integral, 1, 2**15, closed="both")],
         "bins": [StrOptions({"doubling", "single"})],
-        "prior": [StrOptions({HIERARCHICAL, TRANSITIONS}), "array-like"],
+        "prior": "no_validation",
         "first": [StrOptions({"new", "any"})],
     }
 
@@ -156,8 +157,9 @@ class Stages(Duration):
         r. A stay lasts r steps at least; 1 is the Markov chain.
     prior : {"hierarchical", "transitions"} or (float, float), default="hierarchical"
         The Beta distribution of the probability of ending a stage. "hierarchical": a mean and a strength that are
-        hidden, stays of 1 to 512 steps in the mean as of `Hazards`, so that their bounds compare. "transitions": as
-        `transmat_prior` and `sticky` have leaving and staying. A pair: counts of ending and of staying.
+        hidden, as of `Hazards`: stays of r to 512 r steps in the mean, r rounded up to a power of two for the latter,
+        every octave with the same probability. "transitions": as `transmat_prior` and `sticky` have leaving and
+        staying. A pair: counts of ending and of staying.
     first : {"new", "any"}, default="new"
         Whether sequences begin in the first stage, or in any: "any" gives the first stage of each state a Dirichlet
         distribution with a total of one count.
@@ -184,7 +186,7 @@ class Stages(Duration):
 
     _parameter_constraints: ClassVar[dict] = {
         "n_stages": [Interval(Integral, 1, 2**15, closed="both")],
-        "prior": [StrOptions({HIERARCHICAL, TRANSITIONS}), "array-like"],
+        "prior": "no_validation",
         "first": [StrOptions({"new", "any"})],
     }
 

@@ -185,6 +185,20 @@ CASES = {
             lambda: VBHMM(2, durations=Stages(2, prior="hierarchical"), random_state=0).fit(TABLE[["y"]]),
         ],
     ),
+    "durations of a chain at the mode": Case(
+        lambda: VBHMM(2, durations=Hazards(4), method="map", random_state=0).fit(TABLE[["y"]]),
+        "Take prior='transitions' or a pair of concentrations, such as (1.0, 1.0), in 'durations'; method='vb' or "
+        "'ml'; or a score that needs no MAP fit, such as 'lower_bound', 'bridge' or 'importance'",
+        lambda text: [
+            lambda: VBHMM(2, durations=Hazards(4, prior="transitions"), method="map", **FEW).fit(TABLE[["y"]]),
+            lambda: VBHMM(2, durations=Hazards(4, prior=(1.0, 1.0)), method="map", **FEW).fit(TABLE[["y"]]),
+            *(lambda m=m: VBHMM(2, durations=Hazards(4), method=m, **FEW).fit(TABLE[["y"]]) for m in ("vb", "ml")),
+            *(
+                lambda k=k: VBHMM(2, durations=Hazards(4), **FEW).fit(TABLE[["y"]]).log_evidence(TABLE[["y"]], kind=k)
+                for k in ("lower_bound", "bridge", "importance")
+            ),
+        ],
+    ),
     "durations of a chain with parameters that are given": Case(
         lambda: _honest_and_loaded(durations=Stages(2)),
         "Leave 'durations' at 'geometric', or fit",

@@ -6,7 +6,8 @@ import pytest
 from scipy import sparse
 
 from skvbem import VBHMM, VBMixture, blocks_of
-from skvbem.emissions import Categorical
+from skvbem.durations import Hazards, Stages
+from skvbem.emissions import Categorical, Softmax
 from skvbem.errors import DataWarning, TooLargeError, UnknownCategoryWarning
 
 X = np.random.default_rng(0).normal(size=(12, 2))
@@ -146,6 +147,76 @@ def test_parameters_that_make_no_model(options, part):
 )
 def test_what_makes_no_sense_without_a_number_is_refused(options, part):
     assert part in message(lambda: VBHMM("auto", **options).fit(X))
+
+
+NO_DURATIONS = "The 'durations' parameter of VBHMM must be 'geometric', or an object of skvbem.durations, such as "
+NO_AGE = "The 'max_age' parameter of Hazards must be an int in the range [1, 32768]. Got "
+NO_STAGES = "The 'n_stages' parameter of Stages must be an int in the range [1, 32768]. Got "
+NO_PAIR = "two concentrations > 0, of leaving and of staying, such as (1.0, 1.0). Got "
+
+
+@pytest.mark.parametrize(
+    ("durations", "kind", "parts"),
+    [
+        ("hazards", TypeError, [NO_DURATIONS, "Got 'hazards' instead. Did you mean Hazards()?"]),
+        ("Geometric", TypeError, [NO_DURATIONS, "Did you mean 'geometric'?"]),
+        (Stages, TypeError, [NO_DURATIONS, "Did you mean Stages()?"]),
+        (None, TypeError, [NO_DURATIONS, "Got None instead."]),
+        (32, TypeError, [NO_DURATIONS, "Got 32 instead."]),
+        (np.ones(3), TypeError, [NO_DURATIONS, "Got array([1., 1., 1.]) instead."]),
+        ({"max_age": 3}, TypeError, [NO_DURATIONS, "Got {'max_age': 3} instead."]),
+        (Hazards(0), ValueError, [f"{NO_AGE}0 instead."]),
+        (Hazards(-3), ValueError, [f"{NO_AGE}-3 instead."]),
+        (Hazards(2.5), ValueError, [f"{NO_AGE}2.5 instead."]),
+        (Hazards(True), ValueError, [f"{NO_AGE}True instead."]),
+        (Hazards("32"), ValueError, [f"{NO_AGE}'32' instead."]),
+        (Hazards(None), ValueError, [f"{NO_AGE}None instead."]),
+        (Hazards(2**15 + 1), ValueError, [f"{NO_AGE}32769 instead."]),
+        (Stages(0), ValueError, [f"{NO_STAGES}0 instead."]),
+        (Stages(1.0), ValueError, [f"{NO_STAGES}1.0 instead."]),
+        (Stages(2**16), ValueError, [f"{NO_STAGES}65536 instead."]),
+        (Hazards(4, bins="doublings"), ValueError, ["'bins' parameter of Hazards", "Did you mean 'doubling'?"]),
+        (Hazards(4, bins=[1, 2]), ValueError, ["'bins' parameter of Hazards must be a str among", "Got [1, 2]"]),
+        (Hazards(4, first="old"), ValueError, ["'first' parameter of Hazards must be a str among", "Got 'old'"]),
+        (Hazards(4, prior="flat"), ValueError, ["'prior' parameter of Hazards", f"{NO_PAIR}'flat' instead."]),
+        (Stages(2, prior="transition"), ValueError, ["'prior' parameter of Stages", "Did you mean 'transitions'?"]),
+        (Hazards(4, prior=1.0), ValueError, [f"{NO_PAIR}1.0 instead."]),
+        (Hazards(4, prior=None), ValueError, [f"{NO_PAIR}None instead."]),
+        (Hazards(4, prior=(1.0,)), ValueError, [f"{NO_PAIR}(1.0,) instead."]),
+        (Hazards(4, prior=(1.0, 0.0)), ValueError, [f"{NO_PAIR}(1.0, 0.0) instead."]),
+        (Hazards(4, prior=(1.0, -1.0)), ValueError, [f"{NO_PAIR}(1.0, -1.0) instead."]),
+        (Hazards(4, prior=(1.0, np.nan)), ValueError, [f"{NO_PAIR}(1.0, nan) instead."]),
+        (Hazards(4, prior=(True, 1.0)), ValueError, [f"{NO_PAIR}(True, 1.0) instead."]),
+        (Hazards(4, prior=("a", "b")), ValueError, [f"{NO_PAIR}('a', 'b') instead."]),
+    ],
+)
+@pytest.mark.parametrize("n_components", [1, 2, "auto"])
+def test_durations_that_are_none(n_components, durations, kind, parts):
+    told = message(lambda: VBHMM(n_components, durations=durations).fit(X), kind)
+    assert [part for part in parts if part not in told] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (
+            {"transitions": Softmax(["z"])},
+            "'transitions' of VBHMM lets covariates drive a chain whose states last geom",
+        ),
+        ({"start": Softmax(["z"])}, "'start' of VBHMM lets covariates drive a chain whose states last geometrically"),
+        ({"learn_prior": True}, "'durations' have concentrations of their own. Leave it False"),
+        ({"sticky": 1.0}, "which Hazards(max_age=4) does not take. Leave 'sticky' at 0, or give 'durations' prior="),
+        ({"method": "map"}, "so that there is no MAP fit. Take prior='transitions' or a pair of concentrations"),
+    ],
+)
+def test_what_does_not_go_with_durations(options, part):
+    frame = pd.DataFrame(X, columns=["x", "z"])
+    assert part in message(lambda: VBHMM(2, durations=Hazards(4), **options).fit(frame))
+
+
+def test_ages_beyond_all_sequences_change_nothing():
+    few, many = (VBHMM(2, durations=Hazards(age), n_init=2, random_state=0, tol=1e-10) for age in (16, 2**15))
+    assert many.fit(X).lower_bound_ == pytest.approx(few.fit(X).lower_bound_, abs=1e-6)
 
 
 def test_an_init_of_no_sequence_is_refused():

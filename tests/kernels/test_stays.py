@@ -14,11 +14,13 @@ approx = pytest.approx
 
 
 def random_rows(rng, n_states, n_ages, kind):
-    """Hazards of single ages or of bins, or stages; first ages or none; one state that is never left at times."""
+    """Hazards of single ages or of bins, or stages; first ages or none; a mask, or a state never left, at times."""
     bins = {"stages": np.zeros(n_ages), "hazards": np.arange(n_ages), "bins": np.arange(n_ages) // 2}[kind].astype(int)
     others = np.where(np.eye(n_states, dtype=bool), 0.0, rng.uniform(0.3, 2.0, (n_states, n_states)))
     if rng.random() < 0.3:
         others[-1] = 0.0
+    if n_states > 2 and rng.random() < 0.5:
+        others[0, 2] = 0.0
     leaving = rng.uniform(0.3, 2.0, (1, n_states, bins[-1] + 1, 2))
     leaving[..., 0] *= (others > 0).any(axis=1)[None, :, None]
     ages = rng.uniform(0.3, 2.0, (n_states, n_ages)) if rng.random() < 0.4 else None

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from skvbem._arguments import is_option
-from skvbem.durations import Duration
+from skvbem._names import did_you_mean
+from skvbem.durations import Duration, Hazards, Stages
 from skvbem.models.hmm.semi_markov_rows import SemiMarkovRows
 from skvbem.models.hmm.transitions import Transitions
 from skvbem.reading.tables import show
@@ -24,9 +25,11 @@ def check_durations(estimator: Any) -> None:
     """Refuse what are no durations, and what does not go with them."""
     owner, durations = type(estimator).__name__, estimator.durations
     if not isinstance(durations, Duration):
+        name = f"{durations.__name__}()" if isinstance(durations, type) else durations
         raise TypeError(
-            f"The 'durations' parameter of {owner} must be {GEOMETRIC!r}, or Hazards or Stages of skvbem.durations, "
-            f"such as Hazards(32). Got {show(durations)} instead."
+            f"The 'durations' parameter of {owner} must be {GEOMETRIC!r}, or an object of skvbem.durations, such as "
+            f"Hazards(32) or Stages(2). Got {show(durations)} instead."
+            f"{did_you_mean(name, [GEOMETRIC, Hazards(), Stages()])}"
         )
     durations.check_parameters()
     for name in ("transitions", "start"):
