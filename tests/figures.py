@@ -187,6 +187,7 @@ OTHERWISE = {
         "after 2, 5 or 15 % of the statistics": "setting",
         "by more than 0.01 nats": "setting",
         "at most 12 nats below": "setting",
+        "more than 32 MB, have no secants": "setting",
     },
     "theory/chickering_heckerman.rst": {
         "was 26 ± 33 nats in five repetitions": "reproduction/test_hidden_class_or_network.py",

@@ -18,8 +18,9 @@ def has_risen(const double[::1] before, const double[::1] after):
 
 def look(const double[:, ::1] first, const double[:, ::1] second, const double[:, ::1] third,
          const double[::1] at_first, const double[::1] at_second, const long long[::1] live, double most,
-         double rounding, double magnitude, double tol, double reach, double best, double[::1] length,
-         double[::1] objective, double[::1] to_come, unsigned char[::1] done, unsigned char[::1] goes_on):
+         double rounding, double magnitude, double tol, double reach, double best, const double[::1] leapt,
+         double[::1] length, double[::1] objective, double[::1] to_come, unsigned char[::1] done,
+         unsigned char[::1] goes_on):
     """Fill what is known of live lanes after two steps, and say how many of them go on.
 
     Parameters
@@ -38,6 +39,8 @@ def look(const double[:, ::1] first, const double[:, ::1] second, const double[:
         Nats to come below which a lane is done; it is done, too, where the last gain is rounding.
     reach, best : IN
         A lane that is not done goes on unless so many times what is to come leaves it below the best, nats.
+    leapt : (n_live,) IN
+        What the last leap of each lane has gained, nats: no less is to come.
     length : (n_live,) OUT
         |r| / |v|, at least 1: how many steps the curvature of the path says are left.
     objective, to_come : (n_lanes,) OUT
@@ -61,6 +64,8 @@ def look(const double[:, ::1] first, const double[:, ::1] second, const double[:
                 length[lane] = 1.0
             gain = at_second[lane] - at_first[lane]
             still = gain * (length[lane] if length[lane] < most else most)
+            if still < leapt[lane]:
+                still = leapt[lane]
             objective[live[lane]] = at_second[lane]
             to_come[live[lane]] = still
             done[lane] = still < tol or gain < rounding * (fabs(at_second[lane]) + magnitude)

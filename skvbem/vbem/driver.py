@@ -18,6 +18,7 @@ import numpy as np
 from skvbem._kernels._extrapolation import extrapolate, has_risen, look, settle
 from skvbem.ascent import Ascent
 from skvbem.errors import BoundFellError
+from skvbem.vbem.secants import Secants
 
 # The one slack for "does not fall", relative to the objective and to the terms it is a sum of.
 RELATIVE_SLACK = 1e-9
@@ -183,21 +184,21 @@ def run(
     to_come = np.full(n_lanes, np.inf)
     traces: list[list[float]] = [[] for _ in range(n_lanes)]
     live, taken = np.arange(n_lanes, dtype=np.int64), 0  # all that live have taken the same steps
-    here, reached, longest = result.copy(), objective.copy(), np.full(n_lanes, _FIRST_LONGEST)
+    here, reached = result.copy(), objective.copy()
+    longest, secants = np.full(n_lanes, _FIRST_LONGEST), Secants(n_lanes)
     floor = np.ones(len(statistics)) * np.where(ascent.signed, -1.0, _MIN_FRACTION_OF_STATISTICS)
     more, ended = 0, elimination.least  # further plain steps in a cycle that does not extrapolate; the best that ended
     copies: list[tuple[int, int]] = []  # lanes on the path of another, and the other
     while len(live):
-        one = here.copy()
-        first = ascent.advance(one, 1)[0]
-        two = one.copy()
-        second = ascent.advance(two, 1)[0]
+        one, first = _after_a_step(ascent, here)
+        two, second = _after_a_step(ascent, one)
         _check(ascent, reached, first, taken, here)
         _check(ascent, first, second, taken + 1, one)
         taken += 2
         for lane, a, b in zip(live.tolist(), first.tolist(), second.tolist()):
             traces[lane] += (a, b)
-        limits = (ascent.magnitude, tol, elimination.reach, elimination.required(taken, one, second, ended))
+        required = elimination.required(taken, one, second, ended)
+        limits = (ascent.magnitude, tol, elimination.reach, required, secants.gained)
         length, done, goes_on, n_going = _looked_at((here, one, two), first, second, live, limits, objective, to_come)
         room = max_iter - taken - (3 if accelerate else 2)  # steps left after the next look at convergence
         n_going *= room >= 0
@@ -217,8 +218,9 @@ def run(
                 break
             live, longest, second, length = live[going], longest[going], second[going], length[going]
             here, one, two = (points.take(going, axis=1) for points in (here, one, two))
+            secants.of(going)
         if accelerate:
-            here, reached = _extrapolated(ascent, (here, one, two), second, length, longest, floor)
+            here, reached = _extrapolated(ascent, secants, (here, one, two), second, length, longest, floor)
             taken += 1
         else:
             more = min(more, room)
@@ -226,6 +228,12 @@ def run(
             taken += more
             more = min(more + 2, _MAX_PLAIN_STEPS)
     return Run(result, objective, n_iter, converged, traces, to_come).with_copies(copies)
+
+
+def _after_a_step(ascent: Ascent, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n_cells, n_live) after one step, and the objective before it."""
+    after = points.copy()
+    return after, ascent.advance(after, 1)[0]
 
 
 def _after_plain_steps(
@@ -270,7 +278,7 @@ def _looked_at(
     first: np.ndarray,
     second: np.ndarray,
     live: np.ndarray,
-    limits: tuple[float, float, float, float],
+    limits: tuple[float, float, float, float, np.ndarray],
     objective: np.ndarray,
     to_come: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
@@ -284,8 +292,9 @@ def _looked_at(
         The objective before the steps, and between them, nats.
     live : ndarray of shape (n_live,)
         Which lanes they are.
-    limits : tuple of float
-        The size of the terms of the objective, `tol`, the reach of the elimination, and the objective required.
+    limits : tuple
+        The size of the terms of the objective, `tol`, the reach of the elimination, the objective required, and
+        gains of the last leaps by secants, (n_live,).
     objective, to_come : ndarray of shape (n_lanes,)
         Filled where lanes are live.
     """
@@ -297,6 +306,7 @@ def _looked_at(
 
 def _extrapolated(
     ascent: Ascent,
+    secants: Secants,
     points: tuple[np.ndarray, np.ndarray, np.ndarray],
     objective: np.ndarray,
     length: np.ndarray,
@@ -308,6 +318,8 @@ def _extrapolated(
     Parameters
     ----------
     ascent : Ascent
+    secants : Secants
+        What is remembered of these lanes.
     points : tuple of ndarray of shape (n_cells, n_lanes)
         Statistics before the two steps, between them, and after them.
     objective : ndarray of shape (n_lanes,)
@@ -324,9 +336,14 @@ def _extrapolated(
     """
     here, one, two = points
     ahead = np.empty_like(two)
+    secants.add(points)
     extrapolate(here, one, two, length, longest, floor, ahead)
+    leaping = secants.lead(floor, ahead)
+    length[leaping], before = 1.0, longest[leaping]
     value = ascent.advance(ahead, 1)[0]
+    secants.settle(leaping, (value - objective)[leaping])
     settle(two, objective, length, longest, ahead, value)
+    longest[leaping] = before
     return ahead, value
 
 

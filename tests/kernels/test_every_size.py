@@ -510,14 +510,14 @@ def test_extrapolation(rng):
         length, objective, to_come = (np.empty(n_lanes) for _ in range(3))
         done, goes_on = (np.empty(n_lanes, dtype=np.uint8) for _ in range(2))
         at_first, at_second = np.sort(rng.normal(size=(2, n_lanes)), axis=0)
-        live = np.arange(n_lanes)
+        live, leapt = np.arange(n_lanes), rng.exponential(size=n_lanes)
         n_going = _extrapolation.look(
-            x0, x1, x2, at_first, at_second, live, 50.0, 1e-15, 1.0, 0.1, 1.0, 1.0, length, objective, to_come, done,
-            goes_on,
+            x0, x1, x2, at_first, at_second, live, 50.0, 1e-15, 1.0, 0.1, 1.0, 1.0, leapt, length, objective, to_come,
+            done, goes_on,
         )  # fmt: skip
         wanted = np.maximum(np.sqrt((r**2).sum(axis=0) / (v**2).sum(axis=0)), 1.0)
         same(length, wanted, rtol=1e-9)
-        same(to_come, (at_second - at_first) * np.minimum(wanted, 50.0), rtol=1e-9)
+        same(to_come, np.maximum((at_second - at_first) * np.minimum(wanted, 50.0), leapt), rtol=1e-9)
         same(objective, at_second)
         assert n_going == goes_on.sum()
         assert _extrapolation.has_risen(at_first, at_second) == (at_second > at_first).all()

@@ -10,6 +10,10 @@ ERRORS = {
     "an extrapolation is kept though the bound falls": [
         ("            if value[lane] >= at_second[lane]:\n", "            if value[lane] == value[lane]:\n")
     ],
+    "leaps by secants lead the other way": [("to = here - moves @ multiples", "to = here + moves @ multiples")],
+    "what the last leap gained is not still to come": [
+        ("            if still < leapt[lane]:\n", "            if still < 0.0 * leapt[lane]:\n")
+    ],
     "the bound of one start is reported for another's tables": [
         ("in zip(result.statistics.T, each)", "in zip(np.roll(result.statistics.T, 1, axis=0), each)")
     ],
