@@ -90,9 +90,9 @@ class ForecastTable(ABC):
         when, name = pd.Index([step for _, step in rows]), "step"
         if self.times is not None:
             of_each = [pd.Index(of_sequence) for of_sequence in self.times]
-            when, name = of_each[0].append(of_each[1:]), of_each[0].name or "time"
+            when, name = of_each[0].append(of_each[1:]), of_each[0].name
         if len(ids) > 1:
-            when = pd.MultiIndex.from_arrays([[ids[k] for k, _ in rows], when], names=["sequence", name])
+            when = pd.MultiIndex.from_arrays([[ids[k] for k, _ in rows], when], names=["sequence", name or "time"])
         frame.index = when if len(ids) > 1 else when.rename(name)
         return frame
 

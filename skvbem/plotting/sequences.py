@@ -8,7 +8,15 @@ from skvbem.fitting.fit import read
 from skvbem.plotting.choice import intervals_to_draw, states_in_order
 from skvbem.plotting.display import CHAINS, Display, Panels, check_drawable, check_share
 from skvbem.plotting.labels import FAINT, INK, QUIET, plain_axes, shortened, state_color
-from skvbem.plotting.tracks import check_is_sequence, edges_of, pooled, positions_of, times_of_sequence, tracks_of
+from skvbem.plotting.tracks import (
+    check_is_sequence,
+    edges_of,
+    pooled,
+    positions_of,
+    times_of_sequence,
+    times_of_steps,
+    tracks_of,
+)
 
 _MISSING = "#e9edf1"
 # Steps drawn one by one, with marks; runs of steps that bands are pooled to; categories with a label each; states in
@@ -97,6 +105,7 @@ class StatePathDisplay(Panels):
         *,
         sequence_id=None,
         lengths=None,
+        time=None,
         sequence=0,
         times=None,
         order=None,
@@ -111,13 +120,13 @@ class StatePathDisplay(Panels):
             With all columns that the fit had.
         features : list of str or int, default=None
             Which columns, by name or position, in which order; by default the first four.
-        sequence_id, lengths : array-like, default=None
+        sequence_id, lengths, time : array-like, default=None
             As in `fit`.
         sequence : int, default=0
             Which of the sequences of X, in the order in which they appear.
         times : array-like, default=None
             Numbers, such as years, or dates, for each step of the sequence or for each row of X; or, of a list of
-            sequences, a list of these. By default steps are numbered from 0.
+            sequences, a list of these. By default steps are at the times of X, or are numbered from 0 if it has none.
         order : None, str or array-like of int, default=None
             In which order bands lie on each other: by number, by what a column is expected to hold in the states, or
             these states first.
@@ -141,11 +150,13 @@ class StatePathDisplay(Panels):
         check_drawable(estimator, CHAINS, owner)
         states = states_in_order(estimator, order, owner)
         fitted = estimator.fitted
-        reading = read(estimator, X, columns=fitted.columns, sequence_id=sequence_id, lengths=lengths)
+        reading = read(estimator, X, columns=fitted.columns, sequence_id=sequence_id, lengths=lengths, time=time)
         sequences = reading.sequences
         check_is_sequence(sequence, sequences, owner)
-        time_label = None if times is None else getattr(times, "name", None)
-        if times is not None:
+        if times is None:
+            times, _, time_label = times_of_steps(sequences, sequence)
+        else:
+            time_label = getattr(times, "name", None)
             times = times_of_sequence(times, sequences, sequence, owner)
         one = sequences.only(sequence)
         path, state_probs = estimator.predict(one), estimator.predict_proba(one)

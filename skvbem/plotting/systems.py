@@ -6,11 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skvbem._arguments import check_count
 from skvbem.fitting.fit import read
 from skvbem.fitting.kind import kind_of
 from skvbem.plotting.display import SYSTEMS, Display, Panels, check_drawable, check_share
 from skvbem.plotting.labels import FAINT, INK, QUIET, label_at_right, plain_axes, series, shortened
-from skvbem.plotting.tracks import check_is_sequence, columns_to_draw, edges_of, positions_of, times_of_sequence
+from skvbem.plotting.tracks import (
+    check_is_sequence,
+    columns_to_draw,
+    edges_of,
+    positions_of,
+    times_of_sequence,
+    times_of_steps,
+)
 
 # Steps drawn with large marks, at most.
 _MAX_STEPS_WITH_MARKS = 300
@@ -62,6 +70,8 @@ class ForecastDisplay(Panels):
         Ascending; by default 0, 1, 2, ...
     time_label : str, default=None
         By default "step", or "time" if there are times.
+    times_ahead : ndarray of numbers or datetime64, shape (n_ahead,), default=None
+        Times of the steps to come; by default they are as far from each other as the last two of `times`.
 
     Attributes
     ----------
@@ -80,17 +90,18 @@ class ForecastDisplay(Panels):
     >>> from skvbem.plotting import ForecastDisplay
     >>> flow = load_nile(as_frame=True).data
     >>> model = VBLinearDynamicalSystem(1, random_state=0).fit(flow)
-    >>> display = ForecastDisplay.from_estimator(model, flow, 10, times=flow.index)
+    >>> display = ForecastDisplay.from_estimator(model, flow, 10, time="index", last=40)
     >>> len(display.axes_), len(display.tracks[0].ahead)
     (2, 10)
     """
 
-    def __init__(self, tracks, states, deviations, *, times=None, time_label=None):
+    def __init__(self, tracks, states, deviations, *, times=None, time_label=None, times_ahead=None):
         self.tracks = tracks
         self.states = states
         self.deviations = deviations
         self.times = times
         self.time_label = time_label
+        self.times_ahead = times_ahead
 
     @classmethod
     def from_estimator(
@@ -104,10 +115,12 @@ class ForecastDisplay(Panels):
         lengths=None,
         inputs=None,
         output_inputs=None,
+        time=None,
         future_inputs=None,
         future_output_inputs=None,
         sequence=0,
         times=None,
+        last=None,
         levels=(0.5, 0.8, 0.95),
         axes=None,
     ):
@@ -122,7 +135,7 @@ class ForecastDisplay(Panels):
             How many steps ahead.
         features : list of str or int, default=None
             Which columns, by name or position, in which order; by default the first four.
-        sequence_id, lengths, inputs, output_inputs : array-like, default=None
+        sequence_id, lengths, inputs, output_inputs, time : array-like, default=None
             As in `fit`.
         future_inputs, future_output_inputs : array-like of shape (n_steps, n_inputs), default=None
             Inputs of the steps to come.
@@ -131,7 +144,9 @@ class ForecastDisplay(Panels):
         times : array-like, default=None
             Numbers, such as years, or dates, for each step of the sequence or for each row of X; or, of a list of
             sequences, a list of these. Steps to come are as far from each other as the last two. By default steps are
-            numbered from 0.
+            at the times of X, or are numbered from 0 if it has none.
+        last : int, default=None
+            How many steps of the sequence to draw, the last ones; by default all.
         levels : sequence of float, default=(0.5, 0.8, 0.95)
             Masses of the intervals of the fan.
         axes : array-like of matplotlib Axes, default=None
@@ -156,34 +171,40 @@ class ForecastDisplay(Panels):
             check_share("level", level, owner)
         fitted = estimator.fitted
         where = {"sequence_id": sequence_id, "lengths": lengths, "inputs": inputs, "output_inputs": output_inputs}
-        sequences = read(estimator, X, columns=fitted.columns, **where).sequences
+        sequences = read(estimator, X, columns=fitted.columns, time=time, **where).sequences
         check_is_sequence(sequence, sequences, owner)
-        time_label = None if times is None else getattr(times, "name", None)
-        if times is not None:
+        if last is not None:
+            check_count("last", owner, last)
+        if times is None:
+            times, times_ahead, time_label = times_of_steps(sequences, sequence, n_steps)
+        else:
+            times_ahead, time_label = None, getattr(times, "name", None)
             times = times_of_sequence(times, sequences, sequence, owner)
         one = sequences.only(sequence)
         future = {"future_inputs": future_inputs, "future_output_inputs": future_output_inputs}
         forecasts = [estimator.forecast(one, n_steps, level=level, **future) for level in sorted(levels)]
-        _, variance = estimator.impute(one, return_variance=True)
         reading = read(estimator, one, columns=fitted.columns)
         data = kind_of(estimator).compiled(estimator, fitted.model, reading, 1)
+        of_gaps = _deviations_of_gaps(estimator, reading, data)
         states = fitted.smoothed(data, fitted.natural("mean"))
         expected = fitted.matrices.output(states.mean, reading.output_inputs)
         names = fitted.names
         chosen = columns_to_draw(features, names, owner)
+        kept = slice(None if last is None else -int(last), None)
         tracks = [
             ColumnTrack(
                 names[j],
-                reading.values[0][:, j],
-                expected[:, j],
-                np.sqrt(variance[:, j]),
+                reading.values[0][kept, j],
+                expected[kept, j],
+                of_gaps[kept, j],
                 forecasts[0].mean[0, :, j],
                 [(each.level, each.lower[0, :, j], each.upper[0, :, j]) for each in forecasts],
             )
             for j in chosen
         ]
         deviations = np.sqrt(np.einsum("tkk->tk", states.covariance))
-        return cls(tracks, states.mean, deviations, times=times, time_label=time_label).plot(axes=axes)
+        drawn = {"times": None if times is None else times[kept], "time_label": time_label, "times_ahead": times_ahead}
+        return cls(tracks, states.mean[kept], deviations[kept], **drawn).plot(axes=axes)
 
     def _grid(self):
         n_axes = len(self.tracks) + 1
@@ -222,8 +243,18 @@ class ForecastDisplay(Panels):
     def _positions(self, n_steps: int, n_ahead: int) -> tuple[np.ndarray, np.ndarray, bool]:
         """Positions of the steps and of those to come on the axis, and whether these are dates."""
         at, are_dates = positions_of(self.times, n_steps)
+        if self.times_ahead is not None:
+            return at, positions_of(self.times_ahead, n_ahead)[0], are_dates
         step = at[-1] - at[-2] if len(at) > 1 else 1.0
         return at, at[-1] + step * np.arange(1, n_ahead + 1), are_dates
+
+
+def _deviations_of_gaps(estimator, reading, data) -> np.ndarray:
+    """Deviations of missing cells, 0 of others, (n_steps, n_columns)."""
+    fitted = estimator.fitted
+    naturals = list(fitted.draws_to_average(estimator.predictive, estimator.n_draws))
+    _, variance = fitted.imputed(data, reading.output_inputs, naturals)
+    return np.where(np.isnan(reading.values[0]), np.sqrt(variance), 0.0)
 
 
 def _draw_column(ax, track: ColumnTrack, at: np.ndarray, ahead: np.ndarray) -> None:

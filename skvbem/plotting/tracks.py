@@ -111,6 +111,11 @@ def times_of_sequence(times, sequences, which: int, owner: str) -> np.ndarray:
         If they are too few or many, no numbers or dates, or not ascending.
     """
     rows, n_rows = sequences.places(which), sequences.n_rows
+    if (rows < 0).any():
+        raise ValueError(
+            f"Steps are missing between the rows of X, so that the 'times' parameter of {owner} has none of theirs. "
+            "Leave it out: the axis then has the times of all steps."
+        )
     if isinstance(times, (list, tuple)) and len(times) == len(sequences.lengths) and np.ndim(times[0]) == 1:
         times = times[which]
     moments = np.asarray(times)
@@ -134,6 +139,25 @@ def times_of_sequence(times, sequences, which: int, owner: str) -> np.ndarray:
             f"{back[0] + 1}."
         )
     return moments
+
+
+def times_of_steps(sequences, which: int, n_ahead: int = 0) -> tuple[np.ndarray | None, np.ndarray | None, str | None]:
+    """Times of the steps of one sequence and of some to come, numbers or datetime64, and a name; None without times."""
+    times = sequences.times
+    if times is None or times.frequency is None:
+        return None, None, None
+    n_steps = int(sequences.lengths[which])
+    whole = times.at(which, np.arange(n_steps + n_ahead))
+    if hasattr(whole, "to_timestamp"):  # periods of pandas
+        whole = whole.to_timestamp()
+    if getattr(whole, "tz", None) is not None:
+        whole = whole.tz_localize(None)
+    moments = np.asarray(whole)
+    moments = _as_dates(moments) if moments.dtype == object else moments
+    if moments.dtype.kind == "m":
+        moments = moments.astype(float)
+    name = times.moments.name
+    return moments[:n_steps], moments[n_steps:], name if isinstance(name, str) else None
 
 
 def _as_dates(values: np.ndarray) -> np.ndarray:

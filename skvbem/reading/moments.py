@@ -32,6 +32,8 @@ class Moments:
         What the container says of it.
     is_binding : bool
         Whether it says so of any times in it, as that of periods does.
+    are_periods : bool
+        Whether times are periods, which are counted by when they begin.
     name : str or None
     """
 
@@ -41,6 +43,16 @@ class Moments:
     declared: Frequency | None = None
     is_binding: bool = False
     name: Any = None
+    are_periods: bool = False
+
+    def frequency(self, given: Frequency | None) -> Frequency | None:
+        """A frequency that is said of these times: of periods of months that of their first days."""
+        return Months(given.n, 1) if self.are_periods and isinstance(given, Months) else given
+
+    def named(self, frequency: Frequency | None) -> str:
+        """The name of a frequency of these times, as messages show it."""
+        name = str(frequency)
+        return repr(name.removesuffix("S") if self.are_periods and isinstance(frequency, Months) else name)
 
     def shown(self, ticks: np.ndarray, on_clock: bool) -> list[str]:
         """Times as messages and tables have them."""
@@ -206,14 +218,12 @@ def _of_periods(index: Any, name: Any) -> Moments:
     import pandas as pd
 
     starts, frequency = index.to_timestamp(), frequency_named(index.freqstr)
-    if isinstance(frequency, Months):
-        frequency = Months(frequency.n, 1)
     ticks, unit = starts.asi8, starts.unit
 
     def again(ticks: np.ndarray, on_clock: bool) -> Any:
         return pd.PeriodIndex(pd.DatetimeIndex(np.asarray(ticks).astype(f"M8[{unit}]")), freq=index.freq, name=name)
 
-    return Moments(Ticks(ticks, ticks, unit), index.isna(), again, frequency, frequency is not None, name)
+    return Moments(Ticks(ticks, ticks, unit), index.isna(), again, frequency, frequency is not None, name, True)
 
 
 def _of_stamps(index: Any, name: Any) -> Moments:

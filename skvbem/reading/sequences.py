@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import _safe_indexing
 
 from skvbem._arguments import is_list, whole_numbers
 from skvbem.reading.frequencies import Frequency
@@ -81,16 +80,11 @@ class Sequences:
         return np.arange(steps.start, steps.stop) if self.order is None else self.order[steps]
 
     def only(self, which: int) -> Sequences:
-        """One of the sequences, as rows of one table."""
-        places = self.places(which)
-        there = places >= 0
-        rows, order = _safe_indexing(self.rows, places[there]), None
-        if not there.all():
-            order = np.where(there, np.cumsum(there) - 1, -1)
+        """One of the sequences: its steps are rows of one table, those that had no row without an observed cell."""
         times = None if self.times is None else self.times.only(which)
         ids = None if self.ids is None else self.ids[which : which + 1]
-        table, lengths = self.table.taken(places[there]), self.lengths[which : which + 1]
-        return Sequences(rows, table, lengths, order, False, times, ids, self.time_column)
+        table = self.table.taken(self.places(which))
+        return Sequences(None, table, self.lengths[which : which + 1], None, False, times, ids)
 
     def of_rows(self, of_steps: np.ndarray) -> np.ndarray:
         """What belongs to steps, (n_steps, ...), of the user's rows, one sequence of a list after the other."""

@@ -144,8 +144,8 @@ class StepTimes:
         """How many steps are missing, and the first of them."""
         steps = "1 step is" if self.n_filled == 1 else f"{self.n_filled:,} steps are"
         return (
-            f"{steps} missing from the times of X, whose frequency is {str(self.frequency)!r}, the first of them "
-            f"{self.first_filled}"
+            f"{steps} missing from the times of X, whose frequency is {self.moments.named(self.frequency)}, the first "
+            f"of them {self.first_filled}"
         )
 
     def warn_of_filled(self) -> None:
@@ -162,8 +162,9 @@ class StepTimes:
         of_fit = frequency_of_fit(estimator)
         if of_fit is not None and self.frequency is not None and not of_fit.is_like(self.frequency):
             raise ValueError(
-                f"The times of X have the frequency {str(self.frequency)!r}, and {type(estimator).__name__} was fitted "
-                f"to times of the frequency {str(of_fit)!r}. Bring X to that frequency, such as by its 'resample'; "
+                f"The times of X have the frequency {self.moments.named(self.frequency)}, and "
+                f"{type(estimator).__name__} was fitted to times of the frequency {str(of_fit)!r}. Bring X to that "
+                "frequency, such as by its 'resample'; "
                 f"if it has that frequency with many steps missing, pass time=TimeAxis(frequency={_said(of_fit)})."
             )
 
@@ -274,7 +275,7 @@ def _steps(
     """The frequency of ascending times, and the position of each row in its sequence."""
     ticks, starts = moments.ticks[rows], np.cumsum(lengths) - lengths
     first = ticks[np.repeat(starts, lengths)]
-    frequency = axis.grid or (moments.declared if moments.is_binding else None)
+    frequency = moments.frequency(axis.grid or (moments.declared if moments.is_binding else None))
     if frequency is None:
         frequency = (moments.declared if len(lengths) == 1 else None) or frequency_of(ticks, starts)
         says_little = frequency is None or len(rows) - len(lengths) < _MIN_STEPS_FOR_FREQUENCY
@@ -290,7 +291,7 @@ def _steps(
         begin = rows[np.repeat(starts, lengths)[at]]
         raise ValueError(
             f"The time of row {rows[at]} of X, {_shown(moments, rows[at])}, is no step of the frequency "
-            f"{str(frequency)!r} from {_shown(moments, begin)} on. {_REMEDY}"
+            f"{moments.named(frequency)} from {_shown(moments, begin)} on. {_REMEDY}"
         )
     positions = frequency.positions(ticks, first)
     if (most := positions[starts + lengths - 1].sum() + len(lengths)) > _MAX_STEPS_PER_ROW * len(rows):
@@ -298,8 +299,9 @@ def _steps(
             np.where(np.arange(len(rows)) == np.repeat(starts, lengths), 0, np.diff(positions, prepend=0)).argmax()
         )
         raise ValueError(
-            f"The {len(rows):,} rows of X would be {most:,.0f} steps of the frequency {str(frequency)!r}: between rows "
-            f"{rows[far - 1]} and {rows[far]}, of {_shown(moments, rows[far - 1])} and {_shown(moments, rows[far])}, "
+            f"The {len(rows):,} rows of X would be {most:,.0f} steps of the frequency {moments.named(frequency)}: "
+            f"between rows {rows[far - 1]} and {rows[far]}, of {_shown(moments, rows[far - 1])} and "
+            f"{_shown(moments, rows[far])}, "
             "most of them are missing. Mend these times, or pass time=False: steps are then rows."
         )
     return frequency, positions.astype(np.int64)

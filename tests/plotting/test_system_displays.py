@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from estimators.inputs import refused
 
-from skvbem import VBHMM, StructureSearchCV, VBFactorAnalysis, VBLinearDynamicalSystem
-from skvbem.plotting import ForecastDisplay, LoadingsDisplay, PolesDisplay, StructureSearchDisplay
+from skvbem import VBHMM, StructureSearchCV, TimeAxis, VBFactorAnalysis, VBLinearDynamicalSystem
+from skvbem.plotting import ForecastDisplay, LoadingsDisplay, PolesDisplay, StatePathDisplay, StructureSearchDisplay
 from skvbem.plotting.systems import in_words
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -139,3 +139,57 @@ def test_other_estimators_are_refused(display, series):
     for other in (VBFactorAnalysis(1, random_state=0), VBHMM(2, n_init=1, random_state=0)):
         where = (other.fit(series), series) if display is ForecastDisplay else (other.fit(series),)
         refused(TypeError, "draws fitted linear dynamical systems", display.from_estimator, *where)
+
+
+def test_dates_of_forecasts():
+    """Steps stand at their dates, months as long as they are, and those that no row stands for among them."""
+    pd = pytest.importorskip("pandas")
+    months = pd.date_range("2020-01-31", periods=40, freq="ME", name="month")
+    whole = pd.DataFrame({"x": np.sin(np.arange(40.0))}, index=months)
+    gapped, options = whole.drop(months[[30, 31]]), {"time": TimeAxis(gaps="missing")}
+    model = VBLinearDynamicalSystem(1, n_init=1, n_draws=10, random_state=0).fit(gapped, **options)
+    display = ForecastDisplay.from_estimator(model, gapped, 6, last=12, **options)
+    wanted = pd.date_range("2020-01-31", periods=46, freq="ME").to_numpy()
+    np.testing.assert_array_equal(display.times, wanted[28:40])
+    np.testing.assert_array_equal(display.times_ahead, wanted[40:])
+    np.testing.assert_array_equal(np.isnan(display.tracks[0].values), np.isin(np.arange(12), [2, 3]))
+    assert [len(each) for each in (display.states, display.deviations, display.tracks[0].expected)] == [12, 12, 12]
+    ahead = display.axes_[0].lines[-2].get_xdata()
+    np.testing.assert_array_equal(ahead, matplotlib.dates.date2num(wanted[40:]))
+    assert display.axes_[-1].get_xlabel() == "month"
+    filled = ForecastDisplay.from_estimator(model, gapped.reindex(months), 6)
+    np.testing.assert_array_equal(filled.tracks[0].deviation[-12:], display.tracks[0].deviation)
+    np.testing.assert_array_equal(filled.tracks[0].fan[0][1], display.tracks[0].fan[0][1])
+    refused(ValueError, "Leave it out", ForecastDisplay.from_estimator, model, gapped, times=months[:38], **options)
+    refused(ValueError, "last", ForecastDisplay.from_estimator, model, gapped, last=0, **options)
+
+
+@pytest.mark.parametrize("kind", ["periods", "zone", "polars", "numbers"])
+def test_times_of_all_kinds_are_drawn(kind):
+    pd = pytest.importorskip("pandas")
+    days, x = pd.date_range("2021-03-20", periods=20, freq="D"), np.cos(np.arange(20.0))
+    index = {"periods": days.to_period("D"), "zone": days.tz_localize("Europe/Berlin"), "numbers": pd.Index(range(20))}
+    if kind == "polars":
+        X, time = pytest.importorskip("polars").DataFrame({"day": days.to_numpy(), "x": x}), "day"
+    else:
+        X, time = pd.DataFrame({"x": x}, index=index[kind]), "index"
+    model = VBHMM(2, random_state=0).fit(X, time=time)
+    states = StatePathDisplay.from_estimator(model, X, time=time)
+    wanted = np.arange(20) if kind == "numbers" else days.to_numpy()
+    np.testing.assert_array_equal(states.times, wanted)
+    display = ForecastDisplay.from_estimator(VBLinearDynamicalSystem(1, n_init=1).fit(X, time=time), X, 3, time=time)
+    np.testing.assert_array_equal(display.times, wanted)
+    ahead = np.arange(20, 23) if kind == "numbers" else pd.date_range("2021-04-09", periods=3).to_numpy()
+    np.testing.assert_array_equal(display.times_ahead, ahead)
+
+
+def test_steps_without_a_row_are_drawn_in_states():
+    pd = pytest.importorskip("pandas")
+    days = pd.date_range("2021-03-20", periods=30, freq="D")
+    whole = pd.DataFrame({"x": np.repeat([0.0, 5.0, 0.0], 10) + np.sin(np.arange(30))}, index=days)
+    gapped = whole.drop(days[[12, 13]])
+    model = VBHMM(2, random_state=0).fit(gapped, time=TimeAxis(gaps="missing"))
+    display = StatePathDisplay.from_estimator(model, gapped)
+    assert len(display.path) == len(display.state_probs) == len(display.times) == 30
+    np.testing.assert_array_equal(display.path, model.predict(gapped.reindex(days)))
+    assert np.isnan(display.tracks[0].values[[12, 13]]).all()

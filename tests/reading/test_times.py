@@ -65,6 +65,9 @@ INDICES = {
     "hours in Berlin, clocks forward": dates("2021-03-27 12:00", 40, "h", tz=BERLIN),
     "hours in Berlin, clocks back": dates("2021-10-30 12:00", 40, "h", tz=BERLIN),
     "24 hours in Berlin, clocks back": dates("2021-10-15", 40, "24h", tz=BERLIN),
+    "half past two in Berlin, twice on one day": lambda: pd.DatetimeIndex(
+        [pd.Timestamp(f"2021-10-{day} 02:30").tz_localize(BERLIN, ambiguous=True) for day in range(1, 32)]
+    ),
     "month ends in New York": dates("2021-01-31", 30, "ME", tz="America/New_York"),
     "business days in New York": dates("2021-03-01", 30, "B", tz="America/New_York"),
     "weeks in UTC": dates("2021-01-03", 30, "W", tz="UTC"),
@@ -249,6 +252,9 @@ def test_a_given_frequency_takes_what_shows_none():
         read([0.0, 1.0, 2.7], frequency=0.5)
     with pytest.raises(ValueError, match="is no step of the frequency 'ME'"):
         read(days, frequency="ME")
+    quarters = pd.PeriodIndex(["2020Q1", "2020Q2", "2020Q4"], freq="Q")
+    for name in ("QE", "QS", "QE-DEC"):
+        assert read(quarters, frequency=name, gaps="missing").order.tolist() == [0, 1, -1, 2]
     with pytest.raises(ValueError, match="'frequency' parameter of TimeAxis"):
         TimeAxis(frequency="often")
 
@@ -275,8 +281,9 @@ def test_sequences_share_a_frequency():
     assert sequences.times.at(1, [1]).tolist() == [pd.Timestamp("2021-05-06")]
     assert [len(rows) for rows in sequences.split(np.arange(13))] == [10, 1, 2]
     one = sequences.only(2)
-    assert one.order.tolist() == [0, -1, -1, -1, 1]
-    assert one.table.n_samples == 2
+    assert one.lengths.tolist() == [5]
+    assert one.table.column(0).values[::4].tolist() == [0.0, 1.0]
+    assert one.table.column(0).missing.tolist() == [False, True, True, True, False]
     table = pd.concat(frames)
     ids = np.repeat(["a", "b", "c"], [10, 1, 2])
     shuffled = np.random.default_rng(1).permutation(13)
