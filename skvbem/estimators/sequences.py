@@ -16,7 +16,7 @@ from skvbem.estimators.base import VBEstimator
 from skvbem.fitting.fit import question
 from skvbem.fitting.kind import kind_of
 from skvbem.reading.names import check_names
-from skvbem.reading.output import as_fit_saw
+from skvbem.reading.output import as_array, as_fit_saw
 from skvbem.reading.rows import SequenceReading
 from skvbem.reading.sequences import Sequences, refuse_lengths_as_y, sequence_weights
 from skvbem.reading.tables import Table, checked_weights, show
@@ -126,6 +126,32 @@ def with_times(forecast: Any, sequences: Sequences, n_steps: int) -> Any:
     if times is not None and times.frequency is not None:
         ahead = [times.at(k, n + np.arange(n_steps)) for k, n in enumerate(sequences.lengths.tolist())]
     return replace(forecast, times=ahead, sequences=sequences.ids)
+
+
+def paths_ahead(
+    estimator: Any, sequences: Sequences, n_steps: int, n_paths: Any, drawn: Callable[[Any, Any], Sequence[np.ndarray]]
+) -> np.ndarray:
+    """Cells of the last steps of extended sequences, drawn again and again, (n_paths, n_sequences, n_steps, n_columns).
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    sequences : Sequences
+        With the steps to come, which no row stands for.
+    n_steps : int
+        How many of them each sequence has.
+    n_paths : int
+    drawn : callable of reading and data
+        Columns of all steps, those of missing cells drawn.
+    """
+    check_count("n_paths", "sample_ahead", n_paths)
+    fitted, reading, data = steps_of_question(estimator, sequences)
+    ends, n_columns = np.cumsum(sequences.lengths), len(fitted.groups.names)
+    estimator._check_memory(f"{n_paths:.3g} paths", int(n_paths) * len(ends) * n_steps * n_columns, "fewer paths")
+    ahead = (ends[:, None] - n_steps + np.arange(n_steps)).ravel()
+    paths = (as_array([column[ahead] for column in drawn(reading, data)]) for _ in range(int(n_paths)))
+    return np.stack([path.reshape(len(ends), n_steps, n_columns) for path in paths])
 
 
 def check_output(estimator, sequences: Sequences) -> None:

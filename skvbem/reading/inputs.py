@@ -48,6 +48,24 @@ class SequencesWithInputs(Sequences):
         return _with_inputs(one, self.inputs[steps], self.output_inputs[steps], self.input_names)
 
 
+def with_inputs_ahead(sequences: SequencesWithInputs, ahead: tuple[np.ndarray, np.ndarray]) -> SequencesWithInputs:
+    """Sequences with steps more, whose inputs are known.
+
+    Parameters
+    ----------
+    sequences : SequencesWithInputs
+    ahead : tuple of ndarray
+        Inputs (n_sequences, n_steps, n_inputs) of the states and of the measurements of the steps to come.
+    """
+    n_steps = ahead[0].shape[1]
+    ends = np.repeat(np.cumsum(sequences.lengths), n_steps)
+    inputs, output_inputs = (
+        np.insert(of_steps, ends, to_come.reshape(len(ends), of_steps.shape[1]), axis=0)
+        for of_steps, to_come in zip((sequences.inputs, sequences.output_inputs), ahead)
+    )
+    return replace(sequences.extended(n_steps), inputs=inputs, output_inputs=output_inputs)
+
+
 def read_with_inputs(
     X, sequence_id, lengths, inputs, output_inputs, owner: str, time=None, of_fit: Frequency | None = None
 ) -> SequencesWithInputs:

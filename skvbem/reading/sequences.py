@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -85,6 +85,12 @@ class Sequences:
         ids = None if self.ids is None else self.ids[which : which + 1]
         table = self.table.taken(self.places(which))
         return Sequences(None, table, self.lengths[which : which + 1], None, False, times, ids)
+
+    def extended(self, n_steps: int) -> Self:
+        """The sequences with some steps more, each without a row."""
+        order = np.arange(self.n_rows) if self.order is None else self.order
+        ends = np.repeat(np.cumsum(self.lengths), n_steps)
+        return replace(self, lengths=self.lengths + n_steps, order=np.insert(order, ends, -1))
 
     def of_rows(self, of_steps: np.ndarray) -> np.ndarray:
         """What belongs to steps, (n_steps, ...), of the user's rows, one sequence of a list after the other."""

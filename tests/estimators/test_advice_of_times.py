@@ -13,7 +13,7 @@ X = pd.DataFrame({"x": RNG.normal(size=40)}, index=DAYS)
 WORKDAYS = X[DAYS.day_of_week.isin([0, 2, 4])]
 GAPPED = X.drop(DAYS[[5, 6, 17]])
 TWICE = pd.concat([X, X]).sort_index(kind="stable")
-FITTED = VBLinearDynamicalSystem(1, n_init=1, random_state=0).fit(X)
+FITTED = VBLinearDynamicalSystem(1, n_init=1, predictive="mean", random_state=0).fit(X)
 TIME = r"(?<=time=)(?:TimeAxis\(.*?\)|False)"
 
 
@@ -99,10 +99,10 @@ CASES = {
         each_line(r"TimeAxis\('index'\)", lambda time: fit(X.reset_index(drop=True), time=time), TimeAxis=TimeAxis),
     ),
     "dates that no unit holds": Case(
-        lambda: FITTED.forecast(X.set_axis(pd.DatetimeIndex(DAYS + pd.Timedelta(86900, "D")).as_unit("ns")), 10**3),
+        lambda: FITTED.forecast(X.set_axis(pd.DatetimeIndex(DAYS + pd.Timedelta(86900, "D")).as_unit("ns")), 100),
         "Count them in seconds, such as by ",
         lambda text: [
-            lambda: FITTED.forecast(X.set_axis((DAYS + pd.Timedelta(86900, "D")).as_unit(text.split("'")[1])), 10**3)
+            lambda: FITTED.forecast(X.set_axis((DAYS + pd.Timedelta(86900, "D")).as_unit(text.split("'")[1])), 100)
         ],
     ),
 }  # fmt: skip

@@ -23,10 +23,10 @@ FILLED = GAPPED.reindex(DAYS)
 SHUFFLED = GAPPED.sample(frac=1.0, random_state=0)
 SORTED = TimeAxis(order="sort", gaps="missing")
 MODELS = [
-    VBHMM(2, n_init=2, random_state=0),
-    VBHMM(2, emission={"gaussian": ["x"], "student_t": ["y"]}, n_init=1, random_state=0),
-    VBLinearDynamicalSystem(1, n_init=1, random_state=0),
-    VBLinearDynamicalSystem(1, method="ml", n_init=1, random_state=0),
+    VBHMM(2, n_init=1, tol=1e-2, random_state=0),
+    VBHMM(2, emission={"gaussian": ["x"], "student_t": ["y"]}, n_init=1, tol=1e-2, random_state=0),
+    VBLinearDynamicalSystem(1, n_init=1, tol=1e-2, n_draws=20, random_state=0),
+    VBLinearDynamicalSystem(1, method="ml", n_init=1, tol=1e-2, random_state=0),
 ]
 
 
@@ -252,3 +252,57 @@ def test_frames_of_forecasts():
     assert "u         2024-03-02" in str(both)
     with pytest.raises(ValueError, match="layout"):
         ahead.to_frame("tall")
+
+
+def test_paths_of_a_known_system():
+    """Means and covariances of the steps to come, over paths, are those of the recursion from the filtered state."""
+    a, c, q, r = 0.8, 2.0, 1.0, 0.5
+    model = VBLinearDynamicalSystem.from_parameters([[a]], [[c]], [r])
+    x = np.array([1.0, np.nan, 2.0, -1.0])[:, None]
+    state, variance = model.filter(x, return_cov=True)
+    paths = model.sample_ahead(x, 3, 600, random_state=0)[:, 0, :, 0]
+    wanted, covariance = np.empty(3), np.empty((3, 3))
+    m, v, of_states = state[-1, 0], variance[-1, 0, 0], np.empty(3)
+    for t in range(3):
+        m, v = a * m, a * a * v + q
+        wanted[t], of_states[t] = c * m, v
+    for s in range(3):
+        for t in range(3):
+            covariance[s, t] = c * c * a ** abs(s - t) * of_states[min(s, t)] + r * (s == t)
+    assert np.abs(paths.mean(axis=0) - wanted).max() < 4 * np.sqrt(covariance.max() / 600)
+    assert np.abs(np.cov(paths.T) - covariance).max() < 4 * np.sqrt(2 / 600) * covariance.max()
+
+
+@pytest.mark.parametrize("model", MODELS[::2], ids=str)
+def test_paths_are_of_forecasts(model):
+    """Steps of paths of two sequences, one of them with gaps and out of order, have the quantiles of forecasts."""
+    later = (WHOLE + 3.0).set_axis(DAYS + pd.Timedelta(400, "D"))
+    table, ids = pd.concat([SHUFFLED, later]), np.repeat(["a", "b"], [54, 60])
+    fit = clone(model).set_params(predictive="average", n_draws=100).fit(table, sequence_id=ids, time=SORTED)
+    ahead = fit.forecast(table, 3, ids, time=SORTED, level=0.8)
+    paths = fit.sample_ahead(table, 3, 200, ids, time=SORTED, random_state=0)
+    assert paths.shape == (200, 2, 3, 2)
+    assert np.array_equal(paths, fit.sample_ahead(table, 3, 200, ids, time=SORTED, random_state=0))
+    for k, name in enumerate("xy"):
+        lower, upper = (ahead.lower[name], ahead.upper[name]) if isinstance(fit, VBHMM) else (
+            ahead.lower[..., k], ahead.upper[..., k],
+        )  # fmt: skip
+        for end, share in ((lower, 0.1), (upper, 0.9)):
+            assert np.abs((paths[..., k] <= end).mean(axis=0) - share).max() < 0.07
+
+
+def test_paths_of_words_and_of_inputs():
+    words = WHOLE.assign(y=np.where(WHOLE.y > 0, "up", "down"))
+    paths = VBHMM(2, random_state=0).fit(words).sample_ahead(words, 2, 5)
+    assert paths.dtype == object
+    assert {*paths[..., 1].ravel()} <= {"up", "down"}
+    wave = np.cos(np.arange(63.0))[:, None]
+    fit = VBLinearDynamicalSystem(1, n_init=1, random_state=0).fit(WHOLE, output_inputs=100.0 * wave[:60])
+    with pytest.raises(ValueError, match="future_output_inputs"):
+        fit.sample_ahead(WHOLE, 3, output_inputs=100.0 * wave[:60])
+    given = {"output_inputs": 100.0 * wave[:60], "future_output_inputs": 100.0 * wave[60:]}
+    drawn = fit.sample_ahead(WHOLE, 3, 300, random_state=0, **given)
+    ahead = fit.forecast(WHOLE, 3, **given)
+    assert np.abs(drawn.mean(axis=0) - ahead.mean).max() < 5 * np.sqrt(ahead.variance.max() / 300)
+    with pytest.raises(ValueError, match="n_paths"):
+        fit.sample_ahead(WHOLE, 3, 0, **given)

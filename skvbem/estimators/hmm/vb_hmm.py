@@ -24,6 +24,7 @@ from skvbem.estimators.sequences import (
     check_forecast,
     check_steps,
     drawn_sequences,
+    paths_ahead,
     steps_of_question,
     with_times,
 )
@@ -524,6 +525,43 @@ class VBHMM(SequenceEstimator):
         at = None if averages else fitted.natural(self.predictive)
         ahead = fitted.forecast(data, last, int(n_steps), float(level), naturals, at)
         return with_times(ahead, reading.sequences, int(n_steps))
+
+    def sample_ahead(self, X, n_steps=1, n_paths=100, sequence_id=None, lengths=None, time=None, *, random_state=None):
+        """Steps after the end of each sequence, drawn together: for sums and largest values of steps to come.
+
+        Each path has parameters of its own, drawn from q(theta), the same for all sequences.
+
+        Parameters
+        ----------
+        %(sequences.X, forecast.n_steps)s
+        n_paths : int, default=100
+            How many paths.
+        %(sequence_id, sample.random_state)s
+
+        Returns
+        -------
+        ndarray of shape (n_paths, n_sequences, n_steps, n_features)
+            Columns as in X; objects where a column holds categories.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBHMM
+        >>> from skvbem.datasets import load_earthquakes
+        >>> quakes = load_earthquakes().data
+        >>> model = VBHMM(3, emission="poisson", random_state=0).fit(quakes)
+        >>> paths = model.sample_ahead(quakes, n_steps=10, n_paths=200)
+        >>> most = paths.max(axis=2)  # in one of the next ten years
+        >>> paths.shape, bool(20 < np.median(most) < 35)
+        ((200, 1, 10, 1), True)
+        """
+        check_forecast(X, n_steps, 0.5)
+        where = {"sequence_id": sequence_id, "lengths": lengths, "time": time}
+        sequences, rng = self._kind.located(self, X, **where).extended(int(n_steps)), generator_of(self, random_state)
+        fitted = self.fitted
+        fitted.groups.check_forecast()
+        drawn = lambda reading, data: fitted.groups.columns_of(fitted.drawn_steps(reading, data, rng))  # noqa: E731
+        return paths_ahead(self, sequences, int(n_steps), n_paths, drawn)
 
     def _drawn_to_average(self, fitted: FittedHMM, draws) -> np.ndarray:
         """Natural parameters (n_cells, n_draws) that intervals of forecasts average over."""

@@ -21,13 +21,14 @@ from skvbem.estimators.sequences import (
     check_output,
     check_steps,
     drawn_sequences,
+    paths_ahead,
     steps_of_question,
     with_times,
 )
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.state_space import LDSForecast, Matrices
 from skvbem.fitting.fit import generator_of
-from skvbem.reading.inputs import InputReading, inputs_of_steps
+from skvbem.reading.inputs import InputReading, inputs_of_steps, with_inputs_ahead
 
 
 @share_texts
@@ -458,6 +459,51 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         naturals = list(fitted.draws_to_average(self.predictive, n_draws))
         ahead = fitted.forecast(data, int(n_steps), future, float(level), naturals)
         return with_times(ahead, reading.sequences, int(n_steps))
+
+    def sample_ahead(
+        self, X, n_steps=1, n_paths=100, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None, *,
+        future_inputs=None, future_output_inputs=None, random_state=None,
+    ):  # fmt: skip
+        """Steps after the end of each sequence, drawn together: for sums and largest values of steps to come.
+
+        Each path has parameters of its own, drawn from q(theta), the same for all sequences.
+
+        Parameters
+        ----------
+        %(sequences.X, forecast.n_steps)s
+        n_paths : int, default=100
+            How many paths.
+        %(inputs.sequence_id)s
+        future_inputs, future_output_inputs : array-like of shape (n_sequences, n_steps, n_inputs), default=None
+            As in `forecast`.
+        %(sample.random_state)s
+
+        Returns
+        -------
+        ndarray of shape (n_paths, n_sequences, n_steps, n_features)
+            Columns as in X.
+
+        Examples
+        --------
+        >>> from skvbem import VBLinearDynamicalSystem
+        >>> from skvbem.datasets import load_nile
+        >>> flow = load_nile().data
+        >>> model = VBLinearDynamicalSystem(1, random_state=0).fit(flow)
+        >>> paths = model.sample_ahead(flow, n_steps=10, n_paths=200)
+        >>> means = paths.mean(axis=2)  # of the next ten years
+        >>> paths.shape, bool(700 < means.mean() < 1000)
+        ((200, 1, 10, 1), True)
+        """
+        check_forecast(X, n_steps, 0.5)
+        sequences = self._kind.located(self, X, **_where(sequence_id, lengths, inputs, output_inputs, time))
+        given = (future_inputs, "future_inputs", sequences.inputs), (
+            future_output_inputs, "future_output_inputs", sequences.output_inputs,
+        )  # fmt: skip
+        shape = len(sequences.lengths), int(n_steps)
+        ahead = tuple(inputs_of_steps(values, name, (*shape, past.shape[1]), self) for values, name, past in given)
+        fitted, rng = self.fitted, generator_of(self, random_state)
+        drawn = lambda reading, data: list(fitted.drawn_cells(reading, rng).T)  # noqa: E731
+        return paths_ahead(self, with_inputs_ahead(sequences, ahead), int(n_steps), n_paths, drawn)
 
     def impute(
         self,
