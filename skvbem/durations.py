@@ -24,9 +24,10 @@ __all__ = ["Hazards", "Stages"]
 TRANSITIONS = "transitions"
 #: One strength and mean for all ages of a state, which are hidden.
 HIERARCHICAL = "hierarchical"
-# Octaves of the steps that a stay lasts in the mean under a hierarchical prior, and counts of strengths. By hand: stays
-# of 1 to 512 steps, and hazards from all apart to all alike.
-_OCTAVES = 9
+# Octaves of the steps that a stay lasts in the mean under a hierarchical prior, the part of one between two means, and
+# counts of strengths: stays of 1 to 512 steps, and hazards from all apart to all alike. Means a whole octave apart draw
+# strong hazards away from the truth, as tests/reproduction/durations_prior.py has it.
+_OCTAVES, _APART = 9, 0.5
 _STRENGTHS = np.array([1.0, 4.0, 16.0, 64.0, 256.0])
 
 
@@ -61,9 +62,10 @@ class Duration(SuggestingMixin, BaseEstimator, ABC):
 
     @property
     def _means(self) -> np.ndarray:
-        """Mean probabilities of leaving, or of ending a stage: of each octave of stays one."""
+        """Mean probabilities of leaving, or of ending a stage: of each half octave of stays one."""
         n_stages = len(self.bins_of_ages) if self.are_stages else 1
-        means = n_stages * 2.0 ** -(np.arange(_OCTAVES + np.ceil(np.log2(n_stages))) + 0.5)
+        octaves = np.arange(0.0, _OCTAVES + np.ceil(np.log2(n_stages)), _APART)
+        means = n_stages * 2.0 ** -(octaves + _APART / 2)
         return means[means < 1.0]
 
     def concentrations(self, leaving: np.ndarray, staying: np.ndarray) -> np.ndarray:
@@ -181,7 +183,7 @@ class Stages(Duration):
     ...     print(n_stages, round(model.lower_bound_, 1))
     1 -347.6
     2 -348.1
-    3 -348.9
+    3 -349.0
     """
 
     _parameter_constraints: ClassVar[dict] = {

@@ -54,7 +54,7 @@ def alternatives(durations):
         return [tuple(durations.prior)]
     n_stages = durations.n_stages if isinstance(durations, Stages) else 1
     longest = 512 * next(2**j for j in range(20) if 2**j >= n_stages)
-    lasts = [2 ** (octave + 0.5) for octave in range(30) if n_stages < 2 ** (octave + 0.5) < longest]
+    lasts = [2 ** (half / 2 + 0.25) for half in range(60) if n_stages < 2 ** (half / 2 + 0.25) < longest]
     means = [n_stages / steps for steps in lasts]
     return [(strength * mean, strength * (1 - mean)) for mean in means for strength in (1, 4, 16, 64, 256)]
 

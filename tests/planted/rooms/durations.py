@@ -90,8 +90,8 @@ ERRORS = {
     ],
     "the octave of the prior is left out of the bound": [
         (
-            "means = n_stages * 2.0 ** -(np.arange(_OCTAVES + np.ceil(np.log2(n_stages))) + 0.5)",
-            "means = n_stages * 2.0 ** -(np.arange(_OCTAVES - 1 + np.ceil(np.log2(n_stages))) + 0.5)",
+            "octaves = np.arange(0.0, _OCTAVES + np.ceil(np.log2(n_stages)), _APART)",
+            "octaves = np.arange(0.0, _OCTAVES - 1 + np.ceil(np.log2(n_stages)), _APART)",
         )
     ],
     "bins of a state do not share their alternative": [
