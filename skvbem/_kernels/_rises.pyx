@@ -13,6 +13,13 @@ cdef extern from "_rises.h" nogil:
     void skvbem_rise(intptr_t n, double k, const double* r, const double* log_gamma_r, double* scratch, double* rise)
     void skvbem_add_weighted(intptr_t n_members, intptr_t n, const double* weight, intptr_t stride,
                              const double* values, double* out)
+    ctypedef struct skvbem_sizes:
+        intptr_t n_cells
+        const double* cells
+        const double* weight
+        const double* unit
+    void skvbem_add_masses(skvbem_sizes sizes, intptr_t n_members, intptr_t n, const double* t, const double* r,
+                           double* scratch, double* out)
 
 
 cdef bint _any(const double[:, ::1] weights, Py_ssize_t first, Py_ssize_t some, Py_ssize_t low,
@@ -68,6 +75,37 @@ def weighted_sums(const double[:, ::1] r, const double[::1] knots, Py_ssize_t n_
                     continue
                 skvbem_rise(some * n, knots[k], &r[first, 0], &room[1, 0], &room[3, 0], &room[0, 0])
                 skvbem_add_weighted(some, n, &weights[first, k], n_knots, &room[0, 0], &out[first, 0])
+
+
+def add_masses(const double[:, ::1] t, const double[:, ::1] r, const double[:, ::1] cells, const double[::1] weight,
+               const double[::1] unit, double[:, ::1] out):
+    """Add to sums over knots the rest of ln of the integral over the probability, nats.
+
+    Parameters
+    ----------
+    t, r : (n_members, n_nodes) IN
+        Logarithms of sizes, and sizes.
+    cells : (n_members, n_cells) IN
+        The first four are used: prior, measure, number and sum of the counts.
+    weight, unit : (n_members,) IN
+        Of the prior of each member.
+    out : (n_members, n_nodes) IN, OUT
+    """
+    cdef Py_ssize_t part, first, some, n = t.shape[1], n_members = t.shape[0]
+    if n_members == 0 or n == 0:
+        return
+    cdef Py_ssize_t at_once = max(1, min(n_members, SKVBEM_AT_ONCE // n))
+    cdef double[::1] room = np.empty(7 * at_once * n)
+    cdef skvbem_sizes sizes
+    sizes.n_cells = cells.shape[1]
+    with nogil:
+        for part in range((n_members + at_once - 1) // at_once):
+            first = part * at_once
+            some = min(at_once, n_members - first)
+            sizes.cells = &cells[first, 0]
+            sizes.weight = &weight[first]
+            sizes.unit = &unit[first]
+            skvbem_add_masses(sizes, some, n, &t[first, 0], &r[first, 0], &room[0], &out[first, 0])
 
 
 def means(const double[:, ::1] r, const double[::1] knots, Py_ssize_t n_small, const double[:, ::1] share,

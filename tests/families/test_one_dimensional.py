@@ -56,6 +56,21 @@ def test_integrals_do_not_hang_on_the_number_of_nodes(family, share, monkeypatch
         assert before == approx(finer, abs=1e-10 + 1e-13 * abs(share * case.more).sum())
 
 
+@pytest.mark.parametrize("family", INTEGRATED)
+def test_lanes_that_share_components_have_the_integrals_that_each_has_alone(family):
+    """Components are integrated once, whatever lanes they stand in; wide and narrow ones side by side."""
+    case = CASES[family](np.random.default_rng(0))
+    prior, more = case.coordinates[:, :1], case.more[:, :1] * np.array([0.0, 1.0, 1.0, 0.3, 0.0, 100.0])
+    more[: len(more) // 2, 2] *= 1.5  # one component differs, or half of the features of one
+    alone = [case.at(prior + more[:, [lane]]) for lane in range(more.shape[1])]
+    together = case.at(prior + more)
+    members, which = together._distinct
+    assert len(members.feature) < len(which)
+    assert together.log_normalizer() == approx(np.concatenate([one.log_normalizer() for one in alone]), rel=1e-15)
+    natural = np.concatenate([one.expected_natural() for one in alone], axis=1)
+    assert together.expected_natural() == approx(natural, rel=1e-14, abs=1e-14)
+
+
 def double_integral(log_density, first, second):
     """ln of the integral of a density over a grid of evenly spaced points, nats."""
     values = log_density(first[:, None], second)

@@ -46,7 +46,7 @@ class Members(NamedTuple):
 
     def of(self, chosen: np.ndarray) -> Members:
         """Some of the members, with an axis for nodes."""
-        return Members(self.cells[:, chosen, None], self.feature[chosen])
+        return Members(self.cells.T[chosen].T[..., None], self.feature[chosen])
 
     def parameter(self, of_features: np.ndarray, like: np.ndarray) -> np.ndarray:
         """A parameter of each feature as that of each member, to broadcast to an array (n_members, ...)."""
@@ -170,7 +170,10 @@ class OneDimensional(FlatFamily):
     def expected_natural(self) -> np.ndarray:
         """Expected natural parameters, of the shape of the coordinates."""
         members, which = self._distinct
-        return self._flat(self._mean_natural(members, self._distinct_nodes)[:, which], self._batch)
+        natural = np.empty(members.cells.shape)
+        for chosen, nodes in self._distinct_nodes.by_number():
+            natural[:, chosen] = self._mean_natural(Members(members.cells[:, chosen], members.feature[chosen]), nodes)
+        return self._flat(natural[:, which], self._batch)
 
     def natural(self, point: Any) -> np.ndarray:
         """Natural parameters of a point, of the shape of the coordinates."""
@@ -325,14 +328,14 @@ class OneDimensional(FlatFamily):
 
     @cached_property
     def _distinct(self) -> tuple[Members, np.ndarray]:
-        """Members of the lanes that differ from the lane before them, and which of these each member is."""
-        cells = self._cells(self.coordinates)
-        flat = cells.reshape(-1, cells.shape[-1])
-        new = np.append(True, (flat[:, 1:] != flat[:, :-1]).any(axis=0))
-        lane, n = np.cumsum(new) - 1, self.n_components * self.n_features
-        distinct = np.ascontiguousarray(cells[..., new]).reshape(self.n_cells, -1)
-        which = np.arange(n)[:, None] * (lane[-1] + 1) + lane
-        return Members(distinct, self._features((lane[-1] + 1,))), which.ravel()
+        """Members of which no two are alike, and which of these each member is: lanes may share components."""
+        members = self._members
+        keys = np.cos(np.arange(1.0, self.n_cells + 1)) @ members.cells + members.feature
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        merged = Members(members.cells.T[first].T, members.feature[first])
+        if (merged.cells[:, which] == members.cells).all() and (merged.feature[which] == members.feature).all():
+            return merged, which
+        return members, np.arange(len(keys))  # keys of others agree by chance, or cells are not numbers
 
     @cached_property
     def _distinct_nodes(self) -> Nodes:
@@ -349,6 +352,8 @@ class OneDimensional(FlatFamily):
 
     def _log_x(self, members: Members, free: np.ndarray) -> np.ndarray:
         """ln x of its unconstrained coordinate."""
+        if np.isinf(self.largest).all():
+            return free
         return free - np.logaddexp(0.0, free - np.log(members.parameter(self.largest, free)))
 
     @cached_property

@@ -128,10 +128,17 @@ class SizeProbability(OneDimensional):
         return members.cells[0] * self._log_prior(members, t, r) + of_data
 
     def _log_mass(self, members: Members, t: np.ndarray) -> np.ndarray:
-        r = np.exp(t)
-        a, b = self._exponents(members, r)
-        a = a + np.zeros(r.shape)
-        return self._without_probability(members, t, r) + log_gamma(a) - log_rising(b, a)
+        shape = np.broadcast_shapes(t.shape, members.cells.shape[1:])
+        t = np.ascontiguousarray(np.broadcast_to(t, shape)).reshape(-1, shape[-1])
+        cells = np.ascontiguousarray(members.cells.reshape(self.n_cells, -1).T)
+        feature, r, total = (
+            np.repeat(members.feature, len(t) // max(len(members.feature), 1)),
+            np.exp(t),
+            np.empty(t.shape),
+        )
+        _rises.weighted_sums(r, self.knots, self._n_whole, np.ascontiguousarray(cells[:, 4:]), total)
+        _rises.add_masses(t, r, cells, self.weight[feature], self.unit[feature], total)
+        return total.reshape(shape)
 
     def _mean_natural(self, members: Members, nodes: Nodes) -> np.ndarray:
         r = np.exp(nodes.t)

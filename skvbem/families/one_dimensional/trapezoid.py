@@ -10,7 +10,7 @@ Functions are of logarithms (n_members, ...) and of the numbers of these members
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -74,6 +74,15 @@ class Nodes(NamedTuple):
                 share = self.share[:, ::step]
                 return self._replace(t=self.t[:, ::step], share=share / share.sum(axis=-1, keepdims=True))
         return self
+
+    def by_number(self) -> Iterator[tuple[np.ndarray, Nodes]]:
+        """Members of narrow and of wide integrals, and their nodes without those that have no share."""
+        is_wide = (self.share[:, _N_NARROW:] > 0).any(axis=-1)
+        for which, n in ((False, _N_NARROW), (True, _N_WIDE)):
+            members = np.flatnonzero(is_wide == which)
+            if len(members):
+                t, share = (np.ascontiguousarray(each[members, :n]) for each in (self.t, self.share))
+                yield members, self.of(members)._replace(t=t, share=share)
 
     def quantile(self, probability: np.ndarray) -> np.ndarray:
         """Logarithms with these probabilities below, one for each member; draws, of uniform probabilities."""
