@@ -87,8 +87,8 @@ def annealed_bridge(
             "many, or rotations, or states that turn. Take 'bridge' or 'auto'."
         )
     responses = responses_at_optima(evaluation, n_fits)
-    proposal = _wide(evaluation, responses)
     annealing, rng = evaluation.capability("annealing"), evaluation.generator(Stream.CHOICE)
+    proposal, component = _wide(evaluation, responses).stratified(n_draws, rng)
     paths = annealing.paths(evaluation.data, proposal.statistics.T)
     forward = nonlinear_schedule(n_steps, annealing.plan.bend)
     back = np.concatenate([[1.0], forward[::-1]])  # the sweep that ends a path forward begins the way back
@@ -108,13 +108,12 @@ def annealed_bridge(
         outcomes = run_tasks(run, cut, n_threads=evaluation.n_jobs, required=len(cut))
         return np.concatenate([ends for ends, _ in outcomes], axis=1), np.concatenate([work for _, work in outcomes])
 
-    component = proposal.components(n_draws, rng)
     ends, work = annealed(component, proposal.draw(component), forward)
     log_weights = work + _log_parts(proposal, component, ends, _log_terms(proposal, ends))
     _, work = annealed(start, posterior, back, Stream.BACKWARDS)
     back_log_weights = (log_parts - work).reshape(n_kept, -1).T
     return summary_of_bridge(
-        evaluation, log_weights, back_log_weights, proposal, responses, KIND, TUNING.rough_annealed
+        evaluation, log_weights, back_log_weights, proposal, responses, component, KIND, TUNING.rough_annealed
     )
 
 

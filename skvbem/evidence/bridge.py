@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_expit, logsumexp
+from scipy.special import log_expit, logsumexp, ndtr, stdtrit
+
+from skvbem.evidence.stratified import variance_of_mean
 
 
 class Bridge(NamedTuple):
@@ -29,7 +31,8 @@ class Bridge(NamedTuple):
     standard_error : float
         Of both samples together; NaN of a single chain.
     draws_error, chains_error : float
-        The parts that draws of the proposal and chains have in it, whose squares add up to its square.
+        The parts that draws of the proposal and chains have in it, whose squares add up to its square. Twice the part
+        of few chains is a quantile of Student's distribution.
     r_hat : float
         Of ln weights along chains: 1 where chains are alike, more where each has a hill of its own; NaN of single draws
         or a single chain.
@@ -42,16 +45,19 @@ class Bridge(NamedTuple):
     r_hat: float
 
 
-def bridge(log_weights: np.ndarray, chain_log_weights: np.ndarray) -> Bridge:
+def bridge(log_weights: np.ndarray, chain_log_weights: np.ndarray, component: np.ndarray | None = None) -> Bridge:
     """The log normalizer that joins draws of a proposal and chains of the posterior [MW96 (4.1)].
 
     Parameters
     ----------
     log_weights : ndarray of shape (n_draws,)
-        ln of unnormalized posterior over proposal at independent draws of the proposal, nats.
+        ln of unnormalized posterior over proposal at draws of the proposal, nats.
     chain_log_weights : ndarray of shape (n_chains, n_kept)
         The same at draws of independent chains of the posterior. The draws of one chain need not be independent: how
         far the means of chains lie apart is their part of the error.
+    component : ndarray of int, shape (n_draws,), optional
+        The component that each draw of the proposal is from, if each has as many draws as its weight says; see
+        `skvbem.evidence.stratified`. By default draws are independent.
 
     Returns
     -------
@@ -89,10 +95,20 @@ def bridge(log_weights: np.ndarray, chain_log_weights: np.ndarray) -> Bridge:
     # below the lower end the left side is the larger one even if a single draw of q has a weight
     value = float(brentq(excess, finite.min() - 1.0 - np.log(n_draws + n_kept), finite.max() + 1.0, xtol=1e-10))
     proposed, posterior = (np.exp(side - side.max()) for side in log_sides(value))
-    draws_error = float(proposed.std(ddof=1) / proposed.mean() / np.sqrt(n_draws))
+    draws_error = float(np.sqrt(variance_of_mean(proposed, component)) / proposed.mean())
     means = posterior.mean(axis=1)
-    chains_error = float(means.std(ddof=1) / means.mean() / np.sqrt(len(means))) if len(means) > 1 else np.nan
+    chains_error = _error_of_few(means) / float(means.mean())
     return Bridge(value, float(np.hypot(draws_error, chains_error)), draws_error, chains_error, _r_hat(chains))
+
+
+def _error_of_few(numbers: np.ndarray) -> float:
+    """The standard error of the mean of few normal numbers; NaN of one.
+
+    Their spread is not known well. So twice the error is that quantile of Student's distribution of n - 1 degrees of
+    freedom which 2 is of the normal one: within it are means as often as within two errors of known spread.
+    """
+    n = len(numbers)
+    return float(numbers.std(ddof=1) / np.sqrt(n) * stdtrit(n - 1, ndtr(2.0)) / 2.0) if n > 1 else np.nan
 
 
 def _r_hat(chains: np.ndarray) -> float:

@@ -116,7 +116,7 @@ def bridge_sampling(
     proposal = Proposal.defended(evaluation, starts, statistics)
     numbers = n_points * (statistics.shape[1] + 2.0) + len(statistics) * min(n_points, TUNING.at_once)
     evaluation.check_memory(f"The score {KIND!r} with {n_points:,} draws", numbers, "fewer 'n_draws'")
-    component = proposal.components(n_draws, evaluation.generator(Stream.PROPOSAL))
+    proposal, component = proposal.stratified(n_draws, evaluation.generator(Stream.PROPOSAL))
     at_fit = np.repeat(starts.statistics[:1].T, n_chains, axis=1)
     chains = posterior_chains(evaluation, at_fit if responses is None else beginnings(responses, n_chains), sweeps)
     if not proposal.has_sums and starts.relabelings is not None:
@@ -127,7 +127,7 @@ def bridge_sampling(
         (lambda at: proposal.log_weights(proposal.draw(component[at], at.start)), n_draws),
         (lambda at: proposal.log_weights(chains[:, at]), chains.shape[1]),
     )
-    return summary_of_bridge(evaluation, log_weights, _by_chain(of_chains, n_kept), proposal, responses)
+    return summary_of_bridge(evaluation, log_weights, _by_chain(of_chains, n_kept), proposal, responses, component)
 
 
 def _bridge_up_to_turns(
@@ -298,11 +298,12 @@ def summary_of_bridge(
     chain_log_weights: np.ndarray,
     proposal: Proposal | QuotientProposal,
     responses: LinearResponses | None,
+    component: np.ndarray | None = None,
     kind: str = KIND,
     rough: float = TUNING.rough,
 ) -> Evidence:
-    """The evidence of a bridge, in doubt from a rough error on."""
-    estimate, shape = bridge(log_weights, chain_log_weights), pareto_smoothed(log_weights)[1]
+    """The evidence of a bridge, in doubt from a rough error on; `component` as of `skvbem.evidence.bridge.bridge`."""
+    estimate, shape = bridge(log_weights, chain_log_weights, component), pareto_smoothed(log_weights)[1]
     doubts = []
     if not estimate.standard_error <= rough:
         doubts.append(

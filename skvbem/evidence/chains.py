@@ -21,6 +21,7 @@ from skvbem._arithmetic import arithmetic
 from skvbem._progress import call_at_work, steps, working_for
 from skvbem.evidence.base import Evidence
 from skvbem.evidence.evaluation import Evaluation
+from skvbem.evidence.stratified import variance_of_mean
 from skvbem.evidence.tuning import TUNING
 
 
@@ -77,17 +78,16 @@ def nonlinear_schedule(n_steps: int, bend: float = np.inf) -> np.ndarray:
     return fraction if np.isinf(bend) else bend * fraction / (1.0 - fraction + bend)
 
 
-def pooled(strata: Sequence[np.ndarray], alike: np.ndarray | None = None) -> tuple[float, float, float]:
+def pooled(strata: Sequence[np.ndarray], component: np.ndarray | None = None) -> tuple[float, float, float]:
     """ln of the sum of mean weights, its standard error (delta method), and the effective number of weights.
 
     Parameters
     ----------
     strata : sequence of ndarray
         ln weights of each stratum.
-    alike : ndarray of int, optional
-        An order of the weights of a single stratum in which neighbors are draws from one component of a proposal, each
-        of which has its share of them and not one by chance. How components differ is then no part of the error, which
-        is that of differences between neighbors.
+    component : ndarray of int, optional
+        The component of a proposal that each weight of a single stratum is of, if each has as many draws as its weight
+        says, and not by chance. How components differ is then no part of the error; see `skvbem.evidence.stratified`.
 
     Returns
     -------
@@ -98,9 +98,9 @@ def pooled(strata: Sequence[np.ndarray], alike: np.ndarray | None = None) -> tup
     value = float(logsumexp([logsumexp(weights) - np.log(len(weights)) for weights in strata]))
     variance, n = 0.0, sum(map(len, strata))
     for weights in strata:
-        ratios = np.exp(weights - value)
-        mean_square = np.mean((ratios - ratios.mean()) ** 2) if alike is None else _half_square_steps(ratios[alike])
-        variance += float(mean_square) / len(weights)
+        ratios, m = np.exp(weights - value), len(weights)
+        # one of so many is spent on the mean, which the error makes up for
+        variance += float(ratios.var() / m if component is None else variance_of_mean(ratios, component) * (m - 1) / m)
     error = np.sqrt(variance * n / (n - len(strata))) if min(map(len, strata)) > 1 else np.nan
     return value, float(error), float(1.0 / (variance + 1.0 / n))
 
@@ -124,14 +124,6 @@ def _missed_parts(kind: str, value: float, error: float, strata: Sequence[Stratu
                 "Other starts missed their part, and the value is too low. Take more chains, or more particles."
             )
     return doubts
-
-
-def _half_square_steps(values: np.ndarray) -> float:
-    """Half of the mean square of differences between neighbors, which is the variance of independent numbers.
-
-    As `np.var` it is as much too small as one number of so many has been spent on the mean.
-    """
-    return 0.5 * float(np.square(np.diff(values)).sum()) / len(values)
 
 
 def batches(n: int, at_once: int, n_chains: int = 1) -> list[slice]:
@@ -226,12 +218,12 @@ def summary(
     n_relabelings: int | None = 1,
     doubts: Sequence[str] = (),
     remedy: str = "more, or longer chains",
-    alike: np.ndarray | None = None,
+    component: np.ndarray | None = None,
     **details,
 ) -> Evidence:
-    """The evidence that weights amount to, with doubts where it should not be trusted; `alike` as in `pooled`."""
+    """The evidence that weights amount to, with doubts where it should not be trusted; `component` as in `pooled`."""
     weights = [stratum.log_weights for stratum in strata]
-    value, error, effective = pooled(weights, alike)
+    value, error, effective = pooled(weights, component)
     n = sum(map(len, weights))
     everything = np.concatenate([w + np.log(n / len(w)) for w in weights])
     doubts = list(doubts)

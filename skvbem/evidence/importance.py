@@ -141,7 +141,7 @@ def _importance(evaluation, kind, proposal, n_draws) -> Evidence:
     at_once = 4.0 * min(n_draws, TUNING.at_once) * evaluation.n_jobs * (statistics.shape[1] + len(statistics))
     of_all = 8.0 * n_draws + statistics.size
     evaluation.check_memory(f"The score {kind!r} with {n_draws:,} draws", of_all + at_once, "fewer 'n_draws'")
-    component = proposal.components(n_draws, evaluation.generator(Stream.PROPOSAL))
+    proposal, component = proposal.stratified(n_draws, evaluation.generator(Stream.PROPOSAL))
 
     def batch(at):
         return proposal.log_weights(proposal.draw(component[at : at + TUNING.at_once], at))
@@ -165,13 +165,13 @@ def _importance(evaluation, kind, proposal, n_draws) -> Evidence:
         evaluation,
         kind,
         [Stratum(None, np.array([0.0, 1.0]), trace, log_weights)],
-        alike=np.argsort(component, kind="stable") if len(log_weights) == n_draws else None,
+        component=component if len(log_weights) == n_draws else None,
         form="vb",
         doubts=doubts,
         remedy=_remedy(evaluation),
         pareto_k=shape,
         smoothed_value=float(logsumexp(smoothed) - np.log(len(smoothed))),
-        n_components=len(statistics),
+        n_components=proposal.n_parts,
         n_relabelings=proposal.n_relabelings,
     )
     if are_nearly_equal(evidence) or evidence.standard_error is None:

@@ -9,7 +9,7 @@ r"""Mixtures of posteriors that parameters are proposed from, made symmetric ove
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp
@@ -52,11 +52,18 @@ class Proposal:
             np.concatenate(log_parts),
         )
 
-    def components(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """The component of each draw, (n_draws,): as many as their weights say, rounded, in an order that mixes."""
+    def stratified(self, n_draws: int, rng: np.random.Generator) -> tuple[Proposal, np.ndarray]:
+        """The mixture of which these draws are strata, and the component of each, (n_draws,), in an order that mixes.
+
+        Each component has as many draws as its weight says, rounded, and its share of them for a weight. One without
+        draws is left out. So the mean weight is unbiased whatever the shares; see `skvbem.evidence.stratified`.
+        """
         edges = np.cumsum(np.exp(self.log_parts))
         component = np.searchsorted(edges, (np.arange(n_draws) + rng.random()) / n_draws)
-        return rng.permutation(np.minimum(component, len(self.statistics) - 1))
+        component = np.minimum(component, len(self.statistics) - 1)
+        drawn, component, number = np.unique(component, return_inverse=True, return_counts=True)
+        mixture = replace(self, statistics=self.statistics[drawn], log_parts=np.log(number / n_draws))
+        return mixture, rng.permutation(component)
 
     def draw(self, components: np.ndarray, *key: int) -> np.ndarray:
         """Natural parameters of draws from components, (n_cells, n_draws), from the streams of a key."""

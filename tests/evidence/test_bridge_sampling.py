@@ -1,6 +1,7 @@
 """Bridge sampling between linear response and Gibbs chains, against sums, other samplers, and its own traps."""
 
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,16 +28,16 @@ def deviation(evidence, known):
 
 
 def test_errors_are_those_that_sums_show():
-    """Tiny classes, networks of two latents, mixtures and chains, whose evidences are sums."""
+    """Tiny classes, networks of two latents, mixtures and chains, whose evidences are sums; of three seeds each."""
     z = []
-    for problem in TINY:
-        found = problem.fitted(100).log_evidence(problem.X, kind="bridge")
+    for problem, seed in product(TINY, (100, 101, 102)):
+        found = problem.fitted(seed).log_evidence(problem.X, kind="bridge")
         assert found.standard_error < 0.15
         assert not found.doubts
         z.append(deviation(found, KNOWN[problem.name][0]))
-    assert np.mean(np.abs(z) <= 2) >= 0.87
-    assert abs(np.mean(z)) < 0.5
-    assert 0.6 < np.std(z) < 1.4
+    assert np.mean(np.abs(z) <= 2) >= 0.89
+    assert abs(np.mean(z)) < 0.35
+    assert 0.8 < np.std(z) < 1.25
 
 
 def test_the_first_step_of_auto_answers_what_is_easy():

@@ -13,13 +13,13 @@ LINES = read_record(emission_evidences.RECORD)
 PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "emissions.rst"
 
 
-def test_stated_errors_are_no_less_than_those_that_runs_have():
+def test_stated_errors_are_those_that_runs_have():
     assert len(LINES) == len({(line["problem"], line["seed"]) for line in LINES})
     assert {line["problem"] for line in LINES} == set(range(emission_evidences.N_PROBLEMS))
     z = emission_evidences.deviations(LINES)
-    assert 0.95 <= np.mean(np.abs(z) <= 2) <= 0.99  # a little cautious: of right errors there are 0.954
+    assert 0.93 <= np.mean(np.abs(z) <= 2) <= 0.97  # of right errors there are 0.954
     assert abs(z.mean()) <= 0.1
-    assert 0.85 <= z.std() <= 1.0
+    assert 0.9 <= z.std() <= 1.1
 
 
 @pytest.mark.parametrize("number", [3, 5])

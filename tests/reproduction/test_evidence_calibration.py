@@ -34,6 +34,21 @@ def test_stated_errors_are_those_that_runs_have():
     assert np.mean(wrong & ~doubted) <= 1e-3
 
 
+def test_errors_as_they_are_now_are_those_that_runs_have():
+    """Of the first seeds alone, of the recommended score and of "bridge", as the page says."""
+    page = " ".join(PAGE.read_text("utf-8").split())
+    number = []
+    for score in ("auto", "bridge"):
+        runs = evidence_calibration.runs_of(LINES, score)
+        anew = [run for run in runs if run["seed"] < evidence_calibration.N_ANEW]
+        _, z = evidence_calibration.deviations(LINES, anew)
+        assert f"{100 * np.mean(np.abs(z) <= 2):.0f}" == "95"
+        assert abs(z.mean()) <= 0.1
+        assert 0.9 <= z.std() <= 1.1
+        number.append(len(anew))
+    assert f'Runs of the first four seeds, {number[0]} of "auto" and {number[1]} of "bridge"' in page
+
+
 GROUPS = sorted({run["group"] for run in RUNS})
 
 

@@ -2,6 +2,7 @@
 
 TESTS = (
     "evidence/test_bridge.py",
+    "evidence/test_stratified.py",
     "evidence/test_quotient.py",
     "evidence/test_linear_response.py",
     "evidence/test_bridge_sampling.py",
@@ -68,6 +69,14 @@ ERRORS = {
     ],
     "a bridge forgets how many draws stand on either side": [
         ("log_odds = np.log(n_kept / n_draws)", "log_odds = 0.0 * np.log(n_kept / n_draws)")
+    ],
+    "the spread of few chains is taken for known": [("* stdtrit(n - 1, ndtr(2.0)) / 2.0)", ")")],
+    "how components of a bridge differ is part of its error": [
+        ("variance_of_mean(proposed, component)", "variance_of_mean(proposed)")
+    ],
+    "a component of one draw shows that nothing varies": [("if so_far > 1:", "if so_far > 0:")],
+    "components have the weights that they should have, and others the draws": [
+        ("log_parts=np.log(number / n_draws)", "log_parts=self.log_parts[drawn]")
     ],
     "fractional weights are rounded down for chains": [
         (

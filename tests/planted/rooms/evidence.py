@@ -33,12 +33,12 @@ ERRORS = {
     ],
     "the standard error is that of one weight": [
         (
-            "variance += float(mean_square) / len(weights)",
-            "variance += float(mean_square)",
+            "variance += float(ratios.var() / m if",
+            "variance += float(ratios.var() if",
         )
     ],
     "how components of a proposal differ is part of the error": [
-        ("_half_square_steps(ratios[alike])", "_half_square_steps(ratios)")
+        ("variance_of_mean(ratios, component) *", "variance_of_mean(ratios) *")
     ],
     "memory of a population is not looked at": [
         ("per_particle * n_particles,\n", "0.0 * per_particle * n_particles,\n")
