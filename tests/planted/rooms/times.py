@@ -34,8 +34,8 @@ ERRORS = {
         ("ambiguous=np.ones(len(dates), bool)", "ambiguous=np.zeros(len(dates), bool)")
     ],
     "a fit forgets the frequency of its times": [('names["_frequency_"] = str(times.frequency)', "pass")],
-    "labels of filled steps are those of the last row": [
-        ("np.full(n_rows + 1, -1, dtype=np.int64)", "np.full(n_rows + 1, 0, dtype=np.int64)")
+    "labels of filled steps are those of the first row": [
+        ("codes[:-1] if rows is None else codes[rows]", "codes[:-1] if rows is None else codes[np.maximum(rows, 0)]")
     ],
     "steps to come are drawn as far apart as the last two": [
         ("if self.times_ahead is not None:", "if False:")
