@@ -169,6 +169,7 @@ __getattr__, __dir__ = names_on_demand(
         "reports",
         "search",
         "spaces",
+        "structural",
         "tables",
         "testing",
         "uncertainty",

@@ -69,6 +69,7 @@ ROOMS = [
     "",
     "datasets",
     "durations",
+    "structural",
     "emissions",
     "errors",
     "estimators",

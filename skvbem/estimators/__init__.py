@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from skvbem.fitted.latent_states import LatentStates
     from skvbem.fitted.parameter_tables import ParameterTable
     from skvbem.fitted.state_space import LDSForecast
+    from skvbem.fitted.structural import BlockTrack
     from skvbem.fitting.restarts import Restarts
     from skvbem.formats.networks import read_bif, read_network, write_bif, write_network
     from skvbem.reports.comparison import Comparison, compare
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from skvbem.vbem.fit import Move
 
 __all__ = [
+    "BlockTrack",
     "BootstrapDraws",
     "ClassProbabilities",
     "Comparison",
@@ -100,6 +102,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.vbem.fit": ("Move",),
         "skvbem.reports.likelihood_ratio": ("LikelihoodRatioTest", "bootstrap_lrt"),
         "skvbem.fitted.state_space": ("LDSForecast",),
+        "skvbem.fitted.structural": ("BlockTrack",),
         "skvbem.estimators.linear_dynamical_system.vb_linear_dynamical_system": ("VBLinearDynamicalSystem",),
         "skvbem.estimators.mixed_network.vb_network": ("VBNetwork",),
         "skvbem.estimators.mixture.vb_mixture": ("VBMixture",),

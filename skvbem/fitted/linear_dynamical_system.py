@@ -31,8 +31,8 @@ class FittedLDS(FittedStateSpace):
 
     def continues(self, columns: ColumnGroups, model: LinearDynamicalSystem) -> bool:
         """True if another model has as many states, inputs and groups of columns, and columns read in the same way."""
-        alike = self.model.n_states == model.n_states and self.model.n_cells == model.n_cells
-        return alike and self.columns.meaning() == columns.meaning()
+        alike = type(model) is type(self.model) and self.model.n_states == model.n_states
+        return alike and self.model.n_cells == model.n_cells and self.columns.meaning() == columns.meaning()
 
     def matrices_at(self, point: tuple) -> Matrices:
         """The matrices at a point, in the units of the data."""

@@ -21,6 +21,8 @@ from skvbem.models.mixture import capabilities as mixture
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.network import capabilities as network
 from skvbem.models.network.model import DiscreteDAG
+from skvbem.models.structural import capabilities as structural
+from skvbem.models.structural.model import StructuralModel
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ MODELS = {
     "mixture": RegisteredModel(Mixture, mixture.capabilities_of),
     "hmm": RegisteredModel(HMM, hmm.capabilities_of),
     "linear_dynamical_system": RegisteredModel(LinearDynamicalSystem, linear_dynamical_system.capabilities_of),
+    "structural": RegisteredModel(StructuralModel, structural.capabilities_of),
     "mixed_network": RegisteredModel(MixedNetwork, mixed_network.capabilities_of),
 }
 

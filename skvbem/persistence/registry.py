@@ -65,6 +65,9 @@ _IN_MODULES = {
     "skvbem.optima.labels": ("FactorStarts", "LabelStarts", "MixtureMethod"),
     "skvbem.fitted.linear_dynamical_system": ("FittedLDS",),
     "skvbem.optima.linear_dynamical_system": ("LDSMethod",),
+    "skvbem.fitted.structural": ("FittedStructural",),
+    "skvbem.optima.structural": ("StructuralMethod",),
+    "skvbem.structural": ("Cycle", "Level", "Season", "Trend"),
     "skvbem.fitted.mixed_network": ("FittedMixedNetwork",),
     "skvbem.fitted.mixture": ("FittedMixture",),
     "skvbem.optima.network": ("MixedNetworkMethod", "MixedStarts", "NetworkMethod", "TableStarts"),
@@ -99,6 +102,8 @@ _IN_MODULES = {
     "skvbem.models.linear_dynamical_system.model": ("LinearDynamicalSystem",),
     "skvbem.models.linear_dynamical_system.starts": ("LDSStarts",),
     "skvbem.models.mixed_network.model": ("MixedNetwork",),
+    "skvbem.models.structural.model": ("StructuralModel",),
+    "skvbem.models.structural.starts": ("StructuralStarts",),
     "skvbem.models.mixture.model": ("Mixture",),
     "skvbem.models.mixture.weights": ("FiniteWeights", "RowWeights", "StickBreaking"),
     "skvbem.models.network.clusters": ("Partition",),
@@ -115,6 +120,7 @@ CLASSES = {
     **{name: (module, name) for module, names in _IN_MODULES.items() for name in names},
     "GammaSpecification": ("skvbem.emissions.gamma", "Gamma"),
     "RegressionSpecification": ("skvbem.emissions.regression", "Regression"),
+    "StructuralDesign": ("skvbem.models.structural.design", "Design"),
 }
 #: Functions that a fit may name.
 FUNCTIONS = {
@@ -126,7 +132,8 @@ ARGUMENTS = ("arguments",)
 
 
 #: Parameters of estimators that older files lack: they have their default there.
-LATER = frozenset({"at", "covariates", "durations", "membership", "search_effort", "start", "transitions"})
+LATER = frozenset({"at", "blocks", "covariates", "durations", "membership", "search_effort", "start", "transitions"})
+LATER |= {"state_scale_prior"}
 
 
 @dataclass(frozen=True)

@@ -72,22 +72,26 @@ def _column_groups(columns: Any) -> None:
     "Bernoulli",
     "Categorical",
     "Censored",
+    "Cycle",
     "Exponential",
     "FactorGaussian",
     "GammaSpecification",
     "Gaussian",
+    "Given",
+    "Hazards",
     "Interval",
+    "Level",
     "LogNormal",
     "Multinomial",
     "NegativeBinomial",
     "Ordinal",
     "Poisson",
     "RegressionSpecification",
-    "Given",
-    "Hazards",
+    "Season",
     "Softmax",
     "Stages",
     "StudentT",
+    "Trend",
     "VonMises",
     "ZeroInflated",
 )
@@ -98,7 +102,7 @@ def _specification(specification: Any) -> None:
 # Fits -----------------------------------------------------------------------------------------------------------------
 
 
-@checks("FittedFactorAnalysis", "FittedHMM", "FittedLDS", "FittedMixture")
+@checks("FittedFactorAnalysis", "FittedHMM", "FittedLDS", "FittedMixture", "FittedStructural")
 def _fitted(fitted: Any) -> None:
     _seed(fitted)
     why = fitted.damage()
@@ -148,7 +152,7 @@ def _fitted_mixed(fitted: Any) -> None:
         check(getattr(emission, "n_covariates", 0) == n_given, "columns explained by others")
 
 
-@checks("FactorStarts", "LDSStarts", "LabelStarts", "MixedStarts", "TableStarts")
+@checks("FactorStarts", "LDSStarts", "LabelStarts", "MixedStarts", "StructuralStarts", "TableStarts")
 def _seed(of: Any) -> None:
     counts(of.seed, "seeds", 0)
     counts([getattr(of, "n_starts", 1)], "starts")
@@ -307,6 +311,7 @@ def _alike(one: Any, other: Any) -> bool:
     "NetworkMethod",
     "Partition",
     "PriorStart",
+    "StructuralMethod",
     "UndirectedGraph",
 )
 def _anything(value: Any) -> None:

@@ -581,6 +581,37 @@ def _system(model: Any) -> None:
     check(len(model.unit) == emission.n_rows and len(model.origin) == emission.n_rows, "units of other columns")
 
 
+@checks("StructuralDesign")
+def _structural_design(design: Any) -> None:
+    k, p, n = len(design.start), len(design.reading), design.n_noises
+    floats(design.transition, k, k, what="transitions")
+    floats(design.reading, p, k, what="readings")
+    floats(design.start, k, what="variances of first states")
+    check(design.start > 0, "variances of first states that are none")
+    for name, least, size in (("noise_of", -1, n), ("block_of", 0, len(design.block_names)), ("column_of", 0, p)):
+        numbers = getattr(design, name)
+        check(numbers.shape == (k,) and numbers.dtype == np.int64, f"{name} that are no whole numbers")
+        check(
+            {*range(size)} <= {*numbers.tolist()} <= {*range(least, size)}, f"{name} that are none of those there are"
+        )
+    check(design.is_level.shape == (k,) and design.is_level.dtype == bool, "levels of other states")
+    check(all(isinstance(name, str) for name in (*design.noise_names, *design.block_names)), "names that are no texts")
+
+
+@checks("StructuralModel")
+def _structural(model: Any) -> None:
+    blocks, emission, design = model.prior.blocks, model.emission, model.design
+    p, base = len(design.reading), regression_of(blocks[0])
+    check(len(blocks) == 1 + (design.n_noises > 0), "a prior of other parts")
+    check(all(same(getattr(base, n, 0), getattr(emission, n, 0)) for n in _LAYOUT), "a prior of other regressions")
+    each = np.arange(p)
+    check(same(emission.precision_of, each) and same(emission.noise_of, each), "columns that share a noise")
+    for block in blocks[1:]:
+        check(len(block.coordinates) == 2 * design.n_noises, "noises of other states")
+    _units(model)
+    check(len(model.unit) == p and len(model.origin) == p, "units of other columns")
+
+
 @checks("Layout")
 def _layout(layout: Any) -> None:
     n = len(layout.names)

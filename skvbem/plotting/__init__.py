@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from skvbem._lazy import names_on_demand
 
 if TYPE_CHECKING:
+    from skvbem.plotting.blocks import BlocksDisplay
     from skvbem.plotting.bound import BoundDisplay
     from skvbem.plotting.classes import ClassProfileDisplay
     from skvbem.plotting.components import ComponentsDisplay
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from skvbem.plotting.systems import ForecastDisplay, PolesDisplay
 
 __all__ = [
+    "BlocksDisplay",
     "BoundDisplay",
     "ClassProfileDisplay",
     "ClassProbabilitiesDisplay",
@@ -50,6 +52,7 @@ __all__ = [
 __getattr__, __dir__ = names_on_demand(
     __name__,
     {
+        "skvbem.plotting.blocks": ("BlocksDisplay",),
         "skvbem.plotting.bound": ("BoundDisplay",),
         "skvbem.plotting.classes": ("ClassProfileDisplay",),
         "skvbem.plotting.components": ("ComponentsDisplay",),

@@ -347,9 +347,8 @@ class PolesDisplay(Display):
         check_drawable(estimator, SYSTEMS, cls.__name__)
         fitted, drawn = estimator.fitted, None
         if n_draws and fitted.form.density:
-            k = fitted.model.n_states
             points = (fitted.posterior.sample(rng) for rng in fitted.rng_of_draws.spawn(n_draws))
-            drawn = np.linalg.eigvals(np.stack([dynamics.coefficients[:, :k] for dynamics, _ in points]))
+            drawn = np.linalg.eigvals(np.stack([fitted.matrices_at(point).transition for point in points]))
         return cls(np.linalg.eigvals(estimator.transition_), drawn=drawn).plot(ax=ax)
 
     def _new_axes(self):

@@ -8,6 +8,7 @@ from laws.linear_systems import LDSCase
 from laws.mixed_networks import MixedNetworkCase
 from laws.mixtures import MixtureCase
 from laws.networks import NetworkCase
+from laws.time_series import StructuralCase
 
 from skvbem.testing import check_model, models
 from skvbem.testing.laws import needs_of
@@ -17,7 +18,8 @@ _MIXED = (MixedNetworkCase("counts", "poisson", "bernoulli"), MixedNetworkCase("
 _LASTING = tuple(map(SemiMarkovCase, ("categorical", "poisson", "diag")))
 #: Emissions whose evidence of complete rows is a formula; tests of their own have the others.
 _EMISSIONS = [name for name in PROBLEMS if name in DEFINED]
-_CASES = (NetworkCase(), *_MIXED, *map(MixtureCase, _EMISSIONS), *map(HMMCase, _EMISSIONS), *_LASTING, LDSCase())
+_LABELED = (NetworkCase(), *_MIXED, *map(MixtureCase, _EMISSIONS), *map(HMMCase, _EMISSIONS), *_LASTING)
+_CASES = (*_LABELED, LDSCase(), StructuralCase())
 
 #: What laws are tried on, by name.
 MODELS = {case.name: case for case in _CASES}

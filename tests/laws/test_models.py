@@ -27,6 +27,7 @@ def test_what_families_lack():
     of_paths = {"counted", "marginals", "information", "enumeration", "exact", "log_evidence"}
     of_states = {"map_probability", "maximum_likelihood", "row_posteriors", "finite_cells", "complete", "regular"}
     assert lacks.pop("linear dynamical system") == of_paths | of_states
+    assert lacks.pop("structural time series") == of_paths | of_states | {"relabeling"}
     of_nodes = {"marginals", "one_by_one", "row_posteriors", "finite_cells", "map_probability"}
     assert lacks.pop("mixed network of counts") == of_nodes
     assert lacks.pop("mixed network of measurements") == of_nodes | {"maximum_likelihood"}

@@ -10,6 +10,7 @@ import pytest
 from skvbem import capabilities as page
 from skvbem.capabilities import Capabilities
 from skvbem.emissions.categorical import CategoricalEmission
+from skvbem.families import Gamma, Regression
 from skvbem.graphs.dag import DAG
 from skvbem.models import MODELS, DiscreteDAG, LatentModel, RegisteredModel, capabilities_of
 from skvbem.models.hmm.model import HMM
@@ -18,6 +19,9 @@ from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
+from skvbem.models.structural.design import Design
+from skvbem.models.structural.model import StructuralModel
+from skvbem.structural import Level
 
 #: The capabilities that each model lacks.
 LACKS = {
@@ -33,6 +37,7 @@ LACKS = {
         "enumeration",
     },
 }
+LACKS["structural"] = LACKS["linear_dynamical_system"]
 PROTOCOLS = {
     "points": page.Points,
     "annealing": page.Annealing,
@@ -63,6 +68,11 @@ def small(name):
         return Mixture(emission, FiniteWeights(np.ones(2)), emission.default_prior(2))
     if name == "linear_dynamical_system":
         return LinearDynamicalSystem.from_precisions([1.0], [1.0], shape=[1.0], rate=[1.0])
+    if name == "structural":
+        of_one = np.zeros(1, dtype=int)
+        prior = Regression.from_parameters([[0.0]], [[[1.0]]], [1.0], [1.0], of_one, of_one)
+        noise, design = Gamma.from_parameters([[1.0]], [[1.0]]), Design.of([Level()], np.ones(1))
+        return StructuralModel(prior, noise, design, np.zeros(1), np.ones(1))
     return HMM(emission, Transitions(np.ones((1, 2))), Transitions(np.ones((2, 2))), emission.default_prior(2))
 
 
@@ -111,7 +121,8 @@ def test_capabilities_can_be_sent_to_another_process(name):
     model = small(name)
     again = pickle.loads(pickle.dumps(capabilities_of(model)))
     hidden = {"network": ["c"], "mixed_network": ["c"], "mixture": ["component"]}.get(name, ["state"])
-    assert again.relabelings.relabelings(hidden).n == capabilities_of(model).relabelings.relabelings(hidden).n == 2
+    n = 1 if name == "structural" else 2  # data tell blocks apart
+    assert again.relabelings.relabelings(hidden).n == capabilities_of(model).relabelings.relabelings(hidden).n == n
 
 
 @pytest.mark.parametrize("name", MODELS)

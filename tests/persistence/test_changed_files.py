@@ -27,7 +27,7 @@ WITHOUT_MEANING = {
     "Move",
     "Network",
 }
-WITHOUT_MEANING |= {"NetworkMethod", "Partition", "PriorStart", "UndirectedGraph"}
+WITHOUT_MEANING |= {"NetworkMethod", "Partition", "PriorStart", "StructuralMethod", "UndirectedGraph"}
 FEW = ("system, vb", "factors, vb", "mixture of frames, vb", "on a number", "checkpoint", "journal")
 
 

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from skvbem.errors import DataWarning, check_memory, warn
-from skvbem.estimators.sequences import read_steps
+from skvbem.estimators.linear_dynamical_system.state_space import StateSpaceKind
 from skvbem.families.hyperpriors import floor_of_scales
 from skvbem.families.regression import are_unknown
 from skvbem.fitted.linear_dynamical_system import FittedLDS
-from skvbem.fitting.kind import Kind
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.first_states import round_prior
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.starts import LDSStarts
 from skvbem.optima.linear_dynamical_system import LDSMethod, LearnedPrecisions
 from skvbem.optima.plan import FitPlan
-from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
-from skvbem.reading.inputs import InputReading, SequencesWithInputs, check_input_names, read_with_inputs
-from skvbem.reading.rows import ranges, warn_of_marks
-from skvbem.reading.sequences import refuse_lengths_as_y
-from skvbem.reading.tables import Table
-from skvbem.reading.time_axis import frequency_of_fit
+from skvbem.reading.inputs import InputReading
 from skvbem.vbem.fit import Fit
 from skvbem.vbem.posteriors import VB
 
@@ -32,41 +25,17 @@ from skvbem.vbem.posteriors import VB
 RELEVANCE = (1.0, 1.0)
 
 
-class LDSKind(Kind):
+class LDSKind(StateSpaceKind):
     """Linear dynamical systems."""
 
     method = LDSMethod()
     fitted = FittedLDS
-    located_by = ("sequence_id", "lengths", "inputs", "output_inputs", "time")
-    reading_parameters = frozenset({"missing_values"})
     prior_parameters = (
         "transition_precision_prior",
         "loading_precision_prior",
         "noise_shape_prior",
         "noise_rate_prior",
     )
-    default_score = "lower_bound"
-
-    def located(
-        self, estimator, X, *, is_fit=False, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None
-    ) -> SequencesWithInputs:
-        """X as sequences with inputs, which every method takes in place of X."""
-        of_fit, owner = None if is_fit else frequency_of_fit(estimator), type(estimator).__name__
-        return read_with_inputs(X, sequence_id, lengths, inputs, output_inputs, owner, time, of_fit)
-
-    def read(self, estimator, X, sample_weight, columns: ColumnGroups | None, where: Mapping) -> InputReading:
-        """The reading of sequences and their inputs."""
-
-        def learned(table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
-            options = ColumnOptions(
-                type(estimator).__name__, "gaussian", "diag", missing_values=estimator.missing_values
-            )
-            return ColumnGroups.learned(table, options)
-
-        sequences = self.located(estimator, X, is_fit=columns is None, **where)
-        if columns is not None:
-            check_input_names(sequences.input_names, estimator)
-        return InputReading.of(read_steps(estimator, sequences, X, sample_weight, columns, learned))
 
     def check(self, estimator, X) -> None:
         """Refuse precisions to be learned where there is no bound to learn them by."""
@@ -77,21 +46,12 @@ class LDSKind(Kind):
                 f"bound decides, 'strength' or 'ard'. Got {choice!r} with method={method!r} instead."
             )
 
-    def check_y(self, y, reading: Any) -> None:
-        """Refuse lengths in the place of y."""
-        if y is not None:
-            refuse_lengths_as_y(y, reading.sequences, "fit")
-
     def model(self, estimator, reading: InputReading) -> LinearDynamicalSystem:
         """The system of as many states as asked for."""
         k = estimator.n_components
         numbers = 4 * (k + reading.inputs.shape[1]) ** 2 + 3 * k * len(reading.inputs)
         check_memory(f"A system of {k:.3g} states", numbers, "fewer", estimator.max_memory, type(estimator).__name__)
         return resolve_model(estimator, reading, k)
-
-    def compiled(self, estimator, model: LinearDynamicalSystem, reading: InputReading, n_starts: int) -> LDSData:
-        """Sequences as the model takes them."""
-        return reading.compiled(model)
 
     def learns_prior(self, estimator) -> bool:
         """True if multiples of precisions are learned."""
@@ -134,16 +94,6 @@ class LDSKind(Kind):
         system = FittedLDS(like.columns, model, VB, np.zeros(model.n_cells))
         return like.columns.as_emission_takes([system.drawn_like(point, like, rng)])
 
-    def warn_of_data(self, estimator, reading: InputReading, model, data: LDSData) -> None:
-        """Warn of columns that say nothing of states, and of codes of missing cells."""
-        reading.warn_of_missing_steps()
-        warn_of_marks(reading.as_independent, 0, *ranges(reading.as_independent, 0))
-        for name, column in zip(reading.columns.names, reading.values[0].T):
-            seen = column[~np.isnan(column)]
-            if len(seen) > 1 and (seen == seen[0]).all():
-                says = "it says nothing of the states"
-                warn(f"Column {name!r} of X holds one value wherever observed: {says}.", DataWarning)
-
     def warn_of_fit(self, estimator, fitted: FittedLDS, data: LDSData) -> None:
         """Warn of noise without width."""
         stopped = fitted.at_floor() if estimator.method == "ml" else []
@@ -165,10 +115,6 @@ class LDSKind(Kind):
         radius = np.abs(np.linalg.eigvals(fitted.matrices.transition)).max()
         return [f"States grow by {radius:.3g} a step: forecasts have no limit."] if radius > 1 else []
 
-    def hidden(self, fitted: FittedLDS) -> tuple:
-        """The state."""
-        return ("state",)
-
     def attributes(self, fitted: FittedLDS) -> dict[str, Any]:
         """Matrices of the system, and precisions of its prior."""
         matrices, prior = fitted.matrices, fitted.model.prior
@@ -189,10 +135,6 @@ class LDSKind(Kind):
             "transition_precision_": transition,
             "loading_precision_": loading,
         }
-
-    def data_attributes(self, fitted: FittedLDS, reading, data, before: Mapping | None) -> dict[str, Any]:
-        """No hidden label: states are numbers."""
-        return {"latent_states_": {}}
 
 
 def resolve_model(

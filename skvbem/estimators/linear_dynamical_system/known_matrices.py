@@ -61,6 +61,11 @@ def system_of_matrices(estimator: Any, matrices: Matrices, columns: Any) -> Any:
     Each column is measured from its offset, in units of the standard deviation of its noise.
     """
     check_parameters(estimator)
+    if estimator.blocks is not None:
+        raise ValueError(
+            f"from_parameters of {_OWNER} takes no 'blocks', whose variances are found by a fit. Leave 'blocks' out: "
+            "the matrices say how states move."
+        )
     k, p, numbers = len(matrices.transition), len(matrices.loadings), sum(map(np.size, matrices))
     check_memory(f"A system of {k} states and {p} columns", 4 * numbers, "fewer", estimator.max_memory, _OWNER)
     names = range(p) if columns is None else list(columns) if is_collection(columns) else []

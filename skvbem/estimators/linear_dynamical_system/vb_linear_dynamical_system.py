@@ -15,6 +15,7 @@ from skvbem._docstrings import share_texts
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.linear_dynamical_system.kind import LDSKind
 from skvbem.estimators.linear_dynamical_system.known_matrices import checked_matrices, system_of_matrices
+from skvbem.estimators.linear_dynamical_system.structural import StructuralKind
 from skvbem.estimators.sequences import (
     SequenceEstimator,
     check_forecast,
@@ -27,8 +28,22 @@ from skvbem.estimators.sequences import (
 )
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.state_space import LDSForecast, Matrices
+from skvbem.fitted.structural import BlockTrack
 from skvbem.fitting.fit import generator_of
+from skvbem.fitting.kind import Kind
 from skvbem.reading.inputs import InputReading, inputs_of_steps, with_inputs_ahead
+
+_FREE, _BLOCKS = LDSKind(), StructuralKind()
+
+
+def has_blocks(estimator) -> bool:
+    """True if states are those of blocks; an AttributeError says what it takes."""
+    if estimator.blocks is None:
+        raise AttributeError(
+            f"decompose of {type(estimator).__name__} needs 'blocks', such as [Trend(), Season(12)] of "
+            "skvbem.structural. Free states are no parts that have a meaning of their own."
+        )
+    return True
 
 
 @share_texts
@@ -47,6 +62,13 @@ class VBLinearDynamicalSystem(SequenceEstimator):
     ----------
     n_components : int, default=1
         Number of states, k.
+    blocks : list of blocks, default=None
+        What columns are sums of, by `skvbem.structural`: levels, trends, seasons and cycles, such as
+        ``[Trend(), Season(12)]``. Each column has blocks of its own. States, and how they move, are then those of the
+        blocks, in the units of the data, and only variances of noises are learned. See :doc:`/user_guide/structural`.
+    state_scale_prior : float, default=1.0
+        Scale of the half-Cauchy distributions of standard deviations of noises of blocks, in units of the root mean
+        square change of the column from a step to the next.
     transition_precision_prior : float, default=None
         Precision, about 0, of what takes states and inputs to the next states, for inputs of mean square 1. By default
         `n_components`, under which states neither grow nor die within a step or two.
@@ -117,6 +139,8 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         Their covariance; the inverse of the mean of the precision (VB) where it is learned.
     transition_precision_, loading_precision_ : ndarray
         Precisions of the prior of states and inputs, and of states, offset and output inputs, as learned.
+    state_deviation_ : dict
+        With `blocks`, standard deviations of their noises by name, (n_features,) each, in the units of the data.
     n_components_ : int
         States that were not taken away.
     spectral_radius_ : float
@@ -151,10 +175,24 @@ class VBLinearDynamicalSystem(SequenceEstimator):
     ((1, 3, 2), True)
     """
 
-    _kind = LDSKind()
+    @property
+    def _kind(self) -> Kind:  # type: ignore[override]
+        """The kind of models of the fit, blocks or free states; during a fit the kind of its parameters."""
+        fitted = None if "_is_fitting" in vars(self) else vars(self).get("_fitted_")
+        has_blocks = vars(self).get("blocks") is not None if fitted is None else type(fitted) is _BLOCKS.fitted
+        return _BLOCKS if has_blocks else _FREE
+
+    def _fit(self, X, y, sample_weight, **where):
+        self._is_fitting = True  # parameters that were set since the last fit decide
+        try:
+            return super()._fit(X, y, sample_weight, **where)
+        finally:
+            vars(self).pop("_is_fitting", None)  # another thread that fits this object may have been faster
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "blocks": "no_validation",
+        "state_scale_prior": [Interval(Real, 0, None, closed="neither")],
         "transition_precision_prior": [None, Interval(Real, 0, None, closed="neither")],
         "loading_precision_prior": [Interval(Real, 0, None, closed="neither")],
         "learn_prior": ["boolean", StrOptions({"strength", "ard"})],
@@ -173,6 +211,8 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         self,
         n_components=1,
         *,
+        blocks=None,
+        state_scale_prior=1.0,
         transition_precision_prior=None,
         loading_precision_prior=1.0,
         learn_prior=False,
@@ -392,6 +432,42 @@ class VBLinearDynamicalSystem(SequenceEstimator):
         check_flag("return_cov", "filter", return_cov)
         fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs, time))
         return _given(reading, fitted.filtered(data, fitted.natural("mean")), return_cov)
+
+    @available_if(has_blocks)
+    def decompose(self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None):
+        """The part of each column that each block is, given whole sequences, at the published parameters.
+
+        Means of all blocks, with offsets and effects of output inputs, sum to the expected columns. The method is there
+        with `blocks` alone.
+
+        Parameters
+        ----------
+        %(sequences.X, inputs.sequence_id)s
+
+        Returns
+        -------
+        dict of str to BlockTrack
+            Blocks by name, such as "level" or "season of 12", with `mean` and `deviation` in the units of the data:
+            arrays of shape (n_rows, n_features), or lists of these where X is a list.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBLinearDynamicalSystem
+        >>> from skvbem.structural import Level, Season
+        >>> months = np.arange(96)
+        >>> X = (20 + np.cos(2 * np.pi * months / 12))[:, None]
+        >>> model = VBLinearDynamicalSystem(blocks=[Level(), Season(12)], random_state=0).fit(X)
+        >>> parts = model.decompose(X)
+        >>> {name: parts[name].mean[:3].ravel().round(1).tolist() for name in parts}
+        {'level': [20.0, 20.0, 20.0], 'season of 12': [1.0, 0.9, 0.5]}
+        """
+        fitted, reading, data = steps_of_question(self, X, **_where(sequence_id, lengths, inputs, output_inputs, time))
+        given, tracks = reading.sequences.as_given, fitted.blocks(data, fitted.natural("mean"))
+        return {
+            name: BlockTrack(given(track.mean), given(track.deviation))
+            for name, track in zip(fitted.model.design.block_names, tracks)
+        }
 
     def score_samples(
         self, X, sequence_id=None, lengths=None, inputs=None, output_inputs=None, time=None, *, return_error=False

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from skvbem.capabilities import Capabilities
+from skvbem.models.base import LatentModel
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.sampling import StateRelabelings, StateSampler, completed, log_z
@@ -22,10 +23,10 @@ class ObservedStepBatches:
 
     Parameters
     ----------
-    model : LinearDynamicalSystem
+    model : LatentModel
     """
 
-    model: LinearDynamicalSystem
+    model: LatentModel
 
     def order(self, data: LDSData, rng: np.random.Generator) -> np.ndarray:
         """Rows with an observed cell of all sequences, which come in an order drawn at random, (n_units,)."""
@@ -48,7 +49,7 @@ class ObservedStepBatches:
         return np.zeros(self.model.n_cells)
 
 
-def latent_entropy(model: LinearDynamicalSystem, natural: np.ndarray, data: LDSData) -> float:
+def latent_entropy(model: LatentModel, natural: np.ndarray, data: LDSData) -> float:
     r"""What q(x) at natural parameters (n_cells,) adds to the log evidence of complete data, nats.
 
     That is :math:`\ln Z - \phi \cdot \bar u`, minus the divergence of q(x) from independent states of the unit of the
