@@ -12,7 +12,9 @@ from sklearn.model_selection import GridSearchCV
 from skvbem import VBHMM, VBMixture
 from skvbem.durations import Hazards, Stages
 from skvbem.emissions import Gaussian
+from skvbem.estimators.hmm.durations import semi_markov_rows
 from skvbem.models.hmm import semi_markov
+from skvbem.models.hmm.transitions import Transitions
 
 approx = pytest.approx
 FAMILIES = [
@@ -64,6 +66,15 @@ def test_octaves_of_the_hierarchical_prior(durations):
     pairs = durations.concentrations(np.ones(1), np.ones(1))[:, 0, 0]
     expected = np.array(alternatives(durations))
     assert pairs[np.lexsort(pairs.T)] == approx(expected[np.lexsort(expected.T)])
+
+
+@pytest.mark.parametrize("durations", [Hazards(5, first="any"), Stages(3, first="any"), Hazards(5)], ids=str)
+def test_first_ages_have_a_total_of_one_count(durations):
+    ages = semi_markov_rows(durations, Transitions(np.ones((2, 2)))).first_ages
+    if durations.first == "new":
+        assert ages is None
+    else:
+        assert ages == approx(np.full((2, len(durations.bins_of_ages)), 1 / len(durations.bins_of_ages)))
 
 
 def age_bin(age, durations):
