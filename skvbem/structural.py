@@ -225,7 +225,7 @@ class Cycle(Block):
 
     Parameters
     ----------
-    period : float
+    period : float, default=8
         Steps of a wave, > 2.
     damping : float, default=1.0
         Share that is left of a wave after a step, > 0 and <= 1.
@@ -245,7 +245,7 @@ class Cycle(Block):
         "noise": ["boolean"],
     }
 
-    def __init__(self, period, damping=1.0, noise=True):
+    def __init__(self, period=8, damping=1.0, noise=True):
         self.period = period
         self.damping = damping
         self.noise = noise

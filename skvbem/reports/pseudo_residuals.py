@@ -192,7 +192,8 @@ def pseudo_residuals(
     if not names:
         raise ValueError(
             "Pseudo-residuals are those of observed cells of numbers: categories have no order. X has none in columns "
-            f"that the fit has a distribution of, {', '.join(map(repr, fitted.groups.names))}."
+            f"that the fit has a distribution of, {', '.join(map(repr, fitted.groups.names))}. Give rows with observed "
+            "numbers."
         )
     below, up_to = np.clip(np.stack(ends, axis=-1), 0.0, 1.0)
     within = rng.random(below.shape) if discrete == "random" else 0.5

@@ -114,8 +114,9 @@ def test_the_labels_of_states(number, method):
         [np.append(inverse[column], MISSING)[data.cells[:, j]] for j, column in enumerate(data.columns)], 1
     )
     relabeled = Problem(network, Data(data.columns, cells), renamed(prior, orders))
-    first = fit_from(problem, tables, method)
-    second = fit_from(relabeled, renamed(tables, orders), method)
+    # plain steps by maximum likelihood: leaps make much of rounding where a likelihood is flat, and end elsewhere on it
+    first = fit_from(problem, tables, method, acceleration=method != "ml")
+    second = fit_from(relabeled, renamed(tables, orders), method, acceleration=method != "ml")
     check_same(problem, first, second, method, lambda t: renamed(published(network, t), inverse))
 
 

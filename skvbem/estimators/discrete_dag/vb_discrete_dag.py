@@ -415,7 +415,7 @@ class VBDiscreteDAG(LatentNodesEstimator):
         return self._fitted_.asked(self._kind.limits(self)).marginals(evidence, do)
 
     def _refuse_do(self, do) -> None:
-        if do:
+        if do is not None and not (isinstance(do, Mapping) and not do):
             raise ValueError(
                 f"A {type(self).__name__} with 'covariates' takes no 'do': effects of nodes that are set are found "
                 "from tables alone, and some of its nodes have regressions."
