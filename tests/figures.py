@@ -260,6 +260,9 @@ OTHERWISE = {
         "more than the 0.1 nats": "setting",
         "nominal 50, 80, 95 %:": "definition",
     },
+    "user_guide/structural.rst": {
+        "how often intervals of 95 % hold these": "definition",
+    },
     "user_guide/trust.rst": {
         "levels 50, 80 and 95 % say": "definition",
         "a 95 % interval contains the truth 60 to 70 times in a hundred": "definition",
