@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._arguments import check_count, check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
-from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, TwoKinds
 from skvbem.estimators.discrete_dag.driven import DrivenNetworkKind
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network import questions
@@ -22,17 +22,14 @@ from skvbem.fitted.bayesian_network import Network
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitting.fit import generator_of, question
-from skvbem.fitting.kind import Kind
 from skvbem.models.network import queries
 from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.output import as_fit_saw, filled
 from skvbem.tables import LabeledTable
 
-_DISCRETE, _DRIVEN = NetworkKind(), DrivenNetworkKind()
-
 
 @share_texts
-class VBDiscreteDAG(LatentNodesEstimator):
+class VBDiscreteDAG(TwoKinds, LatentNodesEstimator):
     r"""A discrete Bayesian network with hidden nodes anywhere, fitted to incomplete data.
 
     Every table has a Dirichlet prior; q(theta) is a product of Dirichlet distributions, and q of the hidden variables
@@ -176,19 +173,8 @@ class VBDiscreteDAG(LatentNodesEstimator):
     (3398, 2)
     """
 
-    @property
-    def _kind(self) -> Kind:  # type: ignore[override]
-        """The kind of models of the fit, discrete networks or driven ones; during a fit the kind of its parameters."""
-        fitted = None if "_is_fitting" in vars(self) else vars(self).get("_fitted_")
-        is_driven = vars(self).get("covariates") is not None if fitted is None else type(fitted) is _DRIVEN.fitted
-        return _DRIVEN if is_driven else _DISCRETE
-
-    def _fit(self, X, y, sample_weight, **where):
-        self._is_fitting = True  # parameters that were set since the last fit decide
-        try:
-            return super()._fit(X, y, sample_weight, **where)
-        finally:
-            vars(self).pop("_is_fitting", None)  # another thread that fits this object may have been faster
+    _kinds = NetworkKind(), DrivenNetworkKind()
+    _chosen_by = "covariates"
 
     _parameter_constraints: ClassVar[dict] = {
         "structure": "no_validation",

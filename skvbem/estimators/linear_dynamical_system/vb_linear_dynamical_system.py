@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._arguments import check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
-from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, TwoKinds, has_posterior
 from skvbem.estimators.linear_dynamical_system.kind import LDSKind
 from skvbem.estimators.linear_dynamical_system.known_matrices import checked_matrices, system_of_matrices
 from skvbem.estimators.linear_dynamical_system.structural import StructuralKind
@@ -30,10 +30,7 @@ from skvbem.fitted.fills import check_fill
 from skvbem.fitted.state_space import LDSForecast, Matrices
 from skvbem.fitted.structural import BlockTrack
 from skvbem.fitting.fit import generator_of
-from skvbem.fitting.kind import Kind
 from skvbem.reading.inputs import InputReading, inputs_of_steps, with_inputs_ahead
-
-_FREE, _BLOCKS = LDSKind(), StructuralKind()
 
 
 def has_blocks(estimator) -> bool:
@@ -47,7 +44,7 @@ def has_blocks(estimator) -> bool:
 
 
 @share_texts
-class VBLinearDynamicalSystem(SequenceEstimator):
+class VBLinearDynamicalSystem(TwoKinds, SequenceEstimator):
     r"""Bayesian linear dynamical system: sequences of measurements of hidden states that move linearly.
 
     A step has `n_components` normal states. They follow linearly from those of the step before and from inputs. Columns
@@ -175,19 +172,8 @@ class VBLinearDynamicalSystem(SequenceEstimator):
     ((1, 3, 2), True)
     """
 
-    @property
-    def _kind(self) -> Kind:  # type: ignore[override]
-        """The kind of models of the fit, blocks or free states; during a fit the kind of its parameters."""
-        fitted = None if "_is_fitting" in vars(self) else vars(self).get("_fitted_")
-        has_blocks = vars(self).get("blocks") is not None if fitted is None else type(fitted) is _BLOCKS.fitted
-        return _BLOCKS if has_blocks else _FREE
-
-    def _fit(self, X, y, sample_weight, **where):
-        self._is_fitting = True  # parameters that were set since the last fit decide
-        try:
-            return super()._fit(X, y, sample_weight, **where)
-        finally:
-            vars(self).pop("_is_fitting", None)  # another thread that fits this object may have been faster
+    _kinds = LDSKind(), StructuralKind()
+    _chosen_by = "blocks"
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
