@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._arguments import check_count, check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
-from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, TwoKinds
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.discrete_dag.driven import DrivenNetworkKind
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network import questions
 from skvbem.estimators.network.kind import NetworkKind
+from skvbem.estimators.two_kinds import TwoKinds
 from skvbem.fitted.asking import code_of, mapping_of
 from skvbem.fitted.bayesian_network import Network
 from skvbem.fitted.fills import check_fill

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skvbem._arguments import check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
-from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, TwoKinds, has_posterior
+from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.linear_dynamical_system.kind import LDSKind
 from skvbem.estimators.linear_dynamical_system.known_matrices import checked_matrices, system_of_matrices
 from skvbem.estimators.linear_dynamical_system.structural import StructuralKind
@@ -26,6 +26,7 @@ from skvbem.estimators.sequences import (
     steps_of_question,
     with_times,
 )
+from skvbem.estimators.two_kinds import TwoKinds
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.state_space import LDSForecast, Matrices
 from skvbem.fitted.structural import BlockTrack

@@ -223,6 +223,8 @@ class Group:
             self._hear(not_last, tables, rows, marginals, messages, begun)
             early = {factor: messages[factor].copy() for factor in begun}
             self._hear(last, tables, rows, marginals, messages, begun)
+            for silent in set(range(len(messages))) - begun:  # the factor that stands for being asked for with others
+                messages[silent][:] = 0.0
             update(k, rows, messages)
             marginals[k] = messages
             for target, message in early.items():
