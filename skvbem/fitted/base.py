@@ -61,6 +61,10 @@ class Fitted:
         """The fit as it answers about rows of which nothing is known beside X."""
         return self
 
+    def identified(self) -> Self:
+        """The fit with an order and signs of its own of what is hidden, where several are as good; as it is without."""
+        return self
+
     def known_from(self, reading: Any) -> Self:
         """The fit with what its data say of their hidden variables, such as known labels; without any as it is."""
         return self

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.special import gammaincinv, ndtri, stdtrit
@@ -12,10 +13,13 @@ from skvbem.families import NormalWishart
 from skvbem.families.normal_gamma import VARIANCE_FLOOR, NormalPoint
 from skvbem.fitted.base import Intervals, Parameters
 from skvbem.fitted.parameter_tables import ParameterTable
+from skvbem.fitted.rotations import order_and_signs
 from skvbem.fitted.state_space import FittedStateSpace, Matrices, States
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.first_states import FirstStates
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
+from skvbem.models.linear_dynamical_system.rotations import is_free_to_rotate, turned_statistics
+from skvbem.models.linear_dynamical_system.sampling import StateRelabelings
 from skvbem.models.linear_dynamical_system.smoother import Smoother
 from skvbem.reading.column_groups import ColumnGroups
 
@@ -60,14 +64,41 @@ class FittedLDS(FittedStateSpace):
         return np.ones(self.model.n_states)
 
     @property
+    def _covariances(self) -> np.ndarray:
+        """Covariances of the states over the steps seen of each column, (n_columns, k, k)."""
+        emission, k = self.model.emission, self.model.n_states
+        of_data = self.statistics - self.model.prior.hyperparameters(self.natural_of_q)
+        packed, *_ = emission.split(self.model.prior.split(of_data)[1])
+        moments = unpack_symmetric(packed, emission.n_regressors)
+        moments = moments / moments[:, k, None, k, None]  # the regressor after the states is 1
+        centered = moments[:, :k, :k] - moments[:, :k, k, None] * moments[:, None, :k, k]
+        return centered[emission.precision_of]
+
+    @property
     def standardized_loadings(self) -> np.ndarray:
         """Loadings of columns of variance 1 on states of variance 1 over the steps seen, (n_columns, k)."""
-        emission, k = self.model.emission, self.model.n_states
-        packed, *_ = emission.split(self.model.prior.split(self.statistics)[1])
-        moments = unpack_symmetric(packed, emission.n_regressors)
-        n = moments[:, k, k, None]  # the regressor after the states is 1
-        squares = np.einsum("gkk->gk", moments)[:, :k] / n - (moments[:, :k, k] / n) ** 2
-        return self.matrices.loadings * np.sqrt(squares[emission.precision_of]) / self.model.unit[:, None]
+        deviation = np.sqrt(np.einsum("skk->sk", self._covariances))
+        return self.matrices.loadings * deviation / self.model.unit[:, None]
+
+    def identified(self) -> Self:
+        """The fit with an order and signs of its states, and in a basis where any turn is as good.
+
+        There states are uncorrelated over the steps seen. The first one explains the most variance of standardized
+        columns, by squares of standardized loadings; the largest of these is positive. The bound is as it was.
+        """
+        turned, alike = self, StateRelabelings(self.model)
+        if is_free_to_rotate(self.model):
+            _, axes = np.linalg.eigh(self._covariances.mean(axis=0))
+            turned = self._turned(axes.T)
+        order, signs = order_and_signs(turned.standardized_loadings, np.eye(self.model.n_states))
+        if alike.n_orders > 1:
+            turned = turned._turned(np.eye(len(order))[order])
+            signs = signs[order]
+        return turned._turned(np.diag(signs)) if alike.has_signs else turned
+
+    def _turned(self, turn: np.ndarray) -> Self:
+        """The fit with states turned by an orthogonal matrix (k, k)."""
+        return replace(self, statistics=turned_statistics(self.model, self.statistics, turn))
 
     @property
     def uniquenesses(self) -> np.ndarray:

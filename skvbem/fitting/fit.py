@@ -254,7 +254,7 @@ def solve(estimator, reading: Any, report: IterationReport, *, warns: bool = Fal
         note = "given the optimized prior"
     shown = kind.presentation(estimator, reading)
     fitted = kind.fitted(reading.columns, model, run.form, fit.statistics, plan.seed, **shown)
-    return Solved(fitted, kind.data_for_scores(data, fit), FittedRun(fit, plan, note), state)
+    return Solved(fitted.identified(), kind.data_for_scores(data, fit), FittedRun(fit, plan, note), state)
 
 
 def attributes_of(estimator, fitted: Any) -> dict[str, Any]:
@@ -311,7 +311,7 @@ def state_of_batch(estimator, X, y, sample_weight, where: Mapping[str, Any]) -> 
             "Rescale X, or give as first batch one whose numbers are as large."
         ) from error
     warn_unless_converged(estimator, fit, report)
-    fitted = replace(before, model=base, statistics=before.statistics + fit.statistics)
+    fitted = replace(before, model=base, statistics=before.statistics + fit.statistics).identified()
     further = 0.0 if model is past else float(model.prior.log_normalizer() - past.prior.log_normalizer())
     earlier = vars(estimator)
     state = {

@@ -124,7 +124,8 @@ class VBLinearDynamicalSystem(TwoKinds, SequenceEstimator):
     input_ : ndarray of shape (n_components, n_inputs)
         B.
     loadings_ : ndarray of shape (n_features, n_components)
-        C, in the units of the data.
+        C, in the units of the data. States come by the variance of columns that they explain, the most first, and the
+        largest standardized loading of each is positive. They are uncorrelated over the steps seen, but with "ard".
     standardized_loadings_ : ndarray of shape (n_features, n_components)
         In the units of the standard deviations of columns, and of states over the steps seen.
     offset_ : ndarray of shape (n_features,)

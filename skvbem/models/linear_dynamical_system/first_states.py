@@ -99,6 +99,13 @@ def turning(cells: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0, 0.0], turn @ total, pack_symmetric(half + half.T) * pairings(len(turn))])
 
 
+def turned(cells: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Statistics (n_cells,) of states that are turned by an orthogonal matrix (k, k)."""
+    of_mean, of_freedom, total, packed = _split(cells, len(turn))
+    products = turn @ unpack_symmetric(packed, len(turn)) @ turn.T
+    return np.concatenate([[of_mean, of_freedom], turn @ total, pack_symmetric(products)])
+
+
 def in_basis(point: NormalPoint, map: np.ndarray, back: np.ndarray) -> NormalPoint:
     """Points of states map x, where back is the inverse of each map, (n_lanes, k, k)."""
     mean, precision = (last_axes_first(x[0]) for x in point)

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import expm
 
-from skvbem._numerics import first_axes_last, last_axes_first, unpack_symmetric
-from skvbem.families import RegressionPoint
+from skvbem._numerics import first_axes_last, last_axes_first, pack_symmetric, unpack_symmetric
+from skvbem.families import Regression, RegressionPoint
 from skvbem.families.normal_gamma import NormalPoint
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.linear_dynamical_system import first_states
@@ -67,6 +67,26 @@ def in_basis(point: tuple, map: np.ndarray, back: np.ndarray) -> tuple:
     m = map @ np.concatenate([m[..., :k] @ back, m[..., k:]], axis=-1)
     c = np.concatenate([c[..., :k] @ back, c[..., k:]], axis=-1)
     return *(part._replace(coefficients=first_axes_last(x)) for part, x in zip(point, (m, c))), *of_first
+
+
+def turned_statistics(model: LinearDynamicalSystem, statistics: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Statistics (n_cells,) of states that are turned, or change order and signs, by an orthogonal matrix (k, k)."""
+    to_dynamics, to_emission, *to_first = model.prior.split(statistics)
+    parts = [
+        _turned_cells(model.dynamics, to_dynamics, turn, turn),
+        _turned_cells(model.emission, to_emission, turn, np.eye(model.n_columns)),
+        *(first_states.turned(cells, turn) for cells in to_first),
+    ]
+    return np.concatenate(parts)
+
+
+def _turned_cells(block: Regression, cells: np.ndarray, turn: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Cells of a regression on turned states, whose rows are turned by another matrix."""
+    packed, total, counts, squares = block.split(cells)
+    map = np.eye(block.n_regressors)
+    map[: len(turn), : len(turn)] = turn
+    products = map @ unpack_symmetric(packed, block.n_regressors) @ map.T
+    return np.concatenate([np.ravel(x) for x in (pack_symmetric(products), rows @ total @ map.T, counts, squares)])
 
 
 def random_turns(
