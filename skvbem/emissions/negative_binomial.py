@@ -280,9 +280,7 @@ class NegativeBinomialEmission(Emission):
         used = np.unique(block.codes)
         for j, counts in enumerate(block.distinct):
             these = used[(used >= first[j]) & (used < first[j + 1])]
-            every = np.zeros((self.n_columns, len(these)))
-            every[j] = counts[these - first[j]]
-            tables[:, these] = posterior.log_predictive_of_counts(every)[:, j]
+            tables[:, these] = posterior.log_predictive_of_counts(counts[these - first[j]], j)
         return tables.T[block.codes].sum(axis=1)
 
     def sample(self, point: SizeProbabilityPoint, components: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -155,7 +155,7 @@ class OneDimensional(FlatFamily):
 
     def log_normalizer(self) -> np.ndarray:
         """A, nats, summed over members."""
-        return self._by_member(self._nodes.log_total).sum(axis=(0, 1))
+        return self._by_member(self._distinct_nodes.log_total[self._distinct[1]]).sum(axis=(0, 1))
 
     def log_normalizer_increment(self, statistics: np.ndarray) -> np.ndarray:
         """A(self + statistics) - A(self), nats."""
@@ -343,12 +343,17 @@ class OneDimensional(FlatFamily):
         with np.errstate(all="ignore"):
             guess = np.nan_to_num(self._guess(members), nan=0.0, posinf=0.0, neginf=0.0)
 
+        nodes = self._integrated(members, guess)
+        return nodes._replace(t=self._log_x(members, nodes.t))
+
+    def _integrated(self, members: Members, guess: np.ndarray) -> Nodes:
+        """Nodes of integrals over the unconstrained coordinate of x, of members whose modes may be near a guess."""
+
         def log_integrand(free: np.ndarray, chosen: np.ndarray) -> np.ndarray:
             of_chosen = members.of(chosen)
             return self._log_mass(of_chosen, self._log_x(of_chosen, free))
 
-        nodes = integrate(log_integrand, guess)
-        return nodes._replace(t=self._log_x(members, nodes.t))
+        return integrate(log_integrand, guess)
 
     def _log_x(self, members: Members, free: np.ndarray) -> np.ndarray:
         """ln x of its unconstrained coordinate."""

@@ -32,8 +32,8 @@ _WIDEST = 1.0
 _STEP = 1e-3
 # Where Newton's steps begin, and how many there are. By hand.
 _FIRST_SCALE, _N_NEWTON = 0.05, 4
-# Points over all logarithms, at none of which a function is larger than at its mode.
-_AROUND = np.linspace(-0.9 * REACH, 0.9 * REACH, 7)
+#: Points over all logarithms, at none of which a function is larger than at its mode.
+AROUND = np.linspace(-0.9 * REACH, 0.9 * REACH, 7)
 # Relative change of an integral up to which fewer nodes are as good. By hand.
 _SAME_INTEGRAL = 1e-13
 
@@ -114,6 +114,16 @@ def integrate(log_integrand: Function, guess: np.ndarray) -> Nodes:
     return Nodes(t, share, log_total, first, spacing, center, scale)
 
 
+def integrate_compiled(kernel: Callable, guess: np.ndarray) -> Nodes:
+    """Nodes of integrals by a kernel, which takes limits, numbers, and arrays to fill, as `_rises.integrate` does."""
+    (t, share), others = np.empty((2, len(guess), _N_WIDE)), np.empty((5, len(guess)))
+    limits = np.array([REACH, _FALL, _WIDEST, _FIRST_SCALE, _NARROW, _NARROW_ENDS])
+    kernel(limits, np.array([_N_NEWTON, _N_NARROW, _N_WIDE], dtype=np.intp), t, share, others)
+    if not share[:, _N_NARROW:].any():
+        t, share = t[:, :_N_NARROW], share[:, :_N_NARROW]
+    return Nodes(t, share, *others)
+
+
 def _peak(function: Function, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Logarithms near the modes of members, and deviations there, `_WIDEST` at the most.
 
@@ -134,7 +144,7 @@ def _peak(function: Function, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray
             break
         scale[left] = np.minimum(scale[left], _FIRST_SCALE)
     every = np.arange(len(guess))
-    around = _values(function, np.concatenate([t[:, None], np.tile(_AROUND, (len(t), 1))], axis=1), every)
+    around = _values(function, np.concatenate([t[:, None], np.tile(AROUND, (len(t), 1))], axis=1), every)
     left = np.union1d(left, every[around[:, 0] < around[:, 1:].max(axis=1)])  # steps that ended at no mode
     if len(left):
         t[left] = _maximum(function, left, np.full(len(left), REACH), n_passes=7)
