@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 from typing import Any, Protocol, Self
@@ -139,6 +140,39 @@ class Step(ABC):
         rng : ParallelGenerator
         """
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Cells of a component whose statistics are sums of products of two of (1, own columns, given columns), in units.
+
+    Parameters
+    ----------
+    cell, one, other, column : ndarray of int, shape (n_products,)
+        A cell of the component, the two numbers, and the own column whose density the product is part of.
+    factor : ndarray of shape (n_products,)
+        What the product is multiplied by.
+    origin, unit : ndarray of shape (n_columns,)
+        Of own columns.
+    given_origin, given_unit : ndarray of shape (n_given,)
+        Of given ones.
+    log_volume : float
+        Log density in these units, less that of natural parameters, nats.
+    are_joint : bool
+        Whether own columns are not independent of each other, so that all are hidden or observed where any is.
+    """
+
+    cell: np.ndarray
+    one: np.ndarray
+    other: np.ndarray
+    column: np.ndarray
+    factor: np.ndarray
+    origin: np.ndarray
+    unit: np.ndarray
+    given_origin: np.ndarray
+    given_unit: np.ndarray
+    log_volume: float = 0.0
+    are_joint: bool = False
 
 
 class Hidden(ABC):
@@ -355,6 +389,11 @@ class Emission(ABC):
 
         Each column of the data spreads by about 1; what is missing is in the middle.
         """
+
+    @property
+    def products(self) -> Products | None:
+        """What each cell multiplies, of measurements jointly normal with their regressors; None of all else."""
+        return None
 
     def is_conjugate(self, table: Any) -> bool:
         """True if rows of known components have statistics, so that their evidence has a closed form.

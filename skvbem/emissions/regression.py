@@ -26,7 +26,7 @@ from skvbem._lazy import cached_property
 from skvbem._names import shown
 from skvbem._numerics import diagonal_places, log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import Step, by_cell
+from skvbem.emissions.base import Products, Step, by_cell
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
 from skvbem.emissions.moments import weighted_moments
 from skvbem.emissions.parameters import check_positive, check_shape, named_arrays
@@ -432,6 +432,22 @@ class RegressionEmission(LinearEmission):
         products = np.tile(sums[..., :first], (*batch, d))
         n = np.tile(sums[..., last : last + 1], (*batch, d))
         return np.concatenate([products, sums[..., first:last], n, sums[..., last + 1 :]], axis=-1)
+
+    @cached_property
+    def products(self) -> Products | None:
+        """Products of regressors and responses; None where earlier responses are among them."""
+        if self.n_lags:
+            return None
+        d, (first, second) = self.n_columns, self._upper
+        regressor = np.concatenate([np.zeros(int(self.intercept), dtype=int), 1 + d + np.arange(self.n_covariates)])
+        response, zeros = 1 + np.arange(d), np.zeros(d, dtype=int)
+        one = [np.tile(regressor[first], d), np.repeat(response, self.n_regressors), zeros, response]
+        other = [np.tile(regressor[second], d), np.tile(regressor, d), zeros, response]
+        column = [np.repeat(np.arange(d), len(each) // d) for each in one]
+        cell = np.arange(self.cells_per_component)
+        pair = np.concatenate(one), np.concatenate(other), np.concatenate(column)
+        units = self.origin, self.unit, self.given_origin, self.given_unit
+        return Products(cell, *pair, np.ones(len(cell)), *units)
 
     def _split(self, natural: np.ndarray) -> list[np.ndarray]:
         """Cells (..., cells per component) of products, of sums, of logs of precisions, and of squares."""

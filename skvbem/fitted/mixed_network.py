@@ -27,7 +27,7 @@ from skvbem.fitted.parameter_tables import ParameterTable, joint_states, rows_of
 from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.models.mixed_network.queries import MAX_DRAWS_OF_PARAMETERS, Predictive, drawn_at
+from skvbem.models.mixed_network.queries import MAX_DRAWS_OF_PARAMETERS, Predictive, drawn_at, filled_numbers
 from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.mixed_network import (
     MixedReading,
@@ -215,6 +215,7 @@ class FittedMixedNetwork(Fitted):
     ) -> list[np.ndarray]:
         """Columns of all emissions at a point, what is missing drawn given the parents and the rest of its node."""
         model, groups = self.model, emission_groups(self.groups)
+        hidden = filled_numbers(model, self.rows(values), point[1:], codes, rng)
         columns: dict[int, np.ndarray] = {}
         for k in model.in_order:
             states = model.states_of_parents(k, codes, len(values[0]))
@@ -222,6 +223,8 @@ class FittedMixedNetwork(Fitted):
             rows = np.concatenate([values[groups[k]], *beside], axis=1)
             drawn = drawn_cells(model.emissions[k], rows, point[1 + k], states, model.n_states[k], rng)
             columns[k] = drawn[:, : values[groups[k]].shape[1]]
+            for column, at, cells in hidden.get(k, ()):
+                columns[k][at, column] = cells
         return [columns[k] for k in range(len(columns))]
 
     def drawn_rows(self, values: list[np.ndarray], rng: np.random.Generator, **limits: Any) -> list[np.ndarray]:

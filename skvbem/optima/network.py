@@ -361,12 +361,14 @@ def random_starts(model: MixedNetwork, data: MixedData, n_starts: int, rng: np.r
         seeds |= _seeds_of(model, data, emissions, each)
 
     def factors(factor: FactorRows, rows: slice) -> np.ndarray:
-        if not any(seeds[k].shape[-1] for k in factor.emissions):
+        # rows that hide numbers beside their children are as near to any seed
+        if not any(k in seeds and seeds[k].shape[-1] for k in factor.emissions):
             return np.zeros((n_starts, factor.n_states, len(factor.tables[0][rows])))
         squares = np.sum(
             [
                 squares_to(seeds[k], coordinates_of(model.emissions[k], table[rows]))
                 for k, table in zip(factor.emissions, factor.tables)
+                if k in seeds
             ],
             axis=0,
         )

@@ -177,11 +177,6 @@ COPIED = {
         "Take fewer components",
         lambda **advice: VBMixture(8, **FEW).set_params(**advice).fit(np.repeat(NUMBERS[:9], 3, axis=0)),
     ),
-    "no node with a table": (
-        lambda: VBNetwork({"y": ["x"]}, emission="gaussian").fit(pd.DataFrame(NUMBERS[:, :2], columns=["x", "y"])),
-        "has no node with a table",
-        lambda **advice: VBNetwork(emission="gaussian", **FEW, **advice).fit(NUMBERS),
-    ),
     "shares of scores": (
         lambda: (
             searched(

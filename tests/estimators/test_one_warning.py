@@ -70,9 +70,9 @@ def test_warnings_of_the_data_come_before_a_fit_and_with_errors():
         assert not hasattr(model, "weights_")
     with (
         pytest.warns(DataWarning, match="-999|counts are"),
-        pytest.raises(StructureError, match="no node with a table"),
+        pytest.raises(StructureError, match="neither a column of X"),
     ):
-        VBNetwork([("one", "code")]).fit(ODD[NUMBERS])
+        VBNetwork([("none", "code")]).fit(ODD[NUMBERS])
     with pytest.warns(UserWarning, match="^one\ntwo$") as caught:
         _warn_together()
     assert len(caught) == 1

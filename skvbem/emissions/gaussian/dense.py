@@ -37,7 +37,7 @@ from skvbem._lazy import cached_property
 from skvbem._memory import OF_BLOCKS
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import Emission, draws_first
+from skvbem.emissions.base import Emission, Products, draws_first
 from skvbem.emissions.gaussian.dense_step import MAX_EXPANDED_COLUMNS, DenseStep
 from skvbem.emissions.gaussian.dense_table import DenseTable, missing_patterns
 from skvbem.emissions.gaussian.quadratic import Quadratic
@@ -308,6 +308,31 @@ class DenseGaussian(NormalPriorEmission):
                 filled[:, list(missing)] = means[:, list(missing)]
                 values[rows] = filled
         return values
+
+    @property
+    def products(self) -> Products | None:
+        """Of the frame in standard deviations of columns; None where components share a precision."""
+        if self.tied:
+            return None
+        d, unit = self.n_columns, np.sqrt((self.unwhitener**2).sum(axis=1))
+        turn, (first, second) = self.whitener * unit, np.triu_indices(self.n_columns)
+        j, i = (each.ravel() for each in np.indices((d, d)))
+        pairs = np.indices((len(first), d, d)).reshape(3, -1)
+        square, left, right = pairs
+        zeros = np.zeros(2, dtype=int)
+        return Products(
+            np.concatenate([[0, 1], 2 + j, 2 + d + square]),
+            np.concatenate([zeros, 1 + i, 1 + left]),
+            np.concatenate([zeros, np.zeros_like(i), 1 + right]),
+            np.concatenate([zeros, np.zeros_like(i), np.zeros_like(left)]),
+            np.concatenate([np.ones(2), turn[j, i], turn[first[square], left] * turn[second[square], right]]),
+            self.origin,
+            unit,
+            np.empty(0),
+            np.empty(0),
+            self.log_volume + float(np.log(unit).sum()),
+            are_joint=True,
+        )
 
     def is_conjugate(self, table: DenseTable) -> bool:
         """True if rows are observed whole or not at all."""

@@ -21,7 +21,7 @@ from scipy.special import stdtrit
 
 from skvbem._numerics import log_rising
 from skvbem.blocks import Blocks
-from skvbem.emissions.base import Step, by_row, draws_first
+from skvbem.emissions.base import Products, Step, by_row, draws_first
 from skvbem.emissions.gaussian.dense import NormalPriorEmission
 from skvbem.emissions.gaussian.dense_step import MAX_EXPANDED_SQUARE
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
@@ -146,6 +146,18 @@ class DiagonalGaussian(NormalPriorEmission, LinearEmission):
         n, rest = sums[..., : -d - p], sums[..., -d - p :]
         n = np.broadcast_to(n, (*n.shape[:-1], d))
         return np.concatenate([n, n.sum(axis=-1, keepdims=True) if p < d else n, rest], axis=-1)
+
+    @property
+    def products(self) -> Products:
+        """Counts, measurements and their squares."""
+        d, p = self.n_columns, self.n_precisions
+        columns, zeros = np.arange(d), np.zeros(d, dtype=int)
+        of_precision = columns if p == d else zeros
+        cell = np.concatenate([columns, d + of_precision, d + p + columns, 2 * d + p + of_precision])
+        one = np.concatenate([zeros, zeros, 1 + columns, 1 + columns])
+        other = np.concatenate([zeros, zeros, zeros, 1 + columns])
+        units = self.origin, self.unit, np.empty(0), np.empty(0)
+        return Products(cell, one, other, np.tile(columns, 4), np.ones(len(cell)), *units)
 
     def step(self, natural: np.ndarray, table: LinearTable) -> Step:
         """The emission at natural parameters (n_cells,) or (n_cells, n_lanes)."""

@@ -252,8 +252,3 @@ def _check_structure(dag: DAG, with_emission: list, latents: Mapping, owner: str
                 "the edge round, or cut the numbers into categories; in a search, DAGSpace(leaves=...) or 'forbidden' "
                 "edges keep such graphs out."
             )
-    if len(with_emission) == len(dag.nodes):
-        raise StructureError(
-            f"The 'structure' of {owner} has no node with a table. Declare a latent, as in latents=2 "
-            "without a structure, or columns of categories."
-        )

@@ -12,7 +12,7 @@ from scipy.special import xlogy
 from skvbem._kernels._workspace import Workspace
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.models.network.program import Plan
+from skvbem.models.network.program import Plan, of_clique
 
 # Cells of clique posteriors at a time.
 _CHUNK = 2**18
@@ -51,11 +51,20 @@ def beliefs(
 
 
 def latent_entropy(model: MixedNetwork, natural: np.ndarray, data: MixedData) -> float:
-    """Entropy of hidden nodes under q(x) at natural parameters (n_cells,), nats: of cliques, less of separators."""
+    """Entropy of what rows hide under q(x) at natural parameters (n_cells,), nats: of cliques, less of separators.
+
+    Hidden numbers add the entropies of their densities, in the units of emissions.
+    """
     weight = data.program.contraction.arrays["weight"]
     total, first = 0.0, 0
+    if data.hidden_numbers is not None:
+        total += sum(known.entropy(natural) for known in data.hidden_numbers.known)
+    factors_of = {id(plan): factors for plan, factors in zip(data.program.plans, data.factors)}
     table_cells, *emissions_cells = model.prior.split(natural)
-    steps = model.steps(emissions_cells, data)
+    steps: list[Any] = [
+        *model.steps(emissions_cells, data),
+        *(factor.step(natural) for factor in data.factors_of_numbers),
+    ]
     for plan, contexts, _, posterior in beliefs(
         model, table_cells, lambda k, rows: steps[k].log_likelihood(rows), data
     ):
@@ -70,6 +79,12 @@ def latent_entropy(model: MixedNetwork, natural: np.ndarray, data: MixedData) ->
             by_row -= xlogy(table, table).reshape(n, -1).sum(axis=1)
             if separator:
                 by_row += xlogy(shared, shared).reshape(n, -1).sum(axis=1)
+        for of_plan, factor in zip(plan.factors, factors_of[id(plan)]):
+            for k, rows_of_factor in zip(factor.emissions, factor.tables):
+                if k >= len(model.emissions):
+                    of_cells = of_clique(plan, posterior, of_plan.hidden).reshape(n, -1).T[None]
+                    states = factor.spread(np.ascontiguousarray(of_cells), contexts)[0]
+                    by_row += steps[k].entropy(rows_of_factor[contexts], states)
         total += float(weight[first : first + n] @ by_row)
         first += n
     return total

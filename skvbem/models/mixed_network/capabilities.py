@@ -45,9 +45,10 @@ class MixedNetworkSampler(GibbsSampler):
         one, other = self.model.expect(points, data).statistics.T
         certain = np.where(prior.known_cells(np.isclose(one, other, rtol=1e-9, atol=1e-9)), one, 0.0)
         _, *emissions_cells = prior.split(certain)
-        for emission, table, cells in zip(self.model.emissions, data.source.tables, emissions_cells):
-            if not emission.is_conjugate(table):
-                cells[:] = 0.0
+        with_hidden = () if data.hidden_numbers is None else data.hidden_numbers.involved
+        for k, (emission, table) in enumerate(zip(self.model.emissions, data.source.tables)):
+            if k in with_hidden or not emission.is_conjugate(table):
+                emissions_cells[k][:] = 0.0
         # what leaves hyperparameters to their prior must leave them all to it
         return np.where(prior.leaves_hyperparameters(certain), 0.0, certain)
 
@@ -78,7 +79,8 @@ def for_draws(model: MixedNetwork, data: MixedData) -> MixedData:
     """Distinct rows in an order that their values decide; one by one where cells of them are drawn."""
     if not data.drawn:
         rows = data.source.distinct()
-        if not all(emission.is_conjugate(table) for emission, table in zip(model.emissions, rows.tables)):
+        are_conjugate = all(emission.is_conjugate(table) for emission, table in zip(model.emissions, rows.tables))
+        if data.factors_of_numbers or not are_conjugate:
             rows = rows.one_by_one()
         data.drawn.append(model.compile(rows))
     return data.drawn[0]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from skvbem.emissions import Step
+from skvbem.models.mixed_network.hidden_numbers import HiddenNumbers
+from skvbem.models.mixed_network.number_factors import NumberFactor
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Program, RowFactor
 
@@ -206,6 +208,8 @@ class MixedData:
     has_whole_weights : bool
     size_of_terms : float
         Sum of the sizes of terms of all emissions, nats.
+    hidden_numbers : HiddenNumbers or None
+        Numbers that are summed out; their factors come after all emissions.
     drawn : list of MixedData
         The rows as draws take them, once they were compiled for these.
     """
@@ -218,6 +222,7 @@ class MixedData:
     total_weight: float
     has_whole_weights: bool
     size_of_terms: float
+    hidden_numbers: HiddenNumbers | None = None
     drawn: list[MixedData] = field(default_factory=list, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -227,6 +232,11 @@ class MixedData:
     def parts(self) -> tuple[MixedData]:
         """The rows as parts that are summed over: one."""
         return (self,)
+
+    @property
+    def factors_of_numbers(self) -> tuple[NumberFactor, ...]:
+        """What takes the places of further emissions, after those of the model."""
+        return () if self.hidden_numbers is None else self.hidden_numbers.factors
 
     @property
     def latents(self) -> tuple[int, ...]:

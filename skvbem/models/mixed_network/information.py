@@ -40,6 +40,11 @@ def score_covariance(
 
     Without `joint` there is a block for each table, one for each component, and one for what several share.
     """
+    if data.hidden_numbers is not None:
+        raise ValueError(
+            "The information of rows that hide numbers beside their children is not known here. Take 'bootstrap' for "
+            "standard errors, and a sampled evidence such as 'importance' for the score."
+        )
     check_states(data.program, max_states)
     scores = _Scores(model, data, model.prior.natural(point), model.prior.jacobian(point))
     covariance = scores.of_known_rows()

@@ -47,6 +47,8 @@ from skvbem.graphs.dag import DAG
 from skvbem.models.base import DataInParts, EStep, Expectation, LatentModel, ModelAscent
 from skvbem.models.labels.model import WITH_COVARIATES, WITH_HIDDEN_PRECISIONS
 from skvbem.models.mixed_network.data import FactorRows, KnownRows, MixedData, MixedRows, joint_codes
+from skvbem.models.mixed_network.hidden_numbers import HiddenNumbers
+from skvbem.models.mixed_network.number_families import NumberFamilies
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import prior_of
@@ -218,13 +220,26 @@ class MixedNetwork(LatentModel):
         n_lanes=1,
         wanted=(),
         together=(),
+        by_row=False,
     ) -> MixedData:
-        """Rows made ready for many E steps; see `Compiler`. `wanted` names nodes with a table, `together` groups."""
-        layout, counting = self.layout, rows.counting()
-        columns = self.columns(counting)
-        for node, seen in zip(range(layout.n_tables, len(layout.names)), counting.observed):
-            columns[node] = np.where(seen, 0, -1).astype(np.int8)
+        """Rows made ready for many E steps; see `Compiler`. `wanted` names nodes with a table, `together` groups.
+
+        With `by_row` they are made ready for questions about each of them.
+        """
+        counting = rows.counting()
         codes = self.categories(counting)
+        numbers = self.hidden_numbers(counting, by_row)
+        layout, apart, tables = self.layout, counting.observed, counting.tables
+        if numbers is not None:
+            layout = self._layout_with(numbers)
+            apart = (
+                *(seen & ~numbers.involved[k] if k in numbers.involved else seen for k, seen in enumerate(apart)),
+                *(table.is_there for table in numbers.tables),
+            )
+            tables = (*tables, *numbers.tables)
+        columns = self.columns(counting)
+        for node, seen in zip(range(layout.n_tables, len(layout.names)), apart):
+            columns[node] = np.where(seen, 0, -1).astype(np.int8)
         program = Compiler(layout, max_table_cells, max_memory, n_lanes).compile(
             columns,
             len(counting),
@@ -239,18 +254,48 @@ class MixedNetwork(LatentModel):
         )
         return MixedData(
             program,
-            tuple(self._factors(plan, codes, counting) for plan in program.plans),
-            tuple(filter(None, (self._known(k, codes, counting) for k in range(len(self.emissions))))),
+            tuple(self._factors(layout, plan, codes, tables) for plan in program.plans),
+            tuple(
+                filter(
+                    None, (self._known(k, layout, codes, counting, each) for k, each in enumerate(zip(apart, tables)))
+                )
+            ),
             tuple(table[:0] for table in counting.tables),
             counting,
             float(rows.weight.sum()),
             bool((rows.weight == np.floor(rows.weight)).all()),
             float(sum(sizes)),
+            numbers,
         )
 
-    def _factors(self, plan: Plan, codes: Mapping[int, np.ndarray], rows: MixedRows) -> tuple[FactorRows, ...]:
+    @cached_property
+    def number_families(self) -> NumberFamilies:
+        """Which natural parameters multiply which products of numbers."""
+        return NumberFamilies(self)
+
+    def hidden_numbers(self, rows: MixedRows, by_row: bool = False) -> HiddenNumbers | None:
+        """Numbers that the rows hide beside observed children, None if there are none; see `HiddenNumbers`."""
+        explained = [k for k in range(self.n_nodes_with_emission) if self.given[k] and self.emissions[k].products]
+        if not any(np.isnan(rows.tables[k].values).any() for k in explained):
+            return None
+        return HiddenNumbers.of(self.number_families, rows.tables, self.categories(rows), rows.weight, by_row)
+
+    def _layout_with(self, numbers: HiddenNumbers) -> Layout:
+        """The layout with a node for each factor of hidden numbers, after all others."""
+        layout, n = self.layout, len(numbers.factors)
+        return replace(
+            layout,
+            names=(*layout.names, *(f"hidden numbers {k}" for k in range(n))),
+            cardinalities=(*layout.cardinalities, *[1] * n),
+            parents=(*layout.parents, *(factor.parents for factor in numbers.factors)),
+            n_emissions=layout.n_emissions + n,
+        )
+
+    def _factors(
+        self, layout: Layout, plan: Plan, codes: Mapping[int, np.ndarray], of_emissions: Sequence[Any]
+    ) -> tuple[FactorRows, ...]:
         """Rows that the emissions of a plan take, factor by factor."""
-        layout, factors = self.layout, []
+        factors = []
         for factor in plan.factors:
             emissions = tuple(node - layout.n_tables for node in factor.nodes)
             parents = layout.parents[factor.nodes[0]]
@@ -264,16 +309,18 @@ class MixedNetwork(LatentModel):
                 by_parent = dict(zip(factor.hidden, by_hidden_state[:, :, None]))
                 digits = [by_parent[p] if p in by_parent else np.maximum(codes[p][at], 0)[None] for p in parents]
                 states = np.ravel_multi_index(np.broadcast_arrays(*digits), shape)
-            everywhere = len(at) == len(rows)
-            tables = tuple(rows.tables[k] if everywhere else rows.tables[k][at] for k in emissions)
+            tables = tuple(
+                of_emissions[k] if len(at) == len(of_emissions[k]) else of_emissions[k][at] for k in emissions
+            )
             factors.append(FactorRows(emissions, tables, prod(shape), states))
         return tuple(factors)
 
-    def _known(self, k: int, codes: Mapping[int, np.ndarray], rows: MixedRows) -> KnownRows | None:
+    def _known(
+        self, k: int, layout: Layout, codes: Mapping[int, np.ndarray], rows: MixedRows, of_node: tuple[np.ndarray, Any]
+    ) -> KnownRows | None:
         """The rows of an emission whose parents are all observed, None if there are none."""
-        layout, emission = self.layout, self.emissions[k]
         parents = layout.parents[layout.n_tables + k]
-        seen = rows.observed[k].copy()
+        seen, table = of_node[0].copy(), of_node[1]
         for p in parents:
             seen &= codes[p] >= 0 if p in codes else False
         at = np.flatnonzero(seen)
@@ -282,9 +329,9 @@ class MixedNetwork(LatentModel):
         shape = [layout.cardinalities[p] for p in parents]
         digits = [codes[p][at].astype(np.int64) for p in parents]
         states = joint_codes(digits, shape, len(at))
-        table = rows.tables[k] if len(at) == len(rows) else rows.tables[k][at]
+        table = table if len(at) == len(rows) else table[at]
         known = KnownRows(k, at, table, states, rows.weight[at])
-        if not emission.is_conjugate(table):
+        if k >= len(self.emissions) or not (emission := self.emissions[k]).is_conjugate(table):
             return known
         natural = self.prior.blocks[1 + k].expected_natural()
         step = emission.step(natural, table)
@@ -370,7 +417,10 @@ class MixedNetwork(LatentModel):
         """
         n_lanes = natural.shape[1]
         table_cells, *emissions_cells = (np.ascontiguousarray(each) for each in self.prior.split(natural))
-        steps, contraction = self.steps(emissions_cells, data), data.program.contraction
+        steps: list[Any] = [*self.steps(emissions_cells, data)]
+        contraction = data.program.contraction
+        n_emissions, numbers = len(steps), data.hidden_numbers
+        steps += [factor.step(natural) for factor in data.factors_of_numbers]
         workspace = Workspace(contraction, n_lanes)
         workspace.given(table_cells)
         run = _Blocks(self, data, workspace, steps, factors, rng)
@@ -390,6 +440,12 @@ class MixedNetwork(LatentModel):
             total, known_terms = self._of_known(known, steps[k], n_lanes, rng)
             totals[k] = added(totals[k], total)
             log_z += known_terms
+        of_numbers = [step.statistics(total, rng) for step, total in zip(steps[n_emissions:], totals[n_emissions:])]
+        for each in () if numbers is None else numbers.known:
+            statistics, known_terms = each.sums(natural, rng)
+            of_numbers.append(statistics)
+            log_z += known_terms
+        steps, totals = steps[:n_emissions], totals[:n_emissions]
         if prior is not None and rng is not None:
             parts = zip(steps, totals, self.prior.split(prior)[1:])
             totals = [step.group_move(total, cells, rng) for step, total, cells in parts]
@@ -397,7 +453,7 @@ class MixedNetwork(LatentModel):
             step.statistics(total).reshape(-1, n_lanes) + known_terms
             for step, total, known_terms in zip(steps, totals, certain)
         ]
-        return np.concatenate([counts, *emissions_cells]), log_z
+        return sum(of_numbers, np.concatenate([counts, *emissions_cells])), log_z
 
     def magnitude(self, data: MixedData | DataInParts) -> float:
         """Size of the terms whose sum is the log normalizer, nats: one for each node with a table and row, and more."""
@@ -523,13 +579,15 @@ class _Blocks:
 
     def _block_rows(self, factors: Sequence[FactorRows]) -> int:
         """Rows whose tables stay in cache, the same for any number of lanes where states are drawn."""
-        emissions, n_lanes = self.model.emissions, self.workspace.n_lanes if self.rng is None else _LANES_OF_DRAWS
+        emissions: tuple[Any, ...] = (*self.model.emissions, *self.data.factors_of_numbers)
+        n_lanes = self.workspace.n_lanes if self.rng is None else _LANES_OF_DRAWS
         return min(emissions[k].block_rows(factor.n_states, n_lanes) for factor in factors for k in factor.emissions)
 
     def _add(self, factor: FactorRows, rows: slice, of_states: np.ndarray, totals: dict[int, Any]) -> None:
         """Add the statistics of rows under responsibilities (n_lanes, n_rows, n_states), or with states drawn."""
         for k, table in zip(factor.emissions, factor.tables):
-            if self.rng is not None and not self.model.emissions[k].is_conjugate(table):
+            hides_more = k >= len(self.model.emissions) or not self.model.emissions[k].is_conjugate(table)
+            if self.rng is not None and hides_more:
                 self.steps[k].add_drawn(table[rows], of_states.argmax(axis=-1), self.rng, totals[k])
             else:
                 self.steps[k].add(table[rows], of_states, totals[k])

@@ -6,25 +6,30 @@ predictive densities of components, a density of a row is the exact average over
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any, cast
 
 import numpy as np
 
-from skvbem._numerics import safe_log
+from skvbem._lazy import cached_property
+from skvbem._numerics import log_sum_exp, safe_log
 from skvbem.errors import warn_of_impossible
 from skvbem.families import Dirichlet, Product
 from skvbem.models.mixed_network.beliefs import beliefs
-from skvbem.models.mixed_network.data import FactorRows, MixedData, MixedRows
+from skvbem.models.mixed_network.data import FactorRows, MixedData, MixedRows, joint_codes
 from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.models.mixed_network.number_factors import NumberFactor, NumberTable
 from skvbem.models.network import queries as of_tables
 from skvbem.models.network.max_product import max_product
 from skvbem.models.network.program import Plan, of_clique
 
 # Draws of the parameters behind the rows of one sample.
 MAX_DRAWS_OF_PARAMETERS = 1000
+# Draws of the parameters that densities of rows that hide numbers are averages over.
+_N_DRAWS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +54,10 @@ class Predictive:
         """Probabilities of all tables, flat, (n_table_cells,)."""
         return self.point[0] if self.posterior is None else cast(Dirichlet, self.posterior.blocks[0]).mean()
 
-    def log_densities_of(self, k: int, block: Any) -> np.ndarray:
+    def log_densities_of(self, k: int, block: Any, data: MixedData) -> np.ndarray:
         """Log densities of rows under each component of emission k, nats, (n_rows, n_states)."""
+        if k >= len(self.model.emissions):
+            return self._log_densities_of_numbers(data.factors_of_numbers[k - len(self.model.emissions)], block)
         emission: Any = self.model.emissions[k]
         is_membership = k >= self.model.n_nodes_with_emission
         if self.posterior is not None:
@@ -60,9 +67,26 @@ class Predictive:
             emission = emission.for_new_rows()
         return emission.expected_log_likelihood(block, self.model.prior.blocks[1 + k].natural(self.point[1 + k]))
 
+    def _log_densities_of_numbers(self, factor: NumberFactor, block: NumberTable) -> np.ndarray:
+        """Log densities of rows that hide numbers; under a posterior averaged over draws, as no formula is known."""
+        if self.posterior is None:
+            return factor.step(self.model.prior.natural(self.point)).log_likelihood(block)
+        step, densities = factor.step(self._draws), np.empty((len(block), factor.n_states))
+        size = factor.block_rows(factor.n_states, _N_DRAWS)
+        for at in range(0, len(block), size):
+            logs = step.log_likelihood(block[at : at + size])
+            densities[at : at + size] = log_sum_exp(logs, axis=0) - np.log(_N_DRAWS)
+        return densities
+
+    @cached_property
+    def _draws(self) -> np.ndarray:
+        """Natural parameters (n_cells, n_draws) drawn from the posterior, the same at every call."""
+        rng, prior, posterior = np.random.default_rng(0), self.model.prior, cast(Product, self.posterior)
+        return np.stack([prior.natural(posterior.sample(rng)) for _ in range(_N_DRAWS)], axis=1)
+
     def log_densities(self, rows: MixedRows, **limits) -> np.ndarray:
         """ln p(row) of every row, nats, (n_rows,); what is not observed is summed out, exactly."""
-        data = self.model.compile(rows.each_once(), **limits)
+        data = self.model.compile(rows.each_once(), by_row=True, **limits)
         total = self._log_of_known(data)
         for plan, contexts, log_z, _ in self._beliefs(data):
             at, context = of_tables.rows_of(plan, contexts)
@@ -80,7 +104,7 @@ class Predictive:
     def all_posteriors(self, rows: MixedRows, groups: Sequence[Sequence], **limits) -> list[np.ndarray]:
         """`posteriors` of several groups of nodes, in one pass over the rows."""
         model = self.model
-        data = model.compile(rows.each_once(), together=groups, **limits)
+        data = model.compile(rows.each_once(), together=groups, by_row=True, **limits)
         columns = model.categories(rows)
         asked = [_Asked.of([model.position[node] for node in group], model, columns, len(rows)) for group in groups]
         impossible = ~np.isfinite(self._log_of_known(data))
@@ -100,12 +124,13 @@ class Predictive:
     def joint_modes(self, rows: MixedRows, nodes: Sequence, **limits) -> dict:
         """The most probable joint state of each row's hidden part: codes (n_rows,) of each node asked for."""
         model = self.model
-        data = model.compile(rows.each_once(), wanted=nodes, **limits)
+        data = model.compile(rows.each_once(), wanted=nodes, by_row=True, **limits)
         log_tables, columns = safe_log(self.tables), model.columns(rows)
 
         def states():
             for plan, factors in zip(data.program.plans, data.factors):
-                by_cell = [factor.cells(self._log_of_states(factor, slice(None)), slice(None))[0] for factor in factors]
+                logs = [self._log_of_states(factor, slice(None), data) for factor in factors]
+                by_cell = [factor.cells(each, slice(None))[0] for factor, each in zip(factors, logs)]
                 yield plan, max_product(model.layout, plan, log_tables, columns, by_cell)
 
         positions = {node: model.position[node] for node in nodes}
@@ -122,20 +147,25 @@ class Predictive:
         """Marginals (n_rows, n_states) of nodes with a table, and the columns of all emissions without gaps."""
         model, layout = self.model, self.model.layout
         parents = [[layout.names[p] for p in family] for family in layout.parents[layout.n_tables :]]
-        groups = [*([name] for name in names), *parents]
+        numbers = model.hidden_numbers(rows, by_row=True)
+        factors = () if numbers is None else numbers.factors
+        of_factors = [[layout.names[p] for p in factor.parents] for factor in factors]
+        groups = [*([name] for name in names), *parents, *of_factors]
         posteriors = self.all_posteriors(rows, groups, **limits)
+        points = self.point[1:]
+        if self.posterior is not None:
+            points = tuple(e.predictive_point(block) for e, block in zip(model.emissions, self.posterior.blocks[1:]))
+        hidden = filled_numbers(model, rows, points, posteriors[len(posteriors) - len(factors) :])
         columns: dict[int, np.ndarray] = {}
         for k in model.in_order:
-            emission, table = model.emissions[k], rows.tables[k]
-            if self.posterior is None:
-                point = self.point[1 + k]
-            else:
-                point = emission.predictive_point(self.posterior.blocks[1 + k])
+            emission, table, point = model.emissions[k], rows.tables[k], points[k]
             if model.given[k]:  # filled in before
                 given = [columns[parent] for parent in model.given[k]]
                 table = emission.prepare(np.concatenate([table.values[:, : emission.n_columns], *given], axis=1))
             filled = emission.impute(table, point, posteriors[len(names) + k])
             columns[k] = filled[:, : emission.n_columns]
+            for column, at, values in hidden.get(k, ()):
+                columns[k][at, column] = values
         return dict(zip(names, posteriors)), [columns[k] for k in range(len(columns))]
 
     def sample(
@@ -157,18 +187,18 @@ class Predictive:
         return codes, columns
 
     def _beliefs(self, data: MixedData) -> Iterator[tuple[Plan, slice, np.ndarray, np.ndarray]]:
-        return beliefs(self.model, safe_log(self.tables), self.log_densities_of, data)
+        return beliefs(self.model, safe_log(self.tables), partial(self.log_densities_of, data=data), data)
 
-    def _log_of_states(self, factor: FactorRows, rows: slice) -> np.ndarray:
+    def _log_of_states(self, factor: FactorRows, rows: slice, data: MixedData) -> np.ndarray:
         """Log densities of rows under all states of a factor, nats, (1, n_states, n_rows)."""
         tables = zip(factor.emissions, factor.tables)
-        return np.sum([self.log_densities_of(k, table[rows]) for k, table in tables], axis=0).T[None]
+        return np.sum([self.log_densities_of(k, table[rows], data) for k, table in tables], axis=0).T[None]
 
     def _log_of_known(self, data: MixedData) -> np.ndarray:
         """ln p of what has no hidden parent, of every row, nats, (n_rows,)."""
         total = of_tables.log_of_complete_families(self.model, safe_log(self.tables), data.source)
         for known in data.known:
-            log_density = self.log_densities_of(known.emission, known.table)
+            log_density = self.log_densities_of(known.emission, known.table, data)
             total[known.rows] += np.take_along_axis(log_density, known.states[:, None], axis=1)[:, 0]
         return total
 
@@ -222,6 +252,49 @@ class _Asked:
         ]
         joint = np.ravel_multi_index(np.broadcast_arrays(*digits), self.sizes)
         self.posterior[at[:, None], joint] = by_hidden_state.reshape(len(by_hidden_state), -1)[context]
+
+
+def filled_numbers(
+    model: MixedNetwork,
+    rows: MixedRows,
+    points: Sequence[Any],
+    states: Sequence[np.ndarray] | Mapping[Any, np.ndarray],
+    rng: np.random.Generator | None = None,
+) -> dict[int, list[tuple[int, np.ndarray, np.ndarray]]]:
+    """What rows hide of numbers beside observed children: by emission the column, rows, and values in its unit.
+
+    Parameters
+    ----------
+    model : MixedNetwork
+    rows : MixedRows
+    points : sequence
+        Of emissions.
+    states : sequence of ndarray, or mapping
+        Of each factor the probabilities of its parents' joint states, (n_rows, n_states), for expected values; codes
+        (n_rows,) of all nodes with a table for values drawn.
+    rng : numpy.random.Generator, optional
+    """
+    numbers = model.hidden_numbers(rows, by_row=True)
+    if numbers is None:
+        return {}
+    blocks = model.prior.blocks
+    of_emissions = [np.ravel(block.natural(point)) for block, point in zip(blocks[1:], points)]
+    natural = np.concatenate([np.zeros(model.prior.n_cells[0]), *of_emissions])
+    families = model.number_families
+    filled: dict[int, list[tuple[int, np.ndarray, np.ndarray]]] = {}
+    for number, (factor, table) in enumerate(zip(numbers.factors, numbers.tables)):
+        if isinstance(states, Mapping):
+            sizes = [model.layout.cardinalities[p] for p in factor.parents]
+            joint = joint_codes([states[model.layout.names[p]] for p in factor.parents], sizes, len(rows))
+            of_rows = np.eye(factor.n_states)[joint]
+        else:
+            of_rows = states[number]
+        for v, at, values in factor.step(natural).filled(table, of_rows, rng):
+            k = max(family for family, first in families.first.items() if first <= v)
+            column, of = v - families.first[k], families.products[k]
+            in_unit = of.origin[column] + of.unit[column] * values
+            filled.setdefault(k, []).append((column, at, in_unit))
+    return filled
 
 
 def drawn_at(

@@ -193,7 +193,7 @@ def prior_of(layout: Layout, tables: Mapping) -> Dirichlet | DirichletMixture:
     n_axes = [len(layout.parents[k]) + 1 + (k in layout.driven) for k in nodes]
     has_one = [array.ndim == n for array, n in zip(arrays, n_axes)]
     if all(has_one):
-        return Dirichlet(np.concatenate([array.ravel() for array in arrays]), layout.row_starts)
+        return Dirichlet(np.concatenate([np.empty(0), *(array.ravel() for array in arrays)]), layout.row_starts)
     most = max(len(array) for one, array in zip(has_one, arrays) if not one)
     return DirichletMixture.from_tables([[array] * most if one else array for one, array in zip(has_one, arrays)])
 

@@ -317,7 +317,7 @@ class FittedFamilies:
     def __init__(self, nodes: tuple, needed: Collection, value_of: Callable[[DAG], float], are_evidences: bool):
         self.nodes, self.are_evidences, self._needed, self._value_of = nodes, are_evidences, needed, value_of
         self.place = {node: k for k, node in enumerate(nodes)}
-        self._needed_value = value_of(self._graph(()))
+        self._needed_value = value_of(self._graph(())) if needed else 0.0
         further = [node for node in nodes if node not in needed]
         self._alone = {node: value_of(self._graph([node])) - self._needed_value for node in further}
         self._remembered: dict[tuple[int, int], float] = {}
