@@ -215,16 +215,13 @@ class FittedMixedNetwork(Fitted):
     ) -> list[np.ndarray]:
         """Columns of all emissions at a point, what is missing drawn given the parents and the rest of its node."""
         model, groups = self.model, emission_groups(self.groups)
-        hidden = filled_numbers(model, self.rows(values), point[1:], codes, rng)
+        with_hidden = filled_numbers(model, self.rows(values), point[1:], codes, rng)
         columns: dict[int, np.ndarray] = {}
         for k in model.in_order:
             states = model.states_of_parents(k, codes, len(values[0]))
-            beside = [columns[parent] for parent in model.given[k]]
-            rows = np.concatenate([values[groups[k]], *beside], axis=1)
+            rows = np.concatenate([values[groups[k]], *(columns[parent] for parent in model.given[k])], axis=1)
             drawn = drawn_cells(model.emissions[k], rows, point[1 + k], states, model.n_states[k], rng)
-            columns[k] = drawn[:, : values[groups[k]].shape[1]]
-            for column, at, cells in hidden.get(k, ()):
-                columns[k][at, column] = cells
+            columns[k] = with_hidden(k, drawn[:, : values[groups[k]].shape[1]])
         return [columns[k] for k in range(len(columns))]
 
     def drawn_rows(self, values: list[np.ndarray], rng: np.random.Generator, **limits: Any) -> list[np.ndarray]:

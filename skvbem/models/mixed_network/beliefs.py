@@ -61,10 +61,8 @@ def latent_entropy(model: MixedNetwork, natural: np.ndarray, data: MixedData) ->
         total += sum(known.entropy(natural) for known in data.hidden_numbers.known)
     factors_of = {id(plan): factors for plan, factors in zip(data.program.plans, data.factors)}
     table_cells, *emissions_cells = model.prior.split(natural)
-    steps: list[Any] = [
-        *model.steps(emissions_cells, data),
-        *(factor.step(natural) for factor in data.factors_of_numbers),
-    ]
+    steps: list[Any] = [*model.steps(emissions_cells, data)]
+    steps += [factor.step(natural) for factor in data.factors_of_numbers]
     for plan, contexts, _, posterior in beliefs(
         model, table_cells, lambda k, rows: steps[k].log_likelihood(rows), data
     ):

@@ -146,9 +146,9 @@ def _alive(families: NumberFamilies, seen: np.ndarray) -> np.ndarray:
                 waiting[p].add(k)
     ready = [k for k, children in waiting.items() if not children]
     for k in ready:
-        own = families.columns(k)
+        places = families.columns(k)
         if families.products[k].are_joint:
-            alive[:, own] = alive[:, own].any(axis=1, keepdims=True)
+            alive[:, places] = alive[:, places].any(axis=1, keepdims=True)
         for p in families.given[k]:
             if p in waiting and families.sums(k, p):
                 alive[:, families.columns(p)] |= alive[:, families.columns(k)].any(axis=1, keepdims=True)
@@ -163,33 +163,33 @@ def _clusters(families: NumberFamilies, alive: np.ndarray, hidden: np.ndarray) -
     """The clusters of a row whose numbers are alive, and hidden, (n_numbers,)."""
     groups: list[tuple[set[int], list[int]]] = []  # hidden numbers, and families
     for k in families.products:
-        own = families.columns(k)
-        if not alive[own].any():
+        places = families.columns(k)
+        if not alive[places].any():
             continue
         around = [
-            *own,
+            *places,
             *(number for p in families.given[k] if p in families.products for number in families.columns(p)),
         ]
         here = {number for number in around if hidden[number]}
         if not here:
             continue
         members = [k]
-        apart = []
+        disjoint = []
         for numbers, others in groups:
             if numbers & here:
                 here, members = here | numbers, others + members
             else:
-                apart.append((numbers, others))
-        groups = [*apart, (here, members)]
+                disjoint.append((numbers, others))
+        groups = [*disjoint, (here, members)]
     for here, members in groups:
         of_families: list[tuple[int, tuple[int, ...]]] = []
         numbers_around: set[int] = set()
         parents: set[int] = set()
         for k in sorted(members):
-            own = families.columns(k)
-            columns = tuple(np.flatnonzero(alive[own]).tolist())
+            places = families.columns(k)
+            columns = tuple(np.flatnonzero(alive[places]).tolist())
             of_families.append((k, columns))
-            numbers_around |= set(own[list(columns)].tolist())
+            numbers_around |= set(places[list(columns)].tolist())
             numbers_around |= {int(number) for p in families.given[k] for number in families.columns(p)}
             parents |= set(families.layout.parents[families.layout.n_tables + k])
         observed = tuple(sorted(numbers_around - here))

@@ -229,16 +229,16 @@ class MixedNetwork(LatentModel):
         counting = rows.counting()
         codes = self.categories(counting)
         numbers = self.hidden_numbers(counting, by_row)
-        layout, apart, tables = self.layout, counting.observed, counting.tables
+        layout, observed, tables = self.layout, counting.observed, counting.tables
         if numbers is not None:
             layout = self._layout_with(numbers)
-            apart = (
-                *(seen & ~numbers.involved[k] if k in numbers.involved else seen for k, seen in enumerate(apart)),
+            observed = (
+                *(seen & ~numbers.involved[k] if k in numbers.involved else seen for k, seen in enumerate(observed)),
                 *(table.is_there for table in numbers.tables),
             )
             tables = (*tables, *numbers.tables)
         columns = self.columns(counting)
-        for node, seen in zip(range(layout.n_tables, len(layout.names)), apart):
+        for node, seen in zip(range(layout.n_tables, len(layout.names)), observed):
             columns[node] = np.where(seen, 0, -1).astype(np.int8)
         program = Compiler(layout, max_table_cells, max_memory, n_lanes).compile(
             columns,
@@ -252,14 +252,11 @@ class MixedNetwork(LatentModel):
             each.size_of_terms(table, np.where(seen, counting.weight, 0.0))
             for each, table, seen in zip(self.emissions, counting.tables, counting.observed)
         )
+        known = (self._known(k, layout, codes, counting, each) for k, each in enumerate(zip(observed, tables)))
         return MixedData(
             program,
             tuple(self._factors(layout, plan, codes, tables) for plan in program.plans),
-            tuple(
-                filter(
-                    None, (self._known(k, layout, codes, counting, each) for k, each in enumerate(zip(apart, tables)))
-                )
-            ),
+            tuple(filter(None, known)),
             tuple(table[:0] for table in counting.tables),
             counting,
             float(rows.weight.sum()),

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from skvbem.emissions.base import Products
-
-if TYPE_CHECKING:
-    from skvbem.models.mixed_network.model import MixedNetwork
 
 # Units that differ by less are the same, but for rounding: relative, and of standard deviations.
 _SAME = 1e-9
@@ -45,7 +42,7 @@ class NumberFamilies:
     model : MixedNetwork
     """
 
-    def __init__(self, model: MixedNetwork):
+    def __init__(self, model: Any):
         self.layout, self.given = model.layout, model.given
         self._n_columns = [emission.n_columns for emission in model.emissions]
         self.products: dict[int, Products] = {}
@@ -126,5 +123,5 @@ class NumberFamilies:
     def log_base(self, cluster: Cluster) -> float:
         """What units of measure add to the log density of a row of a cluster, nats."""
         volumes = sum(self.products[k].log_volume for k, _ in cluster.families)
-        own = {int(v) for k, alive in cluster.families for v in self.columns(k)[list(alive)]}
-        return volumes - sum(self.log_unit[v] for v in own.intersection(cluster.observed))
+        responses = {int(v) for k, alive in cluster.families for v in self.columns(k)[list(alive)]}
+        return volumes - sum(self.log_unit[v] for v in responses.intersection(cluster.observed))

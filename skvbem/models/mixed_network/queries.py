@@ -6,7 +6,7 @@ predictive densities of components, a density of a row is the exact average over
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -155,7 +155,7 @@ class Predictive:
         points = self.point[1:]
         if self.posterior is not None:
             points = tuple(e.predictive_point(block) for e, block in zip(model.emissions, self.posterior.blocks[1:]))
-        hidden = filled_numbers(model, rows, points, posteriors[len(posteriors) - len(factors) :])
+        with_hidden = filled_numbers(model, rows, points, posteriors[len(posteriors) - len(factors) :])
         columns: dict[int, np.ndarray] = {}
         for k in model.in_order:
             emission, table, point = model.emissions[k], rows.tables[k], points[k]
@@ -163,9 +163,7 @@ class Predictive:
                 given = [columns[parent] for parent in model.given[k]]
                 table = emission.prepare(np.concatenate([table.values[:, : emission.n_columns], *given], axis=1))
             filled = emission.impute(table, point, posteriors[len(names) + k])
-            columns[k] = filled[:, : emission.n_columns]
-            for column, at, values in hidden.get(k, ()):
-                columns[k][at, column] = values
+            columns[k] = with_hidden(k, filled[:, : emission.n_columns])
         return dict(zip(names, posteriors)), [columns[k] for k in range(len(columns))]
 
     def sample(
@@ -260,8 +258,8 @@ def filled_numbers(
     points: Sequence[Any],
     states: Sequence[np.ndarray] | Mapping[Any, np.ndarray],
     rng: np.random.Generator | None = None,
-) -> dict[int, list[tuple[int, np.ndarray, np.ndarray]]]:
-    """What rows hide of numbers beside observed children: by emission the column, rows, and values in its unit.
+) -> Callable[[int, np.ndarray], np.ndarray]:
+    """What rows hide of numbers beside observed children, as a function that puts it into the columns of an emission.
 
     Parameters
     ----------
@@ -274,14 +272,19 @@ def filled_numbers(
         (n_rows,) of all nodes with a table for values drawn.
     rng : numpy.random.Generator, optional
     """
-    numbers = model.hidden_numbers(rows, by_row=True)
-    if numbers is None:
-        return {}
+    filled: dict[int, list[tuple[int, np.ndarray, np.ndarray]]] = {}
+
+    def with_hidden(k: int, columns: np.ndarray) -> np.ndarray:
+        for column, at, values in filled.get(k, ()):
+            columns[at, column] = values
+        return columns
+
+    if (numbers := model.hidden_numbers(rows, by_row=True)) is None:
+        return with_hidden
     blocks = model.prior.blocks
     of_emissions = [np.ravel(block.natural(point)) for block, point in zip(blocks[1:], points)]
     natural = np.concatenate([np.zeros(model.prior.n_cells[0]), *of_emissions])
     families = model.number_families
-    filled: dict[int, list[tuple[int, np.ndarray, np.ndarray]]] = {}
     for number, (factor, table) in enumerate(zip(numbers.factors, numbers.tables)):
         if isinstance(states, Mapping):
             sizes = [model.layout.cardinalities[p] for p in factor.parents]
@@ -294,7 +297,7 @@ def filled_numbers(
             column, of = v - families.first[k], families.products[k]
             in_unit = of.origin[column] + of.unit[column] * values
             filled.setdefault(k, []).append((column, at, in_unit))
-    return filled
+    return with_hidden
 
 
 def drawn_at(
