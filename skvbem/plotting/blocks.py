@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.fitting.fit import read
 from skvbem.plotting.display import SYSTEMS, Panels, check_drawable
-from skvbem.plotting.labels import INK, plain_axes, series
-from skvbem.plotting.tracks import check_is_sequence, columns_to_draw, positions_of, times_of_sequence
+from skvbem.plotting.labels import INK, draw_with_band, plain_axes
+from skvbem.plotting.tracks import columns_to_draw, positions_of, sequence_to_draw, steps_to_draw
 
-# Inches of a picture and of a block, and standard deviations to either side of a block.
-_WIDTH, _HEIGHT, _WIDE = 9.0, 1.5, 2.0
+# Inches of a picture and of a block.
+_WIDTH, _HEIGHT = 9.0, 1.5
 
 
 class BlocksDisplay(Panels):
@@ -28,6 +27,8 @@ class BlocksDisplay(Panels):
     name : str
         The column's name.
     times : ndarray of numbers or datetime64, shape (n_steps,), default=None
+    time_label : str, default=None
+        By default "step", or "time" if there are times.
 
     Attributes
     ----------
@@ -49,11 +50,12 @@ class BlocksDisplay(Panels):
     (2,)
     """
 
-    def __init__(self, values, blocks, name, *, times=None):
+    def __init__(self, values, blocks, name, *, times=None, time_label=None):
         self.values = values
         self.blocks = blocks
         self.name = name
         self.times = times
+        self.time_label = time_label
 
     @classmethod
     def from_estimator(
@@ -65,8 +67,10 @@ class BlocksDisplay(Panels):
         sequence_id=None,
         lengths=None,
         output_inputs=None,
+        time=None,
         sequence=0,
         times=None,
+        last=None,
         axes=None,
     ):
         """Plot the blocks of a column under a fitted structural time series.
@@ -77,12 +81,15 @@ class BlocksDisplay(Panels):
         X : list of tables, or array-like, pandas or polars DataFrame of shape (n_rows, n_features)
         feature : str or int, default=0
             The column, by name or position.
-        sequence_id, lengths, output_inputs : array-like, default=None
+        sequence_id, lengths, output_inputs, time : array-like, default=None
             As in `fit`.
         sequence : int, default=0
             Which of the sequences of X, in the order in which they appear.
         times : array-like, default=None
-            Numbers or dates of the steps, as of `ForecastDisplay`. By default steps are numbered from 0.
+            Numbers or dates of the steps, as of `ForecastDisplay`. By default steps are at the times of X, or are
+            numbered from 0 if it has none.
+        last : int, default=None
+            How many steps of the sequence to draw, the last ones; by default all.
         axes : array-like of matplotlib Axes, default=None
             As `axes_`; by default in a new figure of fitting size.
 
@@ -103,19 +110,22 @@ class BlocksDisplay(Panels):
         """
         owner = cls.__name__
         check_drawable(estimator, SYSTEMS, owner)
-        where = {"sequence_id": sequence_id, "lengths": lengths, "output_inputs": output_inputs}
-        sequences = read(estimator, X, columns=estimator.fitted.columns, **where).sequences
-        check_is_sequence(sequence, sequences, owner)
-        if times is not None:
-            times = times_of_sequence(times, sequences, sequence, owner)
+        where = {"sequence_id": sequence_id, "lengths": lengths, "output_inputs": output_inputs, "time": time}
+        if estimator.blocks is None:
+            raise AttributeError(
+                f"{owner} draws blocks, and the states of this {type(estimator).__name__} are free. Fit with 'blocks', "
+                "such as [Trend(), Season(12)] of skvbem.structural, or take ForecastDisplay."
+            )
+        kept = steps_to_draw(last, owner)
+        drawn = sequence_to_draw(estimator, X, owner, sequence, times, **where)
         (column,) = columns_to_draw([feature], estimator.fitted.names, owner)
-        one = sequences.only(sequence)
-        reading = read(estimator, one, columns=estimator.fitted.columns)
         blocks = {
-            name: (np.asarray(track.mean)[:, column], np.asarray(track.deviation)[:, column])
-            for name, track in estimator.decompose(one).items()
+            name: (np.asarray(track.mean)[kept, column], np.asarray(track.deviation)[kept, column])
+            for name, track in estimator.decompose(drawn.sequence).items()
         }
-        return cls(reading.values[0][:, column], blocks, estimator.fitted.names[column], times=times).plot(axes=axes)
+        values, name = drawn.reading.values[0][kept, column], estimator.fitted.names[column]
+        times = None if drawn.times is None else drawn.times[kept]
+        return cls(values, blocks, name, times=times, time_label=drawn.time_label).plot(axes=axes)
 
     def _grid(self):
         n = len(self.blocks) + 1
@@ -126,16 +136,14 @@ class BlocksDisplay(Panels):
         axes[0].plot(at, self.values, ".", color=INK, markersize=3)
         axes[0].set_ylabel(self.name, size=9, color=INK, parse_math=False)
         for k, (ax, (name, (mean, deviation))) in enumerate(zip(axes[1:], self.blocks.items())):
-            color = series(k)[0]
-            ends = mean - _WIDE * deviation, mean + _WIDE * deviation
-            ax.fill_between(at, *ends, color=color, alpha=0.2, linewidth=0)
-            ax.plot(at, mean, color=color, linewidth=1.3)
+            draw_with_band(ax, at, mean, deviation, k)
             ax.set_ylabel(name, size=9, color=INK, parse_math=False)
         for ax in axes:
             plain_axes(ax)
         if are_dates:
             axes[-1].xaxis_date()
-        axes[-1].set_xlabel("step" if self.times is None else "time", size=9, color=INK)
+        default = "step" if self.times is None else "time"
+        axes[-1].set_xlabel(str(self.time_label or default), size=9, color=INK)
 
 
 __all__ = ["BlocksDisplay"]

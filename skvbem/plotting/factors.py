@@ -86,9 +86,22 @@ class LoadingsDisplay(Display):
         Returns
         -------
         LoadingsDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If the estimator is neither, or its loadings are known: those of `blocks`, or of `from_parameters`.
         """
         if hasattr(estimator, "transition_"):
             check_drawable(estimator, SYSTEMS, cls.__name__)
+            if not hasattr(estimator, "standardized_loadings_"):
+                instead = "'loadings_' has them" if estimator.blocks is None else "BlocksDisplay draws what blocks are"
+                raise TypeError(
+                    f"{cls.__name__} draws loadings that a fit has found, and those of this "
+                    f"{type(estimator).__name__} are known: {instead}."
+                )
             fitted = estimator.fitted
             return cls(fitted.standardized_loadings, fitted.uniquenesses, fitted.names, hidden="state").plot(ax=ax)
         check_drawable(estimator, FACTORS, cls.__name__)

@@ -24,6 +24,8 @@ SERIES = (
 _TINTS = (0.0, 0.4, -0.45)
 # What rounding may leave of a probability.
 _NOTHING = 1e-9
+#: Standard deviations to either side of a line.
+WIDE = 2.0
 # Letters of a name that leaves room for a picture.
 _LONGEST = 28
 
@@ -39,6 +41,15 @@ def state_color(state: int) -> str:
     towards = 255 if share > 0 else 0
     channels = (int(base[at : at + 2], 16) for at in (1, 3, 5))
     return "#" + "".join(f"{round(channel + abs(share) * (towards - channel)):02x}" for channel in channels)
+
+
+def draw_with_band(
+    ax: Any, at: np.ndarray, mean: np.ndarray, deviation: np.ndarray, position: int, label: str | None = None
+) -> None:
+    """A line in the color of a series, in a band of twice its standard deviations."""
+    color = series(position)[0]
+    ax.fill_between(at, mean - WIDE * deviation, mean + WIDE * deviation, color=color, alpha=0.2, linewidth=0)
+    ax.plot(at, mean, color=color, linewidth=1.3, label=label)
 
 
 def shortened(text: str) -> str:

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from skvbem.fitting.fit import read
 from skvbem.plotting.choice import intervals_to_draw, states_in_order
 from skvbem.plotting.display import CHAINS, Display, Panels, check_drawable, check_share
 from skvbem.plotting.labels import FAINT, INK, QUIET, plain_axes, shortened, state_color
-from skvbem.plotting.tracks import (
-    check_is_sequence,
-    edges_of,
-    pooled,
-    positions_of,
-    times_of_sequence,
-    times_of_steps,
-    tracks_of,
-)
+from skvbem.plotting.tracks import edges_of, pooled, positions_of, sequence_to_draw, tracks_of
 
 _MISSING = "#e9edf1"
 # Steps drawn one by one, with marks; runs of steps that bands are pooled to; categories with a label each; states in
@@ -150,21 +141,13 @@ class StatePathDisplay(Panels):
         check_drawable(estimator, CHAINS, owner)
         states = states_in_order(estimator, order, owner)
         fitted = estimator.fitted
-        reading = read(estimator, X, columns=fitted.columns, sequence_id=sequence_id, lengths=lengths, time=time)
-        sequences = reading.sequences
-        check_is_sequence(sequence, sequences, owner)
-        if times is None:
-            times, _, time_label = times_of_steps(sequences, sequence)
-        else:
-            time_label = getattr(times, "name", None)
-            times = times_of_sequence(times, sequences, sequence, owner)
-        one = sequences.only(sequence)
-        path, state_probs = estimator.predict(one), estimator.predict_proba(one)
-        tracks = tracks_of(fitted, read(estimator, one, columns=fitted.columns).values, path, features, owner)
+        where = {"sequence_id": sequence_id, "lengths": lengths, "time": time}
+        drawn = sequence_to_draw(estimator, X, owner, sequence, times, **where)
+        path, state_probs = estimator.predict(drawn.sequence), estimator.predict_proba(drawn.sequence)
+        tracks = tracks_of(fitted, drawn.reading.values, path, features, owner)
         ordered_by = order if isinstance(order, str) else None
-        return cls(
-            path, state_probs, tracks, states=states, times=times, time_label=time_label, ordered_by=ordered_by
-        ).plot(axes=axes)
+        options = {"states": states, "times": drawn.times, "time_label": drawn.time_label, "ordered_by": ordered_by}
+        return cls(path, state_probs, tracks, **options).plot(axes=axes)
 
     def _grid(self):
         heights = [*map(_height, self.tracks), _PATH, _PROBABILITIES]

@@ -6,26 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvbem._arguments import check_count
-from skvbem.fitting.fit import read
+from skvbem.fitted.structural import FittedStructural
 from skvbem.fitting.kind import kind_of
 from skvbem.plotting.display import SYSTEMS, Display, Panels, check_drawable, check_share
-from skvbem.plotting.labels import FAINT, INK, QUIET, label_at_right, plain_axes, series, shortened
-from skvbem.plotting.tracks import (
-    check_is_sequence,
-    columns_to_draw,
-    edges_of,
-    positions_of,
-    times_of_sequence,
-    times_of_steps,
+from skvbem.plotting.labels import (
+    FAINT,
+    INK,
+    QUIET,
+    WIDE,
+    draw_with_band,
+    label_at_right,
+    plain_axes,
+    series,
+    shortened,
 )
+from skvbem.plotting.tracks import columns_to_draw, edges_of, positions_of, sequence_to_draw, steps_to_draw
 
 # Steps drawn with large marks, at most.
 _MAX_STEPS_WITH_MARKS = 300
 # Width of a picture and height of a column, inches.
 _WIDTH, _HEIGHT = 9.0, 1.9
-# Standard deviations to either side of a smoothed state.
-_OF_STATES = 2.0
 # Of a pole, below which it has no imaginary part, and no length; and steps in which half is gone that no one waits for.
 _NOTHING, _FOREVER = 1e-3, 10_000
 
@@ -58,7 +58,8 @@ class ForecastDisplay(Panels):
 
     Dots are what was observed, the line is what states say of it. Missing cells are shaded in the width of twice their
     deviation, averaged over parameters. Intervals of the fan are those of `forecast`. Below, states are drawn with
-    twice their deviations. Make one with :meth:`from_estimator`; the constructor only stores.
+    twice their deviations; of a fit by `blocks` these, each in a panel of its own, as `decompose` has them. Make one
+    with :meth:`from_estimator`; the constructor only stores.
 
     Parameters
     ----------
@@ -66,6 +67,8 @@ class ForecastDisplay(Panels):
         Columns, as `from_estimator` reads them.
     states, deviations : ndarray of shape (n_steps, n_components)
         Smoothed means of the states, and their standard deviations.
+    blocks : dict of str to pair of ndarray of shape (n_steps, n_columns), default=None
+        Means and standard deviations of what each block adds to the columns, in the place of states.
     times : ndarray of numbers or datetime64, shape (n_steps,), default=None
         Ascending; by default 0, 1, 2, ...
     time_label : str, default=None
@@ -75,13 +78,14 @@ class ForecastDisplay(Panels):
 
     Attributes
     ----------
-    axes_ : ndarray of shape (n_columns + 1,) of matplotlib Axes
-        Axes of the columns, and of the states.
+    axes_ : ndarray of shape (n_columns + 1,) or (n_columns + n_blocks,) of matplotlib Axes
+        Axes of the columns, and of the states or blocks.
 
     See Also
     --------
     PolesDisplay : how states move.
     LoadingsDisplay : which columns each state is seen in.
+    BlocksDisplay : the blocks of one column.
 
     Examples
     --------
@@ -95,10 +99,11 @@ class ForecastDisplay(Panels):
     (2, 10)
     """
 
-    def __init__(self, tracks, states, deviations, *, times=None, time_label=None, times_ahead=None):
+    def __init__(self, tracks, states, deviations, *, blocks=None, times=None, time_label=None, times_ahead=None):
         self.tracks = tracks
         self.states = states
         self.deviations = deviations
+        self.blocks = blocks
         self.times = times
         self.time_label = time_label
         self.times_ahead = times_ahead
@@ -171,26 +176,17 @@ class ForecastDisplay(Panels):
             check_share("level", level, owner)
         fitted = estimator.fitted
         where = {"sequence_id": sequence_id, "lengths": lengths, "inputs": inputs, "output_inputs": output_inputs}
-        sequences = read(estimator, X, columns=fitted.columns, time=time, **where).sequences
-        check_is_sequence(sequence, sequences, owner)
-        if last is not None:
-            check_count("last", owner, last)
-        if times is None:
-            times, times_ahead, time_label = times_of_steps(sequences, sequence, n_steps)
-        else:
-            times_ahead, time_label = None, getattr(times, "name", None)
-            times = times_of_sequence(times, sequences, sequence, owner)
-        one = sequences.only(sequence)
+        kept = steps_to_draw(last, owner)
+        drawn = sequence_to_draw(estimator, X, owner, sequence, times, n_steps, time=time, **where)
         future = {"future_inputs": future_inputs, "future_output_inputs": future_output_inputs}
-        forecasts = [estimator.forecast(one, n_steps, level=level, **future) for level in sorted(levels)]
-        reading = read(estimator, one, columns=fitted.columns)
+        forecasts = [estimator.forecast(drawn.sequence, n_steps, level=level, **future) for level in sorted(levels)]
+        reading, times = drawn.reading, drawn.times
         data = kind_of(estimator).compiled(estimator, fitted.model, reading, 1)
         of_gaps = _deviations_of_gaps(estimator, reading, data)
         states = fitted.smoothed(data, fitted.natural("mean"))
         expected = fitted.matrices.output(states.mean, reading.output_inputs)
         names = fitted.names
         chosen = columns_to_draw(features, names, owner)
-        kept = slice(None if last is None else -int(last), None)
         tracks = [
             ColumnTrack(
                 names[j],
@@ -203,11 +199,27 @@ class ForecastDisplay(Panels):
             for j in chosen
         ]
         deviations = np.sqrt(np.einsum("tkk->tk", states.covariance))
-        drawn = {"times": None if times is None else times[kept], "time_label": time_label, "times_ahead": times_ahead}
-        return cls(tracks, states.mean[kept], deviations[kept], **drawn).plot(axes=axes)
+        return cls(
+            tracks,
+            states.mean[kept],
+            deviations[kept],
+            blocks=_blocks_to_draw(fitted, data, kept, chosen) if isinstance(fitted, FittedStructural) else None,
+            times=None if times is None else times[kept],
+            time_label=drawn.time_label,
+            times_ahead=drawn.times_ahead,
+        ).plot(axes=axes)
+
+    @property
+    def _hidden(self) -> dict[str, tuple[np.ndarray, np.ndarray, list[str]]]:
+        """Panels below the columns: by name the means and deviations of some lines, and the labels of these."""
+        if self.blocks is None:
+            labels = [f"state {k}" for k in range(len(self.states[0]))]
+            return {"states": (self.states, self.deviations, labels)}
+        labels = [track.name for track in self.tracks]
+        return {name: (*of_block, labels) for name, of_block in self.blocks.items()}
 
     def _grid(self):
-        n_axes = len(self.tracks) + 1
+        n_axes = len(self.tracks) + len(self._hidden)
         return (n_axes,), {"figsize": (_WIDTH, _HEIGHT * n_axes + 0.6), "sharex": True}
 
     def _draw(self, axes) -> None:
@@ -216,14 +228,12 @@ class ForecastDisplay(Panels):
         for ax, track in zip(axes, self.tracks):
             _draw_column(ax, track, at, ahead)
             ax.set_ylabel(shortened(track.name), size=9, color=INK, parse_math=False)
-        for k, (mean, deviation) in enumerate(zip(np.transpose(self.states), np.transpose(self.deviations))):
-            color = series(k)[0]
-            ends = mean - _OF_STATES * deviation, mean + _OF_STATES * deviation
-            axes[-1].fill_between(at, *ends, color=color, alpha=0.2, linewidth=0)
-            axes[-1].plot(at, mean, color=color, linewidth=1.3, label=f"state {k}")
-        axes[-1].set_ylabel("states", size=9, color=INK)
-        if len(self.states[0]) > 1:
-            axes[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
+        for ax, (name, (means, deviations, labels)) in zip(axes[len(self.tracks) :], self._hidden.items()):
+            for k, (mean, deviation) in enumerate(zip(np.transpose(means), np.transpose(deviations))):
+                draw_with_band(ax, at, mean, deviation, k, label=shortened(labels[k]))
+            ax.set_ylabel(name, size=9, color=INK, parse_math=False)
+            if len(labels) > 1 and ax is axes[len(self.tracks)]:
+                ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
         for ax in axes:
             ax.axvline((at[-1] + ahead[0]) / 2, color=FAINT, linewidth=0.8, zorder=0)
             plain_axes(ax)
@@ -249,6 +259,12 @@ class ForecastDisplay(Panels):
         return at, at[-1] + step * np.arange(1, n_ahead + 1), are_dates
 
 
+def _blocks_to_draw(fitted: FittedStructural, data, kept: slice, columns) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Means and deviations of what each block adds to some columns at some steps, by name."""
+    parts = zip(fitted.model.design.block_names, fitted.blocks(data, fitted.natural("mean")))
+    return {name: (part.mean[kept][:, columns], part.deviation[kept][:, columns]) for name, part in parts}
+
+
 def _deviations_of_gaps(estimator, reading, data) -> np.ndarray:
     """Deviations of missing cells, 0 of others, (n_steps, n_columns)."""
     fitted = estimator.fitted
@@ -268,8 +284,8 @@ def _draw_column(ax, track: ColumnTrack, at: np.ndarray, ahead: np.ndarray) -> N
         middle, wide = (np.concatenate([[x[a]], x[a:b], [x[b - 1]]]) for x in (track.expected, track.deviation))
         ax.fill_between(
             places,
-            middle - _OF_STATES * wide,
-            middle + _OF_STATES * wide,
+            middle - WIDE * wide,
+            middle + WIDE * wide,
             color=FAINT,
             alpha=0.6,
             linewidth=0,

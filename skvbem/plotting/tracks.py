@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import is_whole
+from skvbem._arguments import check_count, is_whole
 from skvbem.emissions.profiles import named
+from skvbem.fitting.fit import read
 from skvbem.plotting.choice import column_positions
 
 # Columns drawn where none is named.
@@ -81,6 +83,74 @@ def columns_to_draw(features, names: Sequence[str], owner: str) -> Sequence[int]
 
 
 # Which sequence, and when ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceToDraw:
+    """One sequence of X, as displays read it.
+
+    Parameters
+    ----------
+    sequence : Sequences
+        It alone, as methods take it in place of X.
+    reading : Reading
+        It as it is read.
+    times, times_ahead : ndarray of shape (n_steps,), (n_ahead,), or None
+        Times of its steps, and of some to come: numbers or datetime64. None without times.
+    time_label : str or None
+    """
+
+    sequence: Any
+    reading: Any
+    times: np.ndarray | None
+    times_ahead: np.ndarray | None
+    time_label: str | None
+
+
+def sequence_to_draw(
+    estimator: Any, X: Any, owner: str, sequence: Any, times: Any, n_ahead: int = 0, **where: Any
+) -> SequenceToDraw:
+    """One sequence of X under a fit, with times given for its steps, or those of X.
+
+    Parameters
+    ----------
+    estimator : fitted VBHMM or VBLinearDynamicalSystem
+    X : as `fit` takes it
+    owner : str
+        Name of the display.
+    sequence : int
+        Its position.
+    times : array-like or None
+        As of `times_of_sequence`.
+    n_ahead : int, default=0
+        Steps to come.
+    **where
+        What finds the sequences in X, as in `fit`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no such sequence, or as of `times_of_sequence`.
+    """
+    columns = estimator.fitted.columns
+    reading: Any = read(estimator, X, columns=columns, **where)
+    sequences = reading.sequences
+    check_is_sequence(sequence, sequences, owner)
+    if times is None:
+        times, times_ahead, time_label = times_of_steps(sequences, sequence, n_ahead)
+    else:
+        times_ahead, time_label = None, getattr(times, "name", None)
+        times = times_of_sequence(times, sequences, sequence, owner)
+    one = sequences.only(sequence)
+    return SequenceToDraw(one, read(estimator, one, columns=columns), times, times_ahead, time_label)
+
+
+def steps_to_draw(last: Any, owner: str) -> slice:
+    """The last steps of a sequence, as many as the `last` parameter of a display says; all if it is None."""
+    if last is None:
+        return slice(None)
+    check_count("last", owner, last)
+    return slice(-int(last), None)
 
 
 def check_is_sequence(which, sequences, owner: str) -> None:

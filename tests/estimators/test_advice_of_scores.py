@@ -44,6 +44,7 @@ CLASSES = VBMixture(2, emission="categorical", **FEW).fit(CODES)
 NEAR_0 = VBMixture(3, weight_concentration_prior=1e-6, **FEW).fit(NUMBERS[:, :1])
 FACTORS = VBFactorAnalysis(2, random_state=0).fit(NUMBERS)
 SYSTEM = VBLinearDynamicalSystem(1, **FEW).fit(SERIES)
+TURNING = VBLinearDynamicalSystem(2, **FEW).fit(SERIES)
 ONE = VBLinearDynamicalSystem(1, noise_rate_prior=1.0, learn_prior=False, **FEW).fit(SERIES)
 HIDDEN = VBDiscreteDAG("[h][a|h][b|h][c|h]", latents=["h"], prior="bdla", **FEW)
 CROSSED = {"structure": {"a": ["g", "h"], "b": ["g", "h"], "c": ["g", "h"]}, "latents": {"g": 2, "h": 2}, **FEW}
@@ -69,6 +70,10 @@ LIKELY = {k: VBMixture(k, emission="categorical", method="ml", **FEW).fit(CODES)
 
 def scored(model, X):
     return lambda kind: model.log_evidence(X, kind=kind, **SHORT.get(kind, {}))
+
+
+def intervals_of_states(**advice):
+    VBLinearDynamicalSystem(2, **FEW, **advice).fit(SERIES).credible_intervals(SERIES, method="linear_response")
 
 
 def option_taken(kind, option):
@@ -205,9 +210,9 @@ CASES = {
         ),
     ),
     "a mode that turns": Case(
-        lambda: SYSTEM.log_evidence(SERIES, kind="laplace"),
+        lambda: TURNING.log_evidence(SERIES, kind="laplace"),
         "change nothing observed, so that there is none. Take ",
-        each_name(scored(SYSTEM, SERIES)),
+        both(each_name(scored(TURNING, SERIES), among="auto|ais"), each_keyword(intervals_of_states)),
     ),
     "sums over states": Case(
         lambda: ONE.log_evidence(SERIES, kind="exact"),

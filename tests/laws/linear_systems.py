@@ -74,7 +74,7 @@ class LDSCase(ModelCase):
         "regular": "states are always hidden",
         "marginals": "states are no counts",
         "counted": "states have densities",
-        "information": "not derived yet",
+        "information": "two states turn, and no mode stands alone",
         "enumeration": "no sum over paths is finite",
     }
 

@@ -69,7 +69,7 @@ class StructuralCase(ModelCase):
         "marginals": "states are no counts",
         "counted": "states have densities",
         "relabeling": "data tell blocks apart",
-        "information": "not derived yet",
+        "information": "variances near 0 are at the end of their range",
         "enumeration": "no sum over paths is finite",
     }
 

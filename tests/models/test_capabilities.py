@@ -33,11 +33,10 @@ LACKS = {
         "marginals",
         "cluster_annealing",
         "quotient",
-        "information",
         "enumeration",
     },
 }
-LACKS["structural"] = LACKS["linear_dynamical_system"]
+LACKS["structural"] = LACKS["linear_dynamical_system"] | {"information"}
 PROTOCOLS = {
     "points": page.Points,
     "annealing": page.Annealing,

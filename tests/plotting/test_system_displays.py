@@ -5,8 +5,16 @@ import pytest
 from estimators.inputs import refused
 
 from skvbem import VBHMM, StructureSearchCV, TimeAxis, VBFactorAnalysis, VBLinearDynamicalSystem
-from skvbem.plotting import ForecastDisplay, LoadingsDisplay, PolesDisplay, StatePathDisplay, StructureSearchDisplay
+from skvbem.plotting import (
+    BlocksDisplay,
+    ForecastDisplay,
+    LoadingsDisplay,
+    PolesDisplay,
+    StatePathDisplay,
+    StructureSearchDisplay,
+)
 from skvbem.plotting.systems import in_words
+from skvbem.structural import Level, Season
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -84,6 +92,60 @@ def test_one_of_many_sequences_is_drawn_with_its_inputs(rng):
     refused(ValueError, "no column of X", ForecastDisplay.from_estimator, model, tables, 4, ["z"], **options)
     refused(ValueError, "between 0 and 1", ForecastDisplay.from_estimator, model, tables, 4, levels=(95,), **options)
     refused(ValueError, "must hold 2 axes", display.plot, [plt.gca()])
+
+
+@pytest.fixture(scope="module")
+def monthly():
+    """Two columns with a level and a season each, and times; a fit of both blocks."""
+    pd = pytest.importorskip("pandas")
+    months, rng = np.arange(60), np.random.default_rng(3)
+    season = np.cos(np.pi * months / 6)[:, None]
+    X = np.array([20.0, -5.0]) + season * np.array([3.0, 1.0]) + 0.3 * rng.normal(size=(60, 2))
+    index = pd.period_range("2015-01", periods=60, freq="M", name="month")
+    X = pd.DataFrame(X, index=index, columns=["gas", "power"])
+    return VBLinearDynamicalSystem(blocks=[Level(), Season(12)], n_init=1, n_draws=5, random_state=0).fit(X), X
+
+
+def test_forecasts_of_blocks_have_a_panel_for_each_block(monthly):
+    """Thirteen states of a column are two blocks, each with a line for a column that is drawn."""
+    model, X = monthly
+    display = ForecastDisplay.from_estimator(model, X, 6, ["power", "gas"], last=24)
+    assert [ax.get_ylabel() for ax in display.axes_] == ["power", "gas", "level", "season of 12"]
+    assert [*display.blocks] == ["level", "season of 12"]
+    for name, track in model.decompose(X).items():
+        mean, deviation = display.blocks[name]
+        np.testing.assert_array_equal(mean, track.mean[-24:, [1, 0]])
+        np.testing.assert_array_equal(deviation, track.deviation[-24:, [1, 0]])
+        ax = display.axes_[2 + [*display.blocks].index(name)]
+        np.testing.assert_array_equal(ax.lines[0].get_ydata(), mean[:, 0])
+        assert [line.get_label() for line in ax.lines[:2]] == ["power", "gas"]
+    total = sum(mean for mean, _ in display.blocks.values())
+    np.testing.assert_allclose(total[:, 0], display.tracks[0].expected, rtol=1e-9)
+
+
+def test_blocks_stand_at_the_times_of_x(monthly):
+    model, X = monthly
+    display = BlocksDisplay.from_estimator(model, X, "power", last=30)
+    np.testing.assert_array_equal(display.times, X.index[-30:].to_timestamp().to_numpy())
+    np.testing.assert_array_equal(display.values, X["power"].to_numpy()[-30:])
+    assert [len(mean) for mean, _ in display.blocks.values()] == [30, 30]
+    assert display.axes_[-1].get_xlabel() == "month"
+    named = X.reset_index(names="day").assign(day=X.index.to_timestamp())
+    by_name = VBLinearDynamicalSystem(blocks=[Level()], n_init=1, random_state=0).fit(named, time="day")
+    np.testing.assert_array_equal(BlocksDisplay.from_estimator(by_name, named, time="day").times, named["day"])
+    assert BlocksDisplay.from_estimator(model, X.reset_index(drop=True)).axes_[-1].get_xlabel() == "step"
+    refused(ValueError, "last", BlocksDisplay.from_estimator, model, X, last=0)
+
+
+def test_displays_of_what_a_fit_does_not_have_say_what_to_draw(monthly, model, series):
+    by_blocks, X = monthly
+    refused(TypeError, "BlocksDisplay draws what blocks are", LoadingsDisplay.from_estimator, by_blocks)
+    assert BlocksDisplay.from_estimator(by_blocks, X).axes_.shape == (3,)
+    known = VBLinearDynamicalSystem.from_parameters([[0.5]], [[2.0]], [1.0])
+    refused(TypeError, "'loadings_' has them", LoadingsDisplay.from_estimator, known)
+    assert known.loadings_.item() == 2.0
+    refused(AttributeError, "or take ForecastDisplay", BlocksDisplay.from_estimator, model, series)
+    assert ForecastDisplay.from_estimator(model, series).axes_.shape == (4,)
 
 
 def test_poles_are_eigenvalues(model):

@@ -22,9 +22,8 @@ do not change. A path is a Markov chain in either direction of time, so that its
 and what is hidden in a row beside its state adds its own covariance. Exact, at the cost of T d^2; nothing is
 subtracted that grows with the square of the length.
 
-Where covariates drive the chain, scores of transitions are other numbers at every step. There the covariance is the
-information of complete data less the derivative of :math:`J^\top E u`, the gradient of the likelihood with u the
-statistics, by differences of fourth order: 4 d E steps.
+Where covariates drive the chain, scores of transitions are other numbers at every step. There the covariance is by
+differences (`skvbem.models.information`).
 """
 
 from __future__ import annotations
@@ -36,14 +35,12 @@ import numpy as np
 
 from skvbem.capabilities import ScoreCovariance
 from skvbem.models.hmm.model import HMM
+from skvbem.models.information import covariance_by_differences
 from skvbem.models.relabelings import coordinate_blocks
 from skvbem.models.sequences import HMMData
 
 # Numbers that one array of a block of steps holds.
 _BLOCK = 2**20
-# Width of differences, in standard deviations of complete data, and E steps side by side. By hand: scores of 400 steps
-# then have derivatives to nine digits.
-_WIDTH, _LANES = 0.02, 32
 
 
 def score_covariance(
@@ -69,22 +66,10 @@ def score_covariance_by_differences(
     model: HMM, point: tuple, data: HMMData, *, joint: bool = True, max_states: int = 4096
 ) -> list[ScoreCovariance]:
     """The covariance of complete-data scores of a chain that covariates drive; blocks as of `score_covariance`."""
-    prior, free = model.prior, model.prior.to_unconstrained(point)
-    jacobian = prior.jacobian(point)
-    statistics = model.expect(prior.natural(point)[:, None], data).statistics[:, 0]
-    complete = prior.information(point, statistics)
-    width = _WIDTH / np.sqrt(np.maximum(np.diag(complete), 1.0))
-    steps = np.concatenate([times * np.diag(width) for times in (-2, -1, 1, 2)], axis=1)
-    scores = np.empty(steps.shape)
-    for at in range(0, steps.shape[1], _LANES):
-        points = [prior.from_unconstrained(free + step) for step in steps[:, at : at + _LANES].T]
-        expected = model.expect(np.stack([prior.natural(each) for each in points], axis=1), data).statistics
-        scores[:, at : at + _LANES] = np.stack([prior.jacobian(p).T @ u for p, u in zip(points, expected.T)], axis=1)
-    a, b, c, d = np.split(scores, 4, axis=1)
-    slope = (8 * (c - b) - (d - a)) / (12 * width)
-    covariance = complete + (slope + slope.T) / 2
+    jacobian, covariance = model.prior.jacobian(point), covariance_by_differences(model, point, data)
     of_states = [np.flatnonzero(jacobian[cells].any(axis=0)) for cells in model.cells_of_components()]
-    return [ScoreCovariance(at, covariance[np.ix_(at, at)]) for at in _blocks(model, of_states, len(free), joint)]
+    blocks = _blocks(model, of_states, len(covariance), joint)
+    return [ScoreCovariance(at, covariance[np.ix_(at, at)]) for at in blocks]
 
 
 def _blocks(model: HMM, of_states: list[np.ndarray], d: int, joint: bool) -> list[np.ndarray]:

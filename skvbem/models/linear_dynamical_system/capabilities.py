@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from skvbem.capabilities import Capabilities
+from skvbem.capabilities import Capabilities, ScoreCovariance
 from skvbem.models.base import LatentModel
+from skvbem.models.information import covariance_by_differences
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
 from skvbem.models.linear_dynamical_system.sampling import StateRelabelings, StateSampler, completed, log_z
@@ -60,8 +61,24 @@ def latent_entropy(model: LatentModel, natural: np.ndarray, data: LDSData) -> fl
     return float(expectation.log_normalizer[0] - expectation.statistics[:, 0] @ natural)
 
 
+def score_covariance(
+    model: LinearDynamicalSystem, point: tuple, data: LDSData, *, joint: bool = True, max_states: int = 4096
+) -> list[ScoreCovariance]:
+    """The covariance of complete-data scores at a point; without `joint` a block for each family of parameters.
+
+    `max_states` makes no difference.
+    """
+    covariance = covariance_by_differences(model, point, data)
+    ends = np.cumsum([len(covariance) if joint else block.n_free_parameters for block in model.prior.blocks])
+    blocks = np.split(np.arange(len(covariance)), ends[:-1])
+    return [ScoreCovariance(at, covariance[np.ix_(at, at)]) for at in blocks if len(at)]
+
+
 def capabilities_of(model: LinearDynamicalSystem) -> Capabilities:
-    """The capabilities of a linear dynamical system: all but those that count hidden states."""
+    """The capabilities of a linear dynamical system: all but those that count hidden states.
+
+    The mode of one state stands alone, but for its sign; several states turn.
+    """
     sampler = StateSampler(model, partial(log_z, model), partial(completed, model))
     capabilities = Capabilities(
         points=sampler,
@@ -71,6 +88,7 @@ def capabilities_of(model: LinearDynamicalSystem) -> Capabilities:
         relabelings=StateRelabelings(model),
         complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
+        information=partial(score_covariance, model) if model.n_states == 1 else None,
         dimension=partial(_dimension, model),
     )
     return capabilities.with_hidden_hyperparameters(model.prior)

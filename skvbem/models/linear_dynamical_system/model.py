@@ -196,8 +196,9 @@ class LinearDynamicalSystem(LatentModel):
         if self.prior.hyperprior is None:
             reasons = {}
         return reasons | {
-            "information": "It asks for a Gaussian about a mode that stands alone. Turns and reflections of the states "
-            "change nothing observed, so that there is none. Take 'auto' or 'ais'.",
+            "information": "It asks for a Gaussian about a mode that stands alone. Turns of several states change "
+            "nothing observed, so that there is none. Take 'auto' or 'ais' for the evidence, and credible_intervals of "
+            "a fit with method='vb' for what loadings and transitions may be.",
             "enumeration": "It asks for a sum over all values of what is hidden, and states are real numbers. Take "
             "'auto' or 'ais', whose standard error says how near they come.",
         }

@@ -124,6 +124,46 @@ def test_the_bound_and_scores_are_those_of_the_basis_that_the_fit_found(rng):
     assert bounds[1] == pytest.approx(model.lower_bound_, abs=1e-6)
 
 
+def test_standard_errors_are_those_of_the_likelihood(rng):
+    """The inverse of minus its second derivatives, by differences of likelihoods of known matrices."""
+    X = growth(rng)[:80]
+    model = VBLinearDynamicalSystem(1, method="ml", tol=1e-10, random_state=0).fit(X)
+    found = model.standard_errors(X)
+    at = np.concatenate([model.transition_[0], model.loadings_[:, 0], model.offset_, model.noise_variance_])
+
+    def log_likelihood(numbers):
+        a, c, offset, noise = np.split(numbers, [1, 5, 9])
+        known = VBLinearDynamicalSystem.from_parameters(a[:, None], c[:, None], noise, offset=offset)
+        return known.score_samples([X])[0]
+
+    moves = 1e-3 * np.eye(len(at))
+    curvature = [
+        [sum(s * t * log_likelihood(at + s * a + t * b) for s in (-1, 1) for t in (-1, 1)) / 4e-6 for b in moves]
+        for a in moves
+    ]
+    errors = np.sqrt(np.diag(np.linalg.inv(-np.array(curvature))))
+    of_columns = found.errors["columns"]
+    names = ("loadings", "offset", "noise_variance")
+    of_all = [found.errors["states"]["transition"], *(of_columns[name] for name in names)]
+    np.testing.assert_allclose(np.concatenate([np.ravel(each) for each in of_all]), errors, rtol=2e-3)
+
+
+def test_summaries_of_points_have_intervals_of_loadings(rng):
+    X = growth(rng)
+    model = VBLinearDynamicalSystem(1, method="map", initial="learned", random_state=0).fit(X)
+    lower, upper = model.standard_errors(X).intervals(0.95)["columns"]["loadings"]
+    assert (lower < model.loadings_).all()
+    assert (model.loadings_ < upper).all()
+    assert f"[{lower[0, 0]:.3f}, {upper[0, 0]:.3f}]" in str(model.summary(X))
+
+
+def test_standard_errors_of_states_that_turn_are_refused(rng):
+    X = several(rng)
+    model = VBLinearDynamicalSystem(2, method="map", random_state=0).fit(X)
+    with pytest.raises(TypeError, match=r"standard_errors has no meaning .* credible_intervals of a fit with method="):
+        model.standard_errors(X)
+
+
 def test_weights_are_repeats_state_by_state(rng):
     tables = [several(rng)[:60] for _ in range(3)]
     weighted = VBLinearDynamicalSystem(2, tol=1e-9, random_state=0).fit(tables, sample_weight=[2, 1, 3])
