@@ -103,14 +103,11 @@ class HiddenNumbers:
         at = np.flatnonzero(hidden.any(axis=1))
         if not len(at):
             return None
-        together = np.concatenate([alive[at], hidden[at]], axis=1)
-        patterns, pattern_of = np.unique(together, axis=0, return_inverse=True)
-        pattern_of = pattern_of.ravel()
-        n = families.n_numbers
-        rows_of_pattern = _grouped(pattern_of, len(patterns))
+        patterns, pattern_of = _patterns(alive[at], hidden[at])
+        clusters = _Clusters(families)
         rows_of: dict[Cluster, list[np.ndarray]] = {}
-        for pattern, rows in zip(patterns, rows_of_pattern):
-            for cluster in _clusters(families, pattern[:n], pattern[n:]):
+        for pattern, rows in zip(patterns, _grouped(pattern_of, len(patterns))):
+            for cluster in clusters.of(*pattern):
                 rows_of.setdefault(cluster, []).append(at[rows])
         involved: dict[int, np.ndarray] = {}
         by_size: dict[tuple, list] = {}
@@ -146,12 +143,12 @@ def _alive(families: NumberFamilies, seen: np.ndarray) -> np.ndarray:
                 waiting[p].add(k)
     ready = [k for k, children in waiting.items() if not children]
     for k in ready:
-        places = families.columns(k)
+        places = families.responses[k]
         if families.products[k].are_joint:
             alive[:, places] = alive[:, places].any(axis=1, keepdims=True)
         for p in families.given[k]:
             if p in waiting and families.sums(k, p):
-                alive[:, families.columns(p)] |= alive[:, families.columns(k)].any(axis=1, keepdims=True)
+                alive[:, families.responses[p]] |= alive[:, families.responses[k]].any(axis=1, keepdims=True)
             if p in waiting:
                 waiting[p].discard(k)
                 if not waiting[p]:
@@ -159,41 +156,63 @@ def _alive(families: NumberFamilies, seen: np.ndarray) -> np.ndarray:
     return alive
 
 
-def _clusters(families: NumberFamilies, alive: np.ndarray, hidden: np.ndarray) -> Iterator[Cluster]:
-    """The clusters of a row whose numbers are alive, and hidden, (n_numbers,)."""
-    groups: list[tuple[set[int], list[int]]] = []  # hidden numbers, and families
-    for k in families.products:
-        places = families.columns(k)
-        if not alive[places].any():
-            continue
-        around = [
-            *places,
-            *(number for p in families.given[k] if p in families.products for number in families.columns(p)),
-        ]
-        here = {number for number in around if hidden[number]}
-        if not here:
-            continue
-        members = [k]
-        disjoint = []
-        for numbers, others in groups:
-            if numbers & here:
-                here, members = here | numbers, others + members
-            else:
-                disjoint.append((numbers, others))
-        groups = [*disjoint, (here, members)]
-    for here, members in groups:
-        of_families: list[tuple[int, tuple[int, ...]]] = []
-        numbers_around: set[int] = set()
-        parents: set[int] = set()
-        for k in sorted(members):
-            places = families.columns(k)
-            columns = tuple(np.flatnonzero(alive[places]).tolist())
-            of_families.append((k, columns))
-            numbers_around |= set(places[list(columns)].tolist())
-            numbers_around |= {int(number) for p in families.given[k] for number in families.columns(p)}
+def _patterns(alive: np.ndarray, hidden: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
+    """Distinct rows of two arrays (n_rows, n_numbers), as two integers of as many bits, and which each row is."""
+    packed = [np.packbits(each, axis=1, bitorder="little") for each in (alive, hidden)]
+    together = np.ascontiguousarray(np.concatenate(packed, axis=1))
+    keys = together.view(np.dtype((np.void, together.shape[1]))).ravel()
+    _, first, pattern_of = np.unique(keys, return_index=True, return_inverse=True)
+    integers = ([int.from_bytes(row, "little") for row in each[first].tolist()] for each in packed)
+    return list(zip(*integers)), pattern_of.ravel()
+
+
+class _Clusters:
+    """Clusters of rows, each made once."""
+
+    def __init__(self, families: NumberFamilies):
+        self.families = families
+        self._around = [(k, _bits(families.responses[k]), _bits(around)) for k, around in families.around.items()]
+        self._responses = {k: bits for k, bits, _ in self._around}
+        self._made: dict[tuple, Cluster] = {}
+
+    def of(self, alive: int, hidden: int) -> Iterator[Cluster]:
+        """The clusters of a row whose numbers are alive, and hidden, bit by bit."""
+        groups: list[tuple[int, tuple[int, ...]]] = []  # hidden numbers, and families
+        for k, responses, around in self._around:
+            here = around & hidden
+            if not (here and responses & alive):
+                continue
+            members, disjoint = (k,), []
+            for numbers, others in groups:
+                if numbers & here:
+                    here, members = here | numbers, others + members
+                else:
+                    disjoint.append((numbers, others))
+            groups = [*disjoint, (here, members)]
+        for here, members in groups:
+            of_members = sum(self._responses[k] for k in members) & alive
+            key = here, members, of_members
+            if key not in self._made:
+                self._made[key] = self._cluster(here, tuple(sorted(members)), of_members)
+            yield self._made[key]
+
+    def _cluster(self, hidden: int, members: tuple[int, ...], alive: int) -> Cluster:
+        families, around, parents = self.families, 0, set[int]()
+        for k in members:
+            around |= (self._responses[k] & alive) | sum(self._responses[p] for p in families.given[k])
             parents |= set(families.layout.parents[families.layout.n_tables + k])
-        observed = tuple(sorted(numbers_around - here))
-        yield Cluster(tuple(of_families), observed, tuple(sorted(map(int, here))), tuple(sorted(parents)))
+        columns = (tuple(j for j, v in enumerate(families.responses[k].tolist()) if alive >> v & 1) for k in members)
+        return Cluster(tuple(zip(members, columns)), _places(around & ~hidden), _places(hidden), tuple(sorted(parents)))
+
+
+def _bits(places: np.ndarray) -> int:
+    """Places as the bits of an integer."""
+    return sum(1 << place for place in places.tolist())
+
+
+def _places(bits: int) -> tuple[int, ...]:
+    """The places of the bits that are set, ascending."""
+    return tuple(place for place in range(bits.bit_length()) if bits >> place & 1)
 
 
 def _states(

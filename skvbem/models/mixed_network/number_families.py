@@ -59,15 +59,17 @@ class NumberFamilies:
             order = np.argsort(of, kind="stable").reshape(model.n_states[k], -1)
             self._cells[k] = starts[1 + k] + order
         self.n_cells = int(starts[-1])
+        #: Places of the columns of each family, and of these and the columns that are given.
+        self.responses = {k: self.first[k] + np.arange(len(of.unit)) for k, of in self.products.items()}
+        self.around = {
+            k: np.concatenate([places, *(self.responses[p] for p in self.given[k] if p in self.responses)])
+            for k, places in self.responses.items()
+        }
 
     @property
     def n_numbers(self) -> int:
         """All columns of these families."""
         return len(self.log_unit)
-
-    def columns(self, k: int) -> np.ndarray:
-        """Places of the columns of a family among all numbers."""
-        return self.first[k] + np.arange(len(self.products[k].unit))
 
     def sums(self, k: int, parent: int) -> bool:
         """True if missing numbers of a parent of emission k can be summed out: both are measured in the same units."""
@@ -107,9 +109,8 @@ class NumberFamilies:
         parts = []
         for k, alive in cluster.families:
             of, parents = self.products[k], self.layout.parents[self.layout.n_tables + k]
-            around = [*self.columns(k), *(number for p in self.given[k] for number in self.columns(p))]
-            local = np.array([0, *(place.get(number, -1) for number in around)])
-            kept = np.isin(of.column, alive)
+            local = np.array([0, *(place.get(number, -1) for number in self.around[k].tolist())])
+            kept = slice(None) if len(alive) == len(of.unit) else np.isin(of.column, alive)
             component = np.zeros(len(states), dtype=np.int64)
             for p in parents:
                 component = component * self.layout.cardinalities[p] + digits[p]
@@ -123,5 +124,5 @@ class NumberFamilies:
     def log_base(self, cluster: Cluster) -> float:
         """What units of measure add to the log density of a row of a cluster, nats."""
         volumes = sum(self.products[k].log_volume for k, _ in cluster.families)
-        responses = {int(v) for k, alive in cluster.families for v in self.columns(k)[list(alive)]}
+        responses = {int(v) for k, alive in cluster.families for v in self.responses[k][list(alive)]}
         return volumes - sum(self.log_unit[v] for v in responses.intersection(cluster.observed))
