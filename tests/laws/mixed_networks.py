@@ -114,19 +114,27 @@ class MixedNetworkInstance(ModelInstance):
 
     def relabeling(self, rng):
         """States of h in another order."""
-        layout, node = self.model.layout, self.model.position["h"]
-        order = rng.permutation(_SIZES["h"])
+        return relabeled_states(self.model, "h", _SIZES["h"], rng)
 
-        def moved(order, flat):
-            flat = flat.copy()
-            for k, parents in enumerate(layout.parents):
-                if node in (k, *parents):
-                    table = layout.table(flat, k)
-                    axis = (*parents, k).index(node)
-                    table[...] = np.take(table, order, axis=axis)
-            return flat
 
-        return Relabeling(lambda x: moved(order, x), lambda x: moved(np.argsort(order), x), order)
+def relabeled_states(model, name, n_states, rng):
+    """States of a hidden node in another order, tables and emissions with a component for each of its states alone."""
+    layout, node = model.layout, model.position[name]
+    order = rng.permutation(n_states)
+    by_component = model.by_component
+
+    def moved(order, x):
+        flat = x[by_component].copy()
+        for k, parents in enumerate(layout.parents):
+            if node in (k, *parents):
+                table = layout.table(flat, k)
+                axis = (*parents, k).index(node)
+                table[...] = np.take(table, order, axis=axis)
+        result = np.empty_like(x)
+        result[by_component] = flat
+        return result
+
+    return Relabeling(lambda x: moved(order, x), lambda x: moved(np.argsort(order), x), order)
 
 
 class MixedNetworkCase(ModelCase):

@@ -8,6 +8,7 @@ from laws.linear_systems import LDSCase
 from laws.mixed_networks import MixedNetworkCase
 from laws.mixtures import MixtureCase
 from laws.networks import NetworkCase
+from laws.number_networks import NumberNetworkCase
 from laws.time_series import StructuralCase
 
 from skvbem.testing import check_model, models
@@ -19,7 +20,7 @@ _LASTING = tuple(map(SemiMarkovCase, ("categorical", "poisson", "diag")))
 #: Emissions whose evidence of complete rows is a formula; tests of their own have the others.
 _EMISSIONS = [name for name in PROBLEMS if name in DEFINED]
 _LABELED = (NetworkCase(), *_MIXED, *map(MixtureCase, _EMISSIONS), *map(HMMCase, _EMISSIONS), *_LASTING)
-_CASES = (*_LABELED, LDSCase(), StructuralCase())
+_CASES = (*_LABELED, NumberNetworkCase(), LDSCase(), StructuralCase())
 
 #: What laws are tried on, by name.
 MODELS = {case.name: case for case in _CASES}

@@ -33,8 +33,12 @@ def log_evidence_by_enumeration(model: MixedNetwork, data: MixedData, max_terms:
     ValueError
         If rows whose hidden nodes are known have no evidence in closed form.
     """
-    hides_numbers = data.hidden_numbers is not None
-    if hides_numbers or any(known.statistics is None for known in data.known) or not _are_conjugate(model, data):
+    if data.hidden_numbers is not None:
+        raise ValueError(
+            "The exact evidence of rows that hide numbers beside their children is not known here. Scores such as "
+            "'ais' approximate it."
+        )
+    if any(known.statistics is None for known in data.known) or not _are_conjugate(model, data):
         raise no_closed_form("this network")
     weight = data.program.contraction.arrays["weight"][: data.program.contraction.n_contexts].astype(np.int64)
     n_states = np.repeat(

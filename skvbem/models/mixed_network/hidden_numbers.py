@@ -182,7 +182,8 @@ class _Clusters:
             here = around & hidden
             if not (here and responses & alive):
                 continue
-            members, disjoint = (k,), []
+            members: tuple[int, ...] = (k,)
+            disjoint = []
             for numbers, others in groups:
                 if numbers & here:
                     here, members = here | numbers, others + members

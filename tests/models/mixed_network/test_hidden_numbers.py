@@ -15,7 +15,6 @@ from skvbem.emissions.regression import RegressionEmission
 from skvbem.families import Regression
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs.dag import DAG
-from skvbem.models.mixed_network.beliefs import latent_entropy
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixed_network.model import MixedNetwork
@@ -298,16 +297,6 @@ def test_bounds_are_below_evidences_by_enumeration_and_quadrature(k, rng):
     ]
     evidence = logsumexp(np.array(logs) + np.log(np.cosh(t))) + np.log(t[1] - t[0])
     assert evidence - 4 < max(ends) < evidence
-
-
-@pytest.mark.parametrize("k", range(5))
-def test_log_normalizers_are_expected_log_densities_and_the_entropy(k, rng):
-    model, parents, natural, _ = drawn_network(rng, k)
-    values, codes = drawn_rows(rng, parents, 20)
-    data = model.compile(replace(rows_of(model, values, codes), weight=rng.uniform(0.2, 3.0, 20)))
-    outcome = model.expect(natural[:, None], data)
-    expected = outcome.log_normalizer[0] - natural @ outcome.statistics[:, 0]
-    assert latent_entropy(model, natural, data) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_hidden_leaf_is_a_smaller_network(rng):
