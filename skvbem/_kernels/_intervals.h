@@ -2,7 +2,7 @@
  *
  * By Mills' ratio (1 - Phi(x)) / phi(x) of both ends, with relative errors below 1e-15, so that no tail is too far; and
  * by Hermite's polynomials where an interval is narrow, so that nothing cancels. Some intervals at a time, the same loop
- * for all: conditions choose by masks. */
+ * for all: conditions choose by masks. Sums over rows take one logarithm of the product of masses for each row. */
 #ifndef SKVBEM_INTERVALS_H
 #define SKVBEM_INTERVALS_H
 
@@ -188,6 +188,180 @@ static void skvbem_intervals(intptr_t n, int n_moments, const double *restrict l
         else
             skvbem_some_intervals(some, 4, low + at, high + at, mean, precision_root, log_mass + at, moments + at, stride);
     }
+}
+
+/* Sums over rows --------------------------------------------------------------------------------------------------- */
+
+/* Ends are no further than this from the mean here: beyond, a second end has no mass. Where the near one is further
+ * than `SKVBEM_FAR` in a tail, the interval is evaluated by itself. */
+#define SKVBEM_FURTHEST 37.0
+#define SKVBEM_FAR 30.0
+/* As `SKVBEM_NARROW`, of two moments: what cancels leaves errors of 1e-13. */
+#define SKVBEM_NARROW_IN_ROWS 0.125
+/* Columns after which the product of masses becomes a logarithm: each may bring a factor of 1e20 to both parts. */
+#define SKVBEM_COLUMNS 8
+
+/* Numerator and denominator of Mills' ratio of 0 <= x <= 37, of positive terms alone: to 5e-15, interpolated at
+ * Chebyshev's points of (x - 4) / (x + 4). */
+SKVBEM_INLINE double skvbem_mills_numerator(double x) {
+    double p = 2.090838947921094e-05;
+    p = p * x + 0.00047599570999008094;
+    p = p * x + 0.00529141796295038;
+    p = p * x + 0.03686421226073711;
+    p = p * x + 0.17462434742055916;
+    p = p * x + 0.5745424307497555;
+    p = p * x + 1.285933481091;
+    p = p * x + 1.807981238818953;
+    p = p * x + 1.2533141373155035;
+    return p;
+}
+SKVBEM_INLINE double skvbem_mills_denominator(double x) {
+    double q = 2.0908389478525976e-05;
+    q = q * x + 0.00047599571011568647;
+    q = q * x + 0.00531232634216016;
+    q = q * x + 0.03734020846961836;
+    q = q * x + 0.17987393238675936;
+    q = q * x + 0.6104550287255084;
+    q = q * x + 1.4501775241877126;
+    q = q * x + 2.3136428478393127;
+    q = q * x + 2.240444877478185;
+    q = q * x + 1.0;
+    return q;
+}
+
+/* e^x of -700 < x <= 0 to 3e-16, of degree 10, interpolated at Chebyshev's points of half a ln 2. */
+SKVBEM_INLINE double skvbem_exp_within(double x) {
+    const double shifted = x * 1.44269504088896338700 + 6755399441055744.0, n = shifted - 6755399441055744.0;
+    const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+    const double square = r * r;
+    double even = 2.7626371065696354e-07;
+    even = even * square + 2.480150431378554e-05;
+    even = even * square + 0.001388888893251478;
+    even = even * square + 0.041666666666573066;
+    even = even * square + 0.5000000000000006;
+    even = even * square + 1.0;
+    double odd = 2.764019739169484e-06;
+    odd = odd * square + 0.00019841170230570286;
+    odd = odd * square + 0.008333333385699212;
+    odd = odd * square + 0.16666666666554314;
+    odd = odd * square + 1.0000000000000067;
+    const double p = even + r * odd;
+    return p * skvbem_from_bits((skvbem_to_bits(shifted) << 52) + (1023ULL << 52));
+}
+
+/* Cells of one column in one component, `SKVBEM_AT_ONCE` at the most. */
+typedef struct {
+    double near[SKVBEM_AT_ONCE], far[SKVBEM_AT_ONCE];      /* distances from the mean on the side of the far end */
+    double ratio[SKVBEM_AT_ONCE], density[SKVBEM_AT_ONCE]; /* of densities; of the near end, or 1 in a tail */
+    double sign[SKVBEM_AT_ONCE], alone[SKVBEM_AT_ONCE];    /* what is evaluated by itself, or is no interval, not 0 */
+    double above[2][SKVBEM_AT_ONCE], below[2][SKVBEM_AT_ONCE]; /* parts of Mills' ratios of both ends */
+} skvbem_cells;
+
+/* Distances in deviations; the number of cells that need a look of their own. */
+SKVBEM_INLINE intptr_t skvbem_place_cells(intptr_t n, const double *restrict low, const double *restrict high,
+                                          double mean, double root, skvbem_cells *restrict cells) {
+    uint64_t n_alone = 0;
+    for (intptr_t i = 0; i < n; i++) {
+        const double l = (low[i] - mean) * root, u = (high[i] - mean) * root, width = (high[i] - low[i]) * root;
+        const int flip = l + u > 0.0, is_there = low[i] < high[i];
+        const double b = skvbem_choose(flip, -l, u), a = skvbem_choose(flip, u, -l);
+        const int is_plain = is_there & (width * skvbem_at_least(a, 1.0) >= SKVBEM_NARROW_IN_ROWS) & (b > -SKVBEM_FAR);
+        n_alone += (uint64_t) !is_plain;
+        cells->near[i] = b < SKVBEM_FURTHEST ? b : SKVBEM_FURTHEST;
+        cells->far[i] = a < SKVBEM_FURTHEST ? a : SKVBEM_FURTHEST;
+        cells->sign[i] = skvbem_choose(flip, -1.0, 1.0);
+        cells->alone[i] = skvbem_choose(is_plain, 0.0, 1.0);
+    }
+    return (intptr_t) n_alone;
+}
+
+/* Of rows: products of masses so far, above and below a line, and sums of what their logarithms lack. */
+typedef struct { double above[SKVBEM_AT_ONCE], below[SKVBEM_AT_ONCE], sum[SKVBEM_AT_ONCE]; } skvbem_masses;
+
+/* Masses multiply those of earlier columns; two moments. Cells that need a look of their own get any numbers. */
+SKVBEM_INLINE void skvbem_take_cells(intptr_t n, double peak, skvbem_cells *restrict cells,
+                                     skvbem_masses *restrict masses, double *restrict first, double *restrict second) {
+    double *restrict above = masses->above, *restrict below = masses->below, *restrict sum = masses->sum;
+    double *restrict near = cells->near, *restrict far = cells->far, *restrict ratio = cells->ratio;
+    double *restrict density = cells->density, *restrict sign = cells->sign;
+    for (intptr_t i = 0; i < n; i++) {
+        const double size = fabs(near[i]);
+        ratio[i] = skvbem_exp_within(0.5 * (size - far[i]) * (size + far[i]));
+    }
+    for (intptr_t i = 0; i < n; i++) {
+        const double half = -0.5 * near[i] * near[i] - SKVBEM_HALF_LOG_2PI;
+        const int inside = near[i] > 0.0;
+        density[i] = skvbem_choose(inside, skvbem_exp_within(half), 1.0);
+        sum[i] += peak + skvbem_choose(inside, 0.0, half);
+    }
+    for (intptr_t i = 0; i < n; i++) {
+        cells->above[0][i] = skvbem_mills_numerator(fabs(near[i]));
+        cells->below[0][i] = skvbem_mills_denominator(fabs(near[i]));
+    }
+    for (intptr_t i = 0; i < n; i++) {
+        cells->above[1][i] = skvbem_mills_numerator(far[i]);
+        cells->below[1][i] = skvbem_mills_denominator(far[i]);
+    }
+    for (intptr_t i = 0; i < n; i++) {
+        const double of_near = cells->below[0][i], of_far = cells->below[1][i], both = of_near * of_far;
+        const double a = cells->above[0][i] * of_far, b = ratio[i] * cells->above[1][i] * of_near;
+        const double mass = skvbem_choose(near[i] > 0.0, both - density[i] * (a + b), a - b);
+        const double at_near = density[i] * (both / mass), at_far = ratio[i] * at_near;
+        above[i] *= mass;
+        below[i] *= both;
+        first[i] = sign[i] * (at_far - at_near);
+        second[i] = 1.0 - far[i] * at_far - near[i] * at_near;
+    }
+}
+
+/* Those in far tails and narrow ones, in the place of what is there: few of them. */
+SKVBEM_CLONES
+static void skvbem_take_alone(intptr_t n, const double *restrict low, const double *restrict high, double mean,
+                              double root, double peak, const double *restrict alone, const skvbem_masses *restrict before,
+                              skvbem_masses *restrict masses, double *restrict first, double *restrict second) {
+    double lows[SKVBEM_AT_ONCE], highs[SKVBEM_AT_ONCE], log_mass[SKVBEM_AT_ONCE], moments[2 * SKVBEM_AT_ONCE];
+    intptr_t place[SKVBEM_AT_ONCE], m = 0;
+    for (intptr_t i = 0; i < n; i++)
+        if (alone[i] != 0.0) {
+            lows[m] = low[i];
+            highs[m] = high[i];
+            place[m++] = i;
+        }
+    skvbem_some_intervals(m, 2, lows, highs, mean, root, log_mass, moments, SKVBEM_AT_ONCE);
+    for (intptr_t i = 0; i < m; i++) {
+        masses->above[place[i]] = before->above[place[i]];
+        masses->below[place[i]] = before->below[place[i]];
+        masses->sum[place[i]] = before->sum[place[i]] + (lows[i] < highs[i] ? peak + log_mass[i] : 0.0);
+        first[place[i]] = moments[i];
+        second[place[i]] = moments[SKVBEM_AT_ONCE + i];
+    }
+}
+
+/* Of n rows, `SKVBEM_AT_ONCE` at the most, in one component. Ends (n_columns, stride), moments (2, n_columns, width).
+ */
+SKVBEM_CLONES
+static void skvbem_some_rows(intptr_t n, intptr_t n_columns, const double *low, const double *high, intptr_t stride,
+                             const double *mean, const double *root, const double *peak, double *restrict of_rows,
+                             double *moments, intptr_t width) {
+    skvbem_cells cells;
+    skvbem_masses masses, before;
+    for (intptr_t i = 0; i < n; i++) masses.above[i] = masses.below[i] = 1.0;
+    for (intptr_t i = 0; i < n; i++) masses.sum[i] = 0.0;
+    for (intptr_t j = 0; j < n_columns; j++) {
+        const double *l = low + j * stride, *u = high + j * stride;
+        double *first = moments + j * width, *second = first + n_columns * width;
+        const intptr_t n_alone = skvbem_place_cells(n, l, u, mean[j], root[j], &cells);
+        if (n_alone) before = masses;
+        if (n_alone < n) skvbem_take_cells(n, peak[j], &cells, &masses, first, second);
+        if (n_alone)
+            skvbem_take_alone(n, l, u, mean[j], root[j], peak[j], cells.alone, &before, &masses, first, second);
+        if ((j + 1) % SKVBEM_COLUMNS == 0 || j + 1 == n_columns)
+            for (intptr_t i = 0; i < n; i++) {
+                masses.sum[i] += skvbem_log(masses.above[i] / masses.below[i]);
+                masses.above[i] = masses.below[i] = 1.0;
+            }
+    }
+    for (intptr_t i = 0; i < n; i++) of_rows[i] = masses.sum[i];
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* ln Gamma(k + r) - ln Gamma(r) for many r at a time: of whole k one after the other, and of any k. And integrals over r,
- * where the logarithm of r is on panels, in each of which a rise is a polynomial. */
+/* ln Gamma(k + r) - ln Gamma(r) for many r at a time: of whole k one after the other, and of any k. And integrals over
+ * r, where the logarithm of r is on panels, in each of which a rise is a polynomial. */
 #ifndef SKVBEM_RISES_H
 #define SKVBEM_RISES_H
 
@@ -119,6 +119,11 @@ static void skvbem_add_mass(const skvbem_size *size, intptr_t n, const double *r
     for (intptr_t i = 0; i < n; i++) out[i] += size->log_p - growth[i];
 }
 
+/* (ln x - 1 / 2x - psi(x)) x^2 of z = 1 / x^2. */
+SKVBEM_INLINE double skvbem_digamma_series(double z) {
+    return 1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132))));
+}
+
 /* psi(b + more) - psi(b) and psi(b + more) of many b > 0; `scratch` (4, n). */
 SKVBEM_CLONES
 static void skvbem_digammas(intptr_t n, const double *restrict b, double more, double *restrict scratch,
@@ -126,8 +131,7 @@ static void skvbem_digammas(intptr_t n, const double *restrict b, double more, d
     double *restrict sum = scratch, *restrict of_b = scratch + n, *restrict exact = scratch + 2 * n;
     for (intptr_t i = 0; i < n; i++) {
         const double large = b[i] + more, p = 1.0 / large, q = 1.0 / b[i], z = p * p, y = q * q;
-        const double tail = 0.5 * p + z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132)))));
-        const double other = 0.5 * q + y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132)))));
+        const double tail = 0.5 * p + z * skvbem_digamma_series(z), other = 0.5 * q + y * skvbem_digamma_series(y);
         sum[i] = large;
         rise[i] = skvbem_log_one_plus(more / b[i]) - (tail - other);
         of_sum[i] = skvbem_log(large) - tail;

@@ -59,7 +59,8 @@ static double skvbem_deviation(skvbem_function function, void *member, double ce
     return distance;
 }
 
-/* Newton's steps by differences from a guess to the logarithm near a mode, and the deviation there; 0 if there is none. */
+/* Newton's steps by differences from a guess to the logarithm near a mode, and the deviation there; 0 if none is there.
+ */
 static int skvbem_stepped(skvbem_function function, void *member, const skvbem_trapezoid *numbers, double *center,
                           double *scale) {
     for (intptr_t k = 0; k < numbers->n_newton; k++) {

@@ -70,7 +70,7 @@ class IntervalCells(ABC):
             n += pairs.shape[1]
             of_columns.append(pairs)
             if n > _MAX_SHARED_INTERVALS:
-                return OwnIntervals(low, high)
+                return OwnIntervals(low, high, bool(np.isnan(low).any()))
         starts = np.cumsum([0, *(pairs.shape[1] for pairs in of_columns)], dtype=np.intp)
         codes = np.where(place < 0, n, place).astype(np.int32).T
         low, high = np.concatenate(of_columns, axis=1)
@@ -88,6 +88,27 @@ class IntervalCells(ABC):
 
     @abstractmethod
     def __getitem__(self, rows: slice) -> Self: ...
+
+    @abstractmethod
+    def log_masses(self, mean: np.ndarray, unit: np.ndarray, peak: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log masses, as `sums_of_masses` takes them, and two moments at intervals.
+
+        Parameters
+        ----------
+        mean, unit, peak : ndarray of shape (n_out, n_measurements)
+            Means and standard deviations, and what the sum over a row has for each interval.
+
+        Returns
+        -------
+        log_masses : ndarray
+            Nats.
+        moments : ndarray of shape (n_out, 2, n)
+            About means, in deviations.
+        """
+
+    @abstractmethod
+    def sums_of_masses(self, log_masses: np.ndarray, peak: np.ndarray) -> np.ndarray:
+        """Sums of log masses and peaks over the intervals of rows, (n_out, n_rows)."""
 
     @abstractmethod
     def of_cells(self, at: np.ndarray) -> np.ndarray:
@@ -162,6 +183,14 @@ class SharedIntervals(IntervalCells):
         at = np.concatenate([np.ones_like(at[..., :1, :]), at], axis=-2)
         return np.concatenate([at, np.zeros((*at.shape[:-1], 1))], axis=-1)[..., self.codes.T]
 
+    def log_masses(self, mean: np.ndarray, unit: np.ndarray, peak: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log masses of intervals, and moments."""
+        return log_mass_and_moments(self, mean, unit)
+
+    def sums_of_masses(self, log_masses: np.ndarray, peak: np.ndarray) -> np.ndarray:
+        """Sums of log masses and peaks over the intervals of rows, (n_out, n_rows)."""
+        return self.of_rows(log_masses, peak)
+
     def of_rows(self, at: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
         """Sums over the intervals of rows of what is at them, and of what each of a column has."""
         table, of_rows = self._table(len(at)), OF_BLOCKS.empty(len(at), len(self.codes))
@@ -183,7 +212,17 @@ class SharedIntervals(IntervalCells):
 
 @dataclass(frozen=True, eq=False)
 class OwnIntervals(IntervalCells):
-    """Intervals of cells row by row: low, high (n_measurements, n_rows), NaN where there is none."""
+    """Intervals of cells row by row.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n_measurements, n_rows)
+        NaN where there is none.
+    has_gaps : bool
+        Whether there may be such cells.
+    """
+
+    has_gaps: bool = True
 
     @property
     def starts(self) -> np.ndarray:
@@ -204,6 +243,18 @@ class OwnIntervals(IntervalCells):
         at = np.concatenate([np.ones_like(at[..., :1, :]), at], axis=-2)
         return np.where(self._there, at.reshape(*at.shape[:-1], *self.low.shape), 0.0)
 
+    def log_masses(self, mean: np.ndarray, unit: np.ndarray, peak: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of log masses and peaks over rows, with one logarithm for each, and moments."""
+        n_out, (d, n_rows) = len(mean), self.low.shape
+        of_rows, moments = OF_BLOCKS.empty(n_out, n_rows), OF_BLOCKS.empty(n_out, 2, d, n_rows)
+        arrays = (np.ascontiguousarray(each) for each in (mean, 1 / unit, peak))
+        _intervals.of_rows(self.low, self.high, *arrays, of_rows, moments)
+        return of_rows, moments.reshape(n_out, 2, -1)
+
+    def sums_of_masses(self, log_masses: np.ndarray, peak: np.ndarray) -> np.ndarray:
+        """Sums over rows as they are."""
+        return log_masses
+
     def of_rows(self, at: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
         """Sums over the intervals of rows of what is at them, and of what each of a column has."""
         return at.reshape(len(at), *self.low.shape).sum(axis=1) + of_columns @ self._there
@@ -211,7 +262,8 @@ class OwnIntervals(IntervalCells):
     def sums(self, responsibilities: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Sums over rows, with responsibilities, of 1 and of what is at the intervals, 0 elsewhere."""
         by_component, (n_out, n_numbers, _) = as_matrix(responsibilities), at.shape
-        counts = by_component @ self._there.T
+        counts = by_component @ self._there.T if self.has_gaps else by_component.sum(axis=1, keepdims=True)
+        counts = np.broadcast_to(counts, (n_out, len(self.low)))
         numbers = at.reshape(n_out, -1, self.low.shape[1]) @ by_component[..., None]
         return np.concatenate([counts[:, None], numbers.reshape(n_out, n_numbers, -1)], axis=1)
 

@@ -519,14 +519,14 @@ class IntervalStep(Step):
         self._last: tuple[Any, Any] = (None, None)
 
     def _of_intervals(self, cells: IntervalCells) -> tuple[np.ndarray, np.ndarray]:
-        """Of intervals: log probabilities, and moments between their ends, of all lanes and components.
+        """Of intervals: log masses, and moments between their ends, of all lanes and components.
 
         Blocks of one table may have the same intervals, whose numbers are kept.
         """
         known, result = self._last
         if known is not cells.low:
             d = self.mean.shape[2]
-            result = log_mass_and_moments(cells, self.mean.reshape(-1, d), self.unit.reshape(-1, d))
+            result = cells.log_masses(*(each.reshape(-1, d) for each in (self.mean, self.unit, self.peak)))
             self._last = cells.low, result
         return result
 
@@ -541,8 +541,8 @@ class IntervalStep(Step):
         cells = block.cells
         if not cells.are_there:
             return self.normal.log_likelihood(block.points)
-        log_mass, peak = self._of_intervals(cells)[0], self.peak.reshape(-1, self.peak.shape[2])
-        of_intervals = by_row(cells.of_rows(log_mass, peak), self.n_components, self.single)
+        sums = cells.sums_of_masses(self._of_intervals(cells)[0], self.peak.reshape(-1, self.peak.shape[2]))
+        of_intervals = by_row(sums, self.n_components, self.single)
         return of_intervals + (
             self.normal.log_likelihood(block.points) if block.has_points else block.points.base[:, None]
         )

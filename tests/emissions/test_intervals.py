@@ -138,6 +138,35 @@ def test_intervals_that_rows_share_are_those_row_by_row(rng, monkeypatch):
         assert shared == approx(own, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.parametrize("n_columns", [1, 5, 19])
+@pytest.mark.parametrize("kind", ["wide", "narrow", "far", "any"])
+def test_rows_have_the_sums_of_their_cells(n_columns, kind, rng):
+    """One logarithm for each row: far tails, open ends, narrow cells and cells that are none, one beside the other."""
+    shape = n_columns, 700
+    low = {"far": 25.0, "any": 8.0}.get(kind, 1.5) * rng.standard_t(3, size=shape)
+    high = low + (10 ** rng.uniform(-4, -1, shape) if kind == "narrow" else 3 * rng.exponential(size=shape))
+    if kind == "any":
+        high[rng.random(shape) < 0.3] = np.inf
+        low[rng.random(shape) < 0.1] = -np.inf
+        low[np.isinf(low) & np.isinf(high)] = 0.0
+        low[rng.random(shape) < 0.2] = np.nan
+        low[:, :10] = np.nan
+    mean, unit, peak = (
+        rng.normal(size=(3, n_columns)),
+        rng.exponential(size=(3, n_columns)) + 0.2,
+        rng.normal(size=(3, n_columns)),
+    )
+    cells = OwnIntervals(low, high)
+    by_cell, of_cells = log_mass_and_moments(cells, mean, unit)
+    of_rows, moments = cells.log_masses(mean, unit, peak)
+    assert of_rows == approx(cells.of_rows(by_cell, peak), rel=1e-12, abs=1e-12)
+    assert moments == approx(of_cells, rel=1e-12, abs=1e-12)
+    there = ~np.isnan(low).ravel()
+    assert not moments[..., ~there].any()
+    some = cells[slice(256, 300)].log_masses(mean, unit, peak)
+    assert np.array_equal(some[0], of_rows[:, 256:300])
+
+
 def test_narrow_intervals_are_points():
     width = 1e-9
     log_mass, moments = between([2.0], [2.0 + width], 4)
