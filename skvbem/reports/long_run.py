@@ -1,14 +1,16 @@
 r"""Where a chain is in the long run: shares of its states, and how long each lasts.
 
 Shares :math:`\pi` solve :math:`\pi = \pi A` within the states that the chain, once there, never leaves. A stay in
-state k lasts :math:`1 / (1 - A_{kk})` steps on average. Both are functions of the transitions. Their
-intervals are quantiles over draws of the transitions: from the posterior, or, at a point, from the normal distribution
-with the inverse of the observed information as its covariance.
+state k lasts :math:`1 / (1 - A_{kk})` steps on average. With durations a stay lasts :math:`m_k` steps on average, and
+:math:`\pi_k \propto \nu_k m_k` where :math:`\nu` are shares of stays: those of the chain with
+:math:`A_{kl} = J_{kl} / m_k`, J the probabilities of the next state, which is another. Both are functions of the
+parameters of the chain. Their intervals are quantiles over draws of these: from the posterior, or, at a point, from the
+normal distribution with the inverse of the observed information as its covariance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,21 +148,26 @@ def long_run(estimator: Any, X: Any, *, level: float, draws: Any, sample_weight:
             f"long_run needs transitions that are the same at every step, and covariates drive those of this "
             f"{type(estimator).__name__}. `transmat_` has their shares in the data, and forecast the states ahead."
         )
-    if getattr(estimator, "durations", "geometric") != "geometric":
-        raise ValueError(
-            f"long_run needs stays that are geometric, and this {type(estimator).__name__} has 'durations'. "
-            "duration_distribution has the mean stay of each state."
-        )
     wanted = "what sample_posterior, bootstrap or standard_errors returns"
     check_argument(draws is None or isinstance(draws, (Draws, StandardErrors)), "draws", "long_run", wanted, draws)
-    closed = closed_states(fitted.transmat)
+    transitions = _transitions(fitted, fitted.named_parameters(fitted.point)["chain"])
+    closed = closed_states(transitions)
     drawn, method = _drawn(fit_at_hand(estimator, X, sample_weight, **where), draws)
     with np.errstate(invalid="ignore"):
         nothing = np.full((1, fitted.model.n_components), np.nan)
         both = [stationary_distributions(drawn, closed), mean_stays(drawn)] if len(drawn) else [nothing, nothing]
         (a, b), (c, d) = (np.quantile(each, [0.5 - level / 2, 0.5 + level / 2], axis=0) for each in both)
-    estimates = stationary_distributions(fitted.transmat, closed), mean_stays(fitted.transmat)
+    estimates = stationary_distributions(transitions, closed), mean_stays(transitions)
     return LongRun(fitted.component_names, *estimates, (a, b), (c, d), level, method)
+
+
+def _transitions(fitted: Any, chain: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Transitions (..., n, n) of named parameters; with durations, of a chain whose states last as long in the mean.
+
+    Shares depend on durations through their means alone.
+    """
+    ends = getattr(fitted.model.transitions, "name_of_ends", None)
+    return chain["transmat"] if ends is None else fitted.model.transitions.as_long(chain["transmat"], chain[ends])
 
 
 def _drawn(at_hand: FitAtHand, draws: Any) -> tuple[np.ndarray, str]:
@@ -170,14 +177,16 @@ def _drawn(at_hand: FitAtHand, draws: Any) -> tuple[np.ndarray, str]:
         if not fitted.form.density:
             return np.empty((0, *fitted.transmat.shape)), "none"
         natural = fitted.draws(TUNING.quantile_draws, fitted.rng_of_draws)
-        return fitted.parameters_of_draws(natural)["chain"]["transmat"], "vb"
+        return _transitions(fitted, fitted.parameters_of_draws(natural)["chain"]), "vb"
     if draws is None:
         is_density = fitted.form.density
         draws = default_draws(at_hand) if is_density else standard_errors_of(fitted, at_hand.evaluation)
     if not isinstance(draws, StandardErrors):
-        return draws.parameters["chain"]["transmat"], draws.method
+        return _transitions(fitted, draws.parameters["chain"]), draws.method
     values, axes = np.linalg.eigh(draws.covariance)
     free = draws.coordinates[:, None] + (axes * np.sqrt(values.clip(0.0))) @ normal_points(len(values))
-    first = draws.parameters["chain"]["startprob"].size
-    transitions = draws.at(free)[first : first + fitted.transmat.size].T.reshape(-1, *fitted.transmat.shape)
-    return transitions, draws.method
+    flat, chain, first = draws.at(free), {}, 0
+    for name, estimate in draws.parameters["chain"].items():
+        chain[name] = flat[first : first + estimate.size].T.reshape(-1, *estimate.shape)
+        first += estimate.size
+    return _transitions(fitted, chain), draws.method

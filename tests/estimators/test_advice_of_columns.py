@@ -99,11 +99,16 @@ LEARNED = Softmax("z", slope_prior="hierarchical")
 TWICE = VBMixture(2, membership=Softmax(["z", "twice"]), **FEW | {"method": "ml"})
 
 
-def _honest_and_loaded(**options):
+def _one_die(**options):
+    """An honest die."""
+    return VBHMM.from_parameters([1], [[1]], {"probabilities": [[1 / 6] * 6]}, emission="categorical", **options)
+
+
+def _honest_and_loaded(change=((0.95, 0.05), (0.1, 0.9)), **options):
     """Two dice whose probabilities are known."""
     faces = {"probabilities": [[1 / 6] * 6, [0.1] * 5 + [0.5]]}
     of_columns = {"emission": "categorical", "categories": {"x0": range(1, 7)}}
-    return VBHMM.from_parameters([1.0, 0.0], [[0.95, 0.05], [0.1, 0.9]], faces, **of_columns, **options)
+    return VBHMM.from_parameters([1.0, 0.0], change, faces, **of_columns, **options)
 
 
 def _ahead(emission, **options):
@@ -200,9 +205,17 @@ CASES = {
         ],
     ),
     "durations of a chain with parameters that are given": Case(
-        lambda: _honest_and_loaded(durations=Stages(2)),
-        "Leave 'durations' at 'geometric', or fit",
-        lambda text: [_honest_and_loaded, lambda: VBHMM(2, durations=Stages(2), random_state=0).fit(TABLE[["y"]])],
+        lambda: _honest_and_loaded(stays={"stage_ends": [0.1, 0.2]}),
+        "Give these, or leave them out",
+        lambda text: [
+            _honest_and_loaded,
+            lambda: _honest_and_loaded([[0, 1], [1, 0]], durations=Stages(2), stays={"stage_ends": [0.1, 0.2]}),
+        ],
+    ),
+    "stays of a single state": Case(
+        lambda: _one_die(durations=Stages(2), stays={"stage_ends": [0.1]}),
+        "Leave 'stays' out",
+        lambda text: [lambda: _one_die(durations=Stages(2))],
     ),
     "forecasts of a chain with durations and earlier values": Case(
         lambda: _ahead(Regression(lags=1), durations=Stages(2)),

@@ -6,7 +6,7 @@ from scipy.stats import beta
 
 from skvbem import VBHMM
 from skvbem.datasets import load_earthquakes
-from skvbem.durations import Hazards
+from skvbem.durations import Hazards, Stages
 from skvbem.emissions import Softmax
 from skvbem.reports.long_run import closed_states, mean_stays, stationary_distributions
 
@@ -113,6 +113,36 @@ def test_intervals_of_points_are_those_of_the_observed_information(method):
     assert np.isnan(fit.long_run().stationary_interval).all()
 
 
+@pytest.mark.parametrize("durations", [Hazards(4), Stages(2), Hazards(1, prior="transitions")], ids=str)
+def test_with_durations_shares_are_those_of_stays_times_their_means(durations, two):
+    """Of two states, which stays take in turn; at the fit and at draws."""
+    lasting = VBHMM(2, emission="poisson", durations=durations, random_state=0).fit(QUAKES)
+    run, stays = lasting.long_run(level=0.8), lasting.duration_distribution()
+    assert run.mean_stays == approx(stays.means)
+    assert run.stationary == approx(stays.means / stays.means.sum())
+    draws = lasting.sample_posterior(QUAKES, 50, method="linear_response")
+    means = lasting.duration_distribution(draws=draws).means_drawn
+    of_draws = lasting.long_run(draws=draws, level=0.8)
+    for expected, found in (
+        (means, of_draws.mean_stays_interval),
+        (means / means.sum(axis=1, keepdims=True), of_draws.stationary_interval),
+    ):
+        assert np.array(found) == approx(np.quantile(expected, [0.1, 0.9], axis=0))
+    if durations == Hazards(1, prior="transitions"):  # the Markov chain
+        alike = two.long_run(level=0.8)
+        assert np.sort(run.stationary) == approx(np.sort(alike.stationary), rel=1e-3)
+        ends = [np.sort(each.mean_stays_interval, axis=1) for each in (run, alike)]
+        assert ends[0] == approx(ends[1], rel=0.1)  # of 2000 draws
+
+
+def test_intervals_of_points_with_durations():
+    fit = VBHMM(2, emission="poisson", durations=Stages(2), method="ml", random_state=0).fit(QUAKES)
+    run, errors = fit.long_run(QUAKES), fit.standard_errors(QUAKES)
+    lower, upper = errors.intervals()["chain"]["stage_ends"]
+    for found, expected in zip(run.mean_stays_interval, (2 / upper, 2 / lower)):
+        assert np.log(found) == approx(np.log(expected), abs=0.15)  # of 2000 points
+
+
 def test_it_is_shown(two):
     run = two.long_run()
     assert "mean stay" in repr(run)
@@ -131,10 +161,6 @@ def test_what_has_no_long_run_is_refused(two, rng):
     driven = VBHMM(2, transitions=Softmax([1]), n_init=1, random_state=0).fit(X)
     with pytest.raises(ValueError, match="long_run needs transitions that are the same at every step"):
         driven.long_run()
-    lasting = VBHMM(2, emission="poisson", durations=Hazards(4), n_init=1, random_state=0).fit(QUAKES)
-    with pytest.raises(ValueError, match="duration_distribution has the mean stay of each state"):
-        lasting.long_run()
-    assert lasting.duration_distribution().means.shape == (2,)
     with pytest.raises(ValueError, match="'level' parameter of long_run"):
         two.long_run(level=2.0)
     with pytest.raises(TypeError, match="'draws' parameter of long_run"):

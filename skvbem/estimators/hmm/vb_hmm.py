@@ -16,7 +16,7 @@ from skvbem.errors import warn_of_impossible
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
 from skvbem.estimators.hmm.covariates import has_covariates
-from skvbem.estimators.hmm.durations import has_durations
+from skvbem.estimators.hmm.durations import check_durations, given_next_states, has_durations, point_of_stays
 from skvbem.estimators.hmm.kind import HMMKind
 from skvbem.estimators.labels import COLUMN_CONSTRAINTS
 from skvbem.estimators.sequences import (
@@ -244,7 +244,7 @@ class VBHMM(SequenceEstimator):
         keep_parameters(self, locals())
 
     @classmethod
-    def from_parameters(cls, startprob, transmat, parameters, *, emission, columns=None, **params):
+    def from_parameters(cls, startprob, transmat, parameters, *, emission, columns=None, stays=None, **params):
         """A model whose parameters are known, ready to decode, score, forecast, impute and sample without a fit.
 
         Nothing is estimated: every answer is that at these parameters. Bounds, scores of the evidence and
@@ -256,13 +256,18 @@ class VBHMM(SequenceEstimator):
         startprob : array-like of shape (n_components,)
             Probabilities of the first state. 0 is allowed here and below: a path that needs it is impossible.
         transmat : array-like of shape (n_components, n_components)
-            Rows of probabilities of the next state.
+            Rows of probabilities of the next state; with `durations` it is another, and the diagonal holds 0.
         parameters : mapping
             Parameters of the emission, as in `VBMixture.from_parameters`.
         emission : str, emission, mapping or list
             What the columns hold, but "auto", which asks data.
         columns : sequence of str or int, default=None
             Names of all columns, or how many there are; needed where `emission` shares them out.
+        stays : mapping, default=None
+            With `durations`, and with them alone, when stays end, as ``parameters_["chain"]`` of a fit has it.
+            `Hazards` have "hazards" (n_components, n_bins), the probability that a stay ends by bin of ages, `Stages`
+            "stage_ends" (n_components,), the probability that a stage ends. ``first="any"`` adds "first_ages"
+            (n_components, n_ages), rows of probabilities of the age, or stage, in which a sequence begins.
         **params
             Other parameters of `VBHMM`, as `covariance_type`; of categories other than 0, 1, ... the `categories`.
 
@@ -273,7 +278,8 @@ class VBHMM(SequenceEstimator):
         Raises
         ------
         ValueError
-            If rows do not sum to one, a covariance is not positive definite, or shapes do not belong together.
+            If rows do not sum to one, a covariance is not positive definite, or shapes do not belong together; if
+            `durations` come without `stays`, or these without those.
 
         Examples
         --------
@@ -288,16 +294,19 @@ class VBHMM(SequenceEstimator):
         >>> states, log_probability = dice.decode(np.array([[3, 1, 6, 6, 5, 6, 6, 6, 6, 6]]).T)
         >>> states.tolist()
         [0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
+
+        The same dice, of which the loaded one is rolled exactly three times in a row:
+
+        >>> from skvbem.durations import Hazards
+        >>> three = {"hazards": [[0.05, 0.05, 0.05], [0.0, 0.0, 1.0]]}
+        >>> family = Hazards(3, bins="single")
+        >>> dice = VBHMM.from_parameters([1, 0], [[0, 1], [1, 0]], faces, durations=family, stays=three, **of_columns)
+        >>> dice.decode(np.array([[3, 1, 2, 6, 6, 6, 4, 1, 5, 2]]).T)[0].tolist()
+        [0, 0, 0, 1, 1, 1, 0, 0, 0, 0]
         """
         owner = cls.__name__
         startprob = given_distributions(owner, "startprob", startprob, 1)
-        transmat = given_distributions(owner, "transmat", transmat, 2)
         n = len(startprob)
-        if transmat.shape != (n, n):
-            raise ValueError(
-                f"The 'transmat' of {owner} must have the shape {(n, n)}, as there are {n} states in 'startprob'. Got "
-                f"{transmat.shape} instead."
-            )
         model = cls(n, emission=emission, **params)
         if has_covariates(model):
             raise ValueError(
@@ -305,9 +314,18 @@ class VBHMM(SequenceEstimator):
                 "Leave them out, or fit."
             )
         if has_durations(model):
+            check_durations(model)
+            transmat = given_next_states(owner, transmat)
+        elif stays is not None:
             raise ValueError(
-                f"from_parameters of {owner} takes no 'durations': probabilities of leaving by age are found by a fit. "
-                "Leave 'durations' at 'geometric', or fit."
+                f"'stays' of {owner} go with 'durations', such as Hazards(8). Give these, or leave them out."
+            )
+        else:
+            transmat = given_distributions(owner, "transmat", transmat, 2)
+        if transmat.shape != (n, n):
+            raise ValueError(
+                f"The 'transmat' of {owner} must have the shape {(n, n)}, as there are {n} states in 'startprob'. Got "
+                f"{transmat.shape} instead."
             )
 
         def point_of(chain: HMM) -> tuple:
@@ -317,7 +335,7 @@ class VBHMM(SequenceEstimator):
             ):
                 if (probabilities[~rows.allowed] > 0).any():
                     raise ValueError(f"The {name!r} of {owner} is > 0 somewhere where a prior or mask rules it out.")
-            return chain.initial.statistics(startprob[None]), chain.transitions.statistics(transmat)
+            return chain.initial.statistics(startprob[None]), point_of_stays(owner, chain.transitions, transmat, stays)
 
         return fit_of_parameters(model, parameters, columns, point_of)
 
@@ -589,7 +607,8 @@ class VBHMM(SequenceEstimator):
         r"""Shares of states in the long run, and how many steps a stay in each lasts, with intervals.
 
         Shares are the stationary distribution :math:`\pi = \pi A` of the transitions. A stay in state k lasts
-        :math:`1 / (1 - A_{kk})` steps on average, at the published `transmat_`.
+        :math:`1 / (1 - A_{kk})` steps on average, at the published `transmat_`. With `durations` a state's share is
+        that of its stays times the steps that they last on average.
 
         Parameters
         ----------
@@ -613,8 +632,8 @@ class VBHMM(SequenceEstimator):
         Raises
         ------
         ValueError
-            If covariates drive the transitions, if stays have `durations`, if the chain never leaves either of several
-            sets of states, or X is other data than those of the fit.
+            If covariates drive the transitions, if the chain never leaves either of several sets of states, or X is
+            other data than those of the fit.
         TypeError
             If `draws` are none.
 

@@ -65,6 +65,11 @@ class SemiMarkovRows:
         return len(self.bins)
 
     @property
+    def name_of_ends(self) -> str:
+        """The parameter that says when stays end: hazards of bins of ages, or the probability that a stage ends."""
+        return "stage_ends" if self.are_stages else "hazards"
+
+    @property
     def width(self) -> int:
         """Ages, padded to a multiple of eight."""
         return -(-self.n_ages // 8) * 8
@@ -231,25 +236,45 @@ class SemiMarkovRows:
 
     def mean_durations(self, point: np.ndarray) -> np.ndarray:
         """Steps that a stay lasts in the mean at a point, (n_states,); inf of a state that cannot be left."""
-        leave, _ = self._by_state(self.split(point)[0], 0.0)
-        with np.errstate(divide="ignore"):
+        return self.mean_stays(self.parameters(point)[self.name_of_ends])
+
+    def mean_stays(self, ends: np.ndarray) -> np.ndarray:
+        """Steps that a stay lasts in the mean, (..., n_states), by the parameters that `name_of_ends` names.
+
+        Parameters
+        ----------
+        ends : ndarray of shape (..., n_states, n_bins) or, of stages, (..., n_states)
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
             if self.are_stages:
-                return self.n_ages / leave[:, 0]
-            hazards = leave[:, self.bins]
-            lasts = np.cumprod(1.0 - hazards[:, :-1], axis=1)
+                return self.n_ages / ends
+            hazards = ends[..., self.bins]
+            lasts = np.cumprod(1.0 - hazards[..., :-1], axis=-1)
             if self.n_ages == 1:
-                return 1.0 / hazards[:, 0]
-            beyond = np.where(lasts[:, -1] > 0, lasts[:, -1] / hazards[:, -1], 0.0)
-            return 1.0 + lasts[:, :-1].sum(axis=1) + beyond
+                return 1.0 / hazards[..., 0]
+            beyond = np.where(lasts[..., -1] > 0, lasts[..., -1] / hazards[..., -1], 0.0)
+            return 1.0 + lasts[..., :-1].sum(axis=-1) + beyond
+
+    def as_long(self, jumps: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Transitions (..., n_states, n_states) of a chain whose states last geometrically, as long in the mean.
+
+        Parameters
+        ----------
+        jumps : ndarray of shape (..., n_states, n_states)
+            Probabilities of the next state, which is another.
+        ends : ndarray
+            As of `mean_stays`.
+        """
+        leaving = 1.0 / self.mean_stays(ends)[..., None]
+        return np.eye(self.n_states) * (1.0 - leaving) + leaving * jumps
 
     def geometric(self, point: np.ndarray) -> np.ndarray:
-        """Transitions (n_states, n_states) of a chain whose states last geometrically, as long in the mean.
+        """Transitions (n_states, n_states) of a geometric chain, as `as_long` has them, at a point.
 
         Rows of the point are made to sum to one.
         """
-        point = point / self.prior.per_cell(self.prior.row_sums(point))
-        staying = 1.0 - 1.0 / self.mean_durations(point)
-        return np.diag(staying) + (1.0 - staying)[:, None] * self._without_itself(self.split(point)[1])
+        named = self.parameters(point / self.prior.per_cell(self.prior.row_sums(point)))
+        return self.as_long(named["probabilities"], named[self.name_of_ends])
 
     # What `Transitions` answer, too -----------------------------------------------------------------------------------
 
@@ -269,11 +294,28 @@ class SemiMarkovRows:
         of_leaving, of_jumps, *of_ages = self.split(point)
         leave, _ = self._by_state(of_leaving, 0.0)
         named = {"probabilities": self._without_itself(of_jumps)}
-        named["stage_ends" if self.are_stages else "hazards"] = leave[:, 0] if self.are_stages else leave
+        named[self.name_of_ends] = leave[:, 0] if self.are_stages else leave
         if of_ages:
             assert self.ages is not None
             named["first_ages"] = self.ages.matrix(of_ages[0])
         return named
+
+    def point_of(self, jumps: np.ndarray, ends: np.ndarray, first_ages: np.ndarray | None = None) -> np.ndarray:
+        """The point (n_cells,) at which `parameters` are these.
+
+        Parameters
+        ----------
+        jumps : ndarray of shape (n_states, n_states)
+            Probabilities of the next state; of a state that cannot be left a one on the diagonal.
+        ends : ndarray of shape (n_states, n_bins) or, of stages, (n_states,)
+        first_ages : ndarray of shape (n_states, n_ages), optional
+        """
+        leaving = np.stack([ends, 1.0 - ends], axis=-1).reshape(-1, 2)
+        parts = [self.leaves.statistics(leaving), self.jumps.statistics(jumps)]
+        if self.ages is not None:
+            assert first_ages is not None
+            parts.append(self.ages.statistics(first_ages))
+        return np.concatenate(parts)
 
     def _without_itself(self, jumps: np.ndarray) -> np.ndarray:
         matrix = self.jumps.matrix(jumps)

@@ -113,7 +113,7 @@ ERRORS = {
         )
     ],
     "mean stays leave out what comes beyond the last age": [
-        ("return 1.0 + lasts[:, :-1].sum(axis=1) + beyond", "return 1.0 + lasts.sum(axis=1)")
+        ("return 1.0 + lasts[..., :-1].sum(axis=-1) + beyond", "return 1.0 + lasts.sum(axis=-1)")
     ],
     "stays go on in the last age for nothing": [("    later = cells * keep\n", "    later = cells * 0.0\n")],
     "posteriors given all other steps take the step itself": [
