@@ -55,6 +55,7 @@ class MixedNetworkSampler(GibbsSampler):
     def lanes_at_once(self, data: MixedData) -> int:
         """Chains that run side by side, 1 to 512: as many as have their log likelihoods in cache."""
         most = max(self.model.n_states, default=1)
+        most = most if data.hidden_numbers is None else max(most, data.hidden_numbers.doubles_per_row)
         return min(max(_MAX_LOG_LIKELIHOODS_AT_ONCE // max(len(data) * most, 1), 1), _MAX_LANES)
 
     def workspace(self, data: MixedData, n_lanes: int) -> MixedData:

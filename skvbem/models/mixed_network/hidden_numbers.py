@@ -31,8 +31,8 @@ from skvbem.models.mixed_network.elimination_of_numbers import Matrices
 from skvbem.models.mixed_network.number_factors import NumberFactor, NumberTable
 from skvbem.models.mixed_network.number_families import Cluster, NumberFamilies
 
-# Doubles of matrices that are worked on at once.
-_AT_ONCE = 2**20
+# Doubles of matrices that are worked on at once, of each lane: half a megabyte.
+_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,13 @@ class HiddenNumbers:
     factors: tuple[NumberFactor, ...]
     tables: tuple[NumberTable, ...]
     involved: dict[int, np.ndarray]
+
+    @property
+    def doubles_per_row(self) -> int:
+        """Doubles of the largest matrix that a row may need, of each lane."""
+        matrices = [known.matrices for known in self.known]
+        matrices += [each for factor in self.factors for each in factor.matrices]
+        return max(each.size**2 for each in matrices)
 
     @classmethod
     def of(

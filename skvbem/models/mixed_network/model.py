@@ -54,6 +54,8 @@ from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import prior_of
 from skvbem.models.network.program import Plan
 
+# What rows that hide numbers hold, by number: two copies, which is observed, hidden, and alive, and patterns of both.
+_BYTES_PER_NUMBER = 24.0
 # Multiplications in a step below which threads cost more than they bring.
 _WORTH_THREADS = 2**22
 
@@ -228,7 +230,8 @@ class MixedNetwork(LatentModel):
         """
         counting = rows.counting()
         codes = self.categories(counting)
-        numbers = self.hidden_numbers(counting, by_row)
+        limits = max_table_cells, max_memory, n_lanes
+        numbers = self.hidden_numbers(counting, by_row, Compiler(self.layout, *limits).check_memory)
         layout, observed, tables = self.layout, counting.observed, counting.tables
         if numbers is not None:
             layout = self._layout_with(numbers)
@@ -240,7 +243,7 @@ class MixedNetwork(LatentModel):
         columns = self.columns(counting)
         for node, seen in zip(range(layout.n_tables, len(layout.names)), observed):
             columns[node] = np.where(seen, 0, -1).astype(np.int8)
-        program = Compiler(layout, max_table_cells, max_memory, n_lanes).compile(
+        program = Compiler(layout, *limits).compile(
             columns,
             len(counting),
             counting.weight,
@@ -270,11 +273,14 @@ class MixedNetwork(LatentModel):
         """Which natural parameters multiply which products of numbers."""
         return NumberFamilies(self)
 
-    def hidden_numbers(self, rows: MixedRows, by_row: bool = False) -> HiddenNumbers | None:
+    def hidden_numbers(
+        self, rows: MixedRows, by_row: bool = False, check_memory: Callable[[float], None] = lambda n_bytes: None
+    ) -> HiddenNumbers | None:
         """Numbers that the rows hide beside observed children, None if there are none; see `HiddenNumbers`."""
         explained = [k for k in range(self.n_nodes_with_emission) if self.given[k] and self.emissions[k].products]
         if not any(np.isnan(rows.tables[k].values).any() for k in explained):
             return None
+        check_memory(_BYTES_PER_NUMBER * len(rows) * self.number_families.n_numbers)
         return HiddenNumbers.of(self.number_families, rows.tables, self.categories(rows), rows.weight, by_row)
 
     def _layout_with(self, numbers: HiddenNumbers) -> Layout:
