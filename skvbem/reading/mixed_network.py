@@ -153,13 +153,12 @@ def rows_of(
         If numbers are missing that are parents of observed ones.
     """
     given, tables = explaining(groups, model.dag), []
-    number = {k: e for e, k in enumerate(emission_groups(groups))}
-    for emission, k in zip(model.emissions, number):
-        needed = [p for p in given[k] if not model.number_families.sums(number[k], number[p])]
-        if needed:
-            places = tuple(column for parent in needed for column in groups.groups[parent].columns)
-            replace(groups.groups[k], given=places).check_given(with_given(values, k, needed), groups.names)
-        tables.append(emission.prepare(with_given(values, k, given[k])))
+    for e, (emission, k) in enumerate(zip(model.emissions, emission_groups(groups))):
+        together = with_given(values, k, given[k])
+        if given[k] and e not in model.number_families.summing:
+            places = tuple(column for parent in given[k] for column in groups.groups[parent].columns)
+            replace(groups.groups[k], given=places).check_given(together, groups.names)
+        tables.append(emission.prepare(together))
     for node, (k, _) in model.drivers.items():
         tables.append(model.emissions[k].prepare(covariates_of(groups, model.dag, node, values)))
     categories = [(group.names, of) for group, of in zip(groups.groups, values) if group.specification.has_table]

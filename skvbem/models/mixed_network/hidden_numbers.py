@@ -154,7 +154,7 @@ def _alive(families: NumberFamilies, seen: np.ndarray) -> np.ndarray:
         if families.products[k].are_joint:
             alive[:, places] = alive[:, places].any(axis=1, keepdims=True)
         for p in families.given[k]:
-            if p in waiting and families.sums(k, p):
+            if p in waiting and k in families.summing:
                 alive[:, families.responses[p]] |= alive[:, families.responses[k]].any(axis=1, keepdims=True)
             if p in waiting:
                 waiting[p].discard(k)

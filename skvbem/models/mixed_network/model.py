@@ -54,6 +54,8 @@ from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import prior_of
 from skvbem.models.network.program import Plan
 
+# Emissions whose statistics are found together, by products of all numbers: from two on that is less work.
+_FEWEST_TOGETHER = 2
 # What rows that hide numbers hold, by number: two copies, which is observed, hidden, and alive, and patterns of both.
 _BYTES_PER_NUMBER = 24.0
 # Multiplications in a step below which threads cost more than they bring.
@@ -255,7 +257,11 @@ class MixedNetwork(LatentModel):
             each.size_of_terms(table, np.where(seen, counting.weight, 0.0))
             for each, table, seen in zip(self.emissions, counting.tables, counting.observed)
         )
-        known = (self._known(k, layout, codes, counting, each) for k, each in enumerate(zip(observed, tables)))
+        complete = self._complete(counting)
+        known = (
+            self._known(k, layout, codes, counting, each, complete.get(k))
+            for k, each in enumerate(zip(observed, tables))
+        )
         return MixedData(
             program,
             tuple(self._factors(layout, plan, codes, tables) for plan in program.plans),
@@ -318,8 +324,24 @@ class MixedNetwork(LatentModel):
             factors.append(FactorRows(emissions, tables, prod(shape), states))
         return tuple(factors)
 
+    def _complete(self, rows: MixedRows) -> dict[int, tuple[np.ndarray, float]]:
+        """Statistics and log base of emissions without discrete parents, of numbers none of which is missing."""
+        families, layout = self.number_families, self.layout
+        ks = [k for k in families.products if not layout.parents[layout.n_tables + k] and k in families.summing]
+        if len(ks) < _FEWEST_TOGETHER or not all(rows.observed[k].all() for k in families.products):
+            return {}
+        if not all(np.isfinite(rows.tables[k].values).all() for k in families.products):
+            return {}
+        return families.statistics_of_complete(ks, rows.tables, rows.weight)
+
     def _known(
-        self, k: int, layout: Layout, codes: Mapping[int, np.ndarray], rows: MixedRows, of_node: tuple[np.ndarray, Any]
+        self,
+        k: int,
+        layout: Layout,
+        codes: Mapping[int, np.ndarray],
+        rows: MixedRows,
+        of_node: tuple[np.ndarray, Any],
+        complete: tuple[np.ndarray, float] | None,
     ) -> KnownRows | None:
         """The rows of an emission whose parents are all observed, None if there are none."""
         parents = layout.parents[layout.n_tables + k]
@@ -334,6 +356,8 @@ class MixedNetwork(LatentModel):
         states = joint_codes(digits, shape, len(at))
         table = table if len(at) == len(rows) else table[at]
         known = KnownRows(k, at, table, states, rows.weight[at])
+        if complete is not None:
+            return replace(known, statistics=complete[0], log_base=complete[1])
         if k >= len(self.emissions) or not (emission := self.emissions[k]).is_conjugate(table):
             return known
         natural = self.prior.blocks[1 + k].expected_natural()

@@ -44,7 +44,6 @@ class NumberFamilies:
 
     def __init__(self, model: Any):
         self.layout, self.given = model.layout, model.given
-        self._n_columns = [emission.n_columns for emission in model.emissions]
         self.products: dict[int, Products] = {}
         self.first: dict[int, int] = {}
         self.log_unit: list[float] = []
@@ -65,33 +64,57 @@ class NumberFamilies:
             k: np.concatenate([places, *(self.responses[p] for p in self.given[k] if p in self.responses)])
             for k, places in self.responses.items()
         }
+        #: Emissions whose missing parents are summed out.
+        self.summing = frozenset(k for k in self.products if self._sums(k))
 
     @property
     def n_numbers(self) -> int:
         """All columns of these families."""
         return len(self.log_unit)
 
-    def sums(self, k: int, parent: int) -> bool:
-        """True if missing numbers of a parent of emission k can be summed out: both are measured in the same units."""
-        if k not in self.products or parent not in self.products:
+    def _sums(self, k: int) -> bool:
+        """True if missing parents of emission k can be summed out: all are of such families, in the units of theirs."""
+        if not all(p in self.products for p in self.given[k]):
             return False
-        before = self.given[k][: self.given[k].index(parent)]
-        first = sum(self._n_columns[p] for p in before)
-        of_child, of_parent = self.products[k], self.products[parent]
-        at = slice(first, first + self._n_columns[parent])
-        away = np.abs(of_child.given_origin[at] - of_parent.origin) / of_parent.unit
-        ratio = of_child.given_unit[at] / of_parent.unit
+        of_parents = [self.products[p] for p in self.given[k]]
+        origin, unit = (np.concatenate([np.empty(0), *each]) for each in (
+            [of.origin for of in of_parents], [of.unit for of in of_parents]))  # fmt: skip
+        away = np.abs(self.products[k].given_origin - origin) / unit
+        ratio = self.products[k].given_unit / unit
         return bool((away < _SAME).all() and (np.abs(ratio - 1) < _SAME).all())
+
+    def statistics_of_complete(
+        self, ks: Sequence[int], tables: Sequence[Any], weight: np.ndarray
+    ) -> dict[int, tuple[np.ndarray, float]]:
+        """Of emissions without discrete parents the statistics of rows without gaps, and their log base, nats.
+
+        One product of all numbers with each other serves all of them.
+        """
+        rows, results = self._with_one(tables), {}
+        sums = (rows if (weight == 1.0).all() else rows * weight) @ rows.T
+        for k in ks:
+            of, place = self.products[k], np.concatenate([[0], 1 + self.around[k]])
+            statistics = np.zeros(self._cells[k].size)
+            cells = self._cells[k][0] - self._cells[k].min()
+            np.add.at(statistics, cells[of.cell], of.factor * sums[place[of.one], place[of.other]])
+            log_unit = sum(self.log_unit[v] for v in self.responses[k])
+            results[k] = statistics, float(weight.sum()) * (of.log_volume - log_unit)
+        return results
 
     def numbers(self, tables: Sequence[Any]) -> np.ndarray:
         """All numbers of rows in their units, (n_rows, n_numbers), NaN where missing, or set by an experimenter."""
-        columns = [
-            (np.asarray(tables[k].values[:, : len(of.unit)], dtype=float) - of.origin) / of.unit
-            for k, of in self.products.items()
-        ]
-        numbers = np.concatenate(columns, axis=1)
+        numbers = self._with_one(tables)[1:].T
         numbers[np.isinf(numbers)] = np.nan
         return numbers
+
+    def _with_one(self, tables: Sequence[Any]) -> np.ndarray:
+        """1, then all numbers of rows in their units, (1 + n_numbers, n_rows)."""
+        rows = np.ones((1 + self.n_numbers, len(next(iter(tables)))))
+        for k, of in self.products.items():
+            for v, column in enumerate(self.responses[k]):
+                np.subtract(tables[k].values[:, v], of.origin[v], out=rows[1 + column])
+                rows[1 + column] /= of.unit[v]
+        return rows
 
     def scatter(self, cluster: Cluster, states: np.ndarray) -> tuple[np.ndarray, ...]:
         """Which cells make which elements of Omega of a cluster, in some joint states of its parents.

@@ -344,3 +344,17 @@ def test_imputed_parents_are_conditional_means(rng):
     drawn = np.stack([network.impute(gaps, fill="draw", random_state=s)["x"] for s in range(60)])
     assert drawn.mean(axis=0) == pytest.approx(expected.to_numpy(), abs=5 * np.sqrt(variance / 60))
     assert drawn.std(axis=0).mean() == pytest.approx(np.sqrt(variance - gain * slope * variance), rel=0.05)
+
+
+def test_missing_parents_beside_counts_are_refused(rng):
+    """Counts are no part of what is jointly normal: a missing measurement beside them stays an error."""
+    X = pd.DataFrame({"n": rng.poisson(3.0, 40), "x": rng.normal(size=40)}).assign(y=lambda x: x["n"] + x["x"])
+    X["y"] += rng.normal(size=40)
+    emission = {"poisson": ["n"], "gaussian": ["x", "y"]}
+    fit = VBNetwork({"y": ["n", "x"]}, emission=emission).fit(X)
+    X.loc[3, "x"] = np.nan
+    with pytest.raises(ValueError, match=r"Row 3 of X has no 'x', which explains 'y' there\. Fill it in"):
+        VBNetwork({"y": ["n", "x"]}, emission=emission).fit(X)
+    with pytest.raises(ValueError, match="Row 3 of X has no 'x'"):
+        fit.score_samples(X)
+    assert np.isfinite(fit.score_samples(X.fillna({"x": 0.0}))).all()
