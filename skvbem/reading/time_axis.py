@@ -70,27 +70,24 @@ class TimeAxis:
                     f"The {name!r} parameter of TimeAxis must be {' or '.join(map(repr, choices))}. Got "
                     f"{show(getattr(self, name))} instead."
                 )
-        self.grid  # noqa: B018
+        if self.frequency is not None and self.grid is None:
+            raise ValueError(
+                "The 'frequency' parameter of TimeAxis must be a name such as 'D', 'B', 'W', 'MS', 'ME', 'QE', 'YE', "
+                f"'h', '15min', or a number > 0. Got {show(self.frequency)} instead."
+            )
 
     @property
     def grid(self) -> Frequency | None:
-        """The frequency that was given."""
+        """The frequency that was given; None without one, and of what is none."""
         given = self.frequency
         if given is None:
             return None
         if isinstance(given, (timedelta, np.timedelta64)):
             size = int(np.timedelta64(given).astype("m8[ns]").astype(np.int64))
-            grid: Frequency | None = Even(size, True) if size > 0 else None
-        elif is_real(given) and not isinstance(given, str):
-            grid = Even(given, False) if np.isfinite(given) and given > 0 else None
-        else:
-            grid = frequency_named(str(getattr(given, "freqstr", given)))
-        if grid is None:
-            raise ValueError(
-                "The 'frequency' parameter of TimeAxis must be a name such as 'D', 'B', 'W', 'MS', 'ME', 'QE', 'YE', "
-                f"'h', '15min', or a number > 0. Got {show(given)} instead."
-            )
-        return grid
+            return Even(size, True) if size > 0 else None
+        if is_real(given) and not isinstance(given, str):
+            return Even(given, False) if np.isfinite(given) and given > 0 else None
+        return frequency_named(str(getattr(given, "freqstr", given)))
 
 
 @dataclass(frozen=True, eq=False)

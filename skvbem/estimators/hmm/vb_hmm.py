@@ -578,7 +578,10 @@ class VBHMM(SequenceEstimator):
         sequences, rng = self._kind.located(self, X, **where).extended(int(n_steps)), generator_of(self, random_state)
         fitted = self.fitted
         fitted.groups.check_forecast()
-        drawn = lambda reading, data: fitted.groups.columns_of(fitted.drawn_steps(reading, data, rng))  # noqa: E731
+
+        def drawn(reading, data):
+            return fitted.groups.columns_of(fitted.drawn_steps(reading, data, rng))
+
         return paths_ahead(self, sequences, int(n_steps), n_paths, drawn)
 
     def _drawn_to_average(self, fitted: FittedHMM, draws) -> np.ndarray:

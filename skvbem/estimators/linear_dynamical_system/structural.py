@@ -17,6 +17,7 @@ from skvbem.families.regression import Regression
 from skvbem.fitted.structural import FittedStructural
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import HIDDEN_RATE
+from skvbem.models.linear_dynamical_system.starts import changes
 from skvbem.models.structural.design import Design
 from skvbem.models.structural.model import StructuralModel
 from skvbem.models.structural.starts import StructuralStarts
@@ -123,7 +124,8 @@ def resolve_structural_model(estimator: Any, reading: InputReading) -> Structura
     weight = np.ones(len(lengths)) if reading.weight is None else reading.weight
     of_rows = np.repeat(weight, lengths)
     origin, unit = moments(values, of_rows)
-    step, p = step_sizes(reading) / unit, len(unit)
+    p = len(unit)
+    step = changes(values / unit, np.cumsum(lengths)[:-1], of_rows)
     seen = ~np.isnan(values)
     floor = floor_of_scales(of_rows @ seen) / 2
     squares = mean_squares(reading.output_inputs, of_rows * seen.any(axis=1))
@@ -148,18 +150,3 @@ def resolve_structural_model(estimator: Any, reading: InputReading) -> Structura
         scale, half = float(estimator.state_scale_prior) * step[column], np.full(design.n_noises, _HALF)
         noise = hidden_rate_prior(1, half, _HALF, _HALF * scale**2, floor=0.0)
     return StructuralModel(emission, noise, design, origin, unit)
-
-
-def step_sizes(reading: InputReading) -> np.ndarray:
-    """Root mean squares of changes from a step to the next of each column, (n_columns,), in its unit.
-
-    The standard deviation of a column of which no two steps that follow each other are observed, or that never changes.
-    """
-    values, lengths = reading.values[0], reading.lengths
-    weight = np.ones(len(lengths)) if reading.weight is None else reading.weight
-    of_rows, unit = np.repeat(weight, lengths), moments(values, np.repeat(weight, lengths))[1]
-    changes = np.diff(values, axis=0)
-    changes[np.cumsum(lengths)[:-1] - 1] = np.nan
-    known = ~np.isnan(changes)
-    squares = of_rows[1:] @ np.where(known, changes, 0.0) ** 2 / np.maximum(of_rows[1:] @ known, 1e-300)
-    return np.where(squares > 0, np.sqrt(squares), unit)

@@ -566,7 +566,10 @@ class VBLinearDynamicalSystem(TwoKinds, SequenceEstimator):
         shape = len(sequences.lengths), int(n_steps)
         ahead = tuple(inputs_of_steps(values, name, (*shape, past.shape[1]), self) for values, name, past in given)
         fitted, rng = self.fitted, generator_of(self, random_state)
-        drawn = lambda reading, data: list(fitted.drawn_cells(reading, rng).T)  # noqa: E731
+
+        def drawn(reading, data):
+            return list(fitted.drawn_cells(reading, rng).T)
+
         return paths_ahead(self, with_inputs_ahead(sequences, ahead), int(n_steps), n_paths, drawn)
 
     def impute(

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from skvbem.capabilities import Capabilities, ScoreCovariance
+from skvbem.capabilities import Capabilities, Information, Relabelable, ScoreCovariance
 from skvbem.models.base import LatentModel
 from skvbem.models.information import covariance_by_differences
 from skvbem.models.linear_dynamical_system.data import LDSData
 from skvbem.models.linear_dynamical_system.model import LinearDynamicalSystem
-from skvbem.models.linear_dynamical_system.sampling import StateRelabelings, StateSampler, completed, log_z
+from skvbem.models.linear_dynamical_system.sampling import (
+    StatePathSampler,
+    StateRelabelings,
+    StateSampler,
+    completed,
+    log_z,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,19 +87,35 @@ def capabilities_of(model: LinearDynamicalSystem) -> Capabilities:
     The mode of one state stands alone, but for its sign; several states turn.
     """
     sampler = StateSampler(model, partial(log_z, model), partial(completed, model))
+    information = partial(score_covariance, model) if model.n_states == 1 else None
+    return capabilities_of_states(model, sampler, StateRelabelings(model), information)
+
+
+def capabilities_of_states(
+    model: Any, sampler: StatePathSampler, relabelings: Relabelable, information: Information | None = None
+) -> Capabilities:
+    """The capabilities of a model of sequences whose states are real numbers.
+
+    Parameters
+    ----------
+    model : LinearDynamicalSystem or StructuralModel
+    sampler : StatePathSampler
+    relabelings : Relabelable
+    information : Information, optional
+    """
     capabilities = Capabilities(
         points=sampler,
         annealing=sampler,
         batches=ObservedStepBatches(model),
         metropolis=sampler,
-        relabelings=StateRelabelings(model),
+        relabelings=relabelings,
         complete_evidence=model.prior.log_evidence,
         entropy=partial(latent_entropy, model),
-        information=partial(score_covariance, model) if model.n_states == 1 else None,
+        information=information,
         dimension=partial(_dimension, model),
     )
     return capabilities.with_hidden_hyperparameters(model.prior)
 
 
-def _dimension(model: LinearDynamicalSystem, hidden: Sequence, data: LDSData) -> int:
+def _dimension(model: Any, hidden: Sequence, data: LDSData) -> int:
     return model.n_free_parameters

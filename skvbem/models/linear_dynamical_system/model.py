@@ -188,20 +188,13 @@ class LinearDynamicalSystem(LatentModel):
     @property
     def reasons(self) -> Mapping[str, str]:
         """Why scores that need a mode of parameters, a list of hidden states, or known precisions have no meaning."""
-        reasons = dict.fromkeys(
-            OF_KNOWN_HYPERPARAMETERS,
-            "It asks for the evidence of known states, which has no closed form where parts of the prior are learned. "
+        return reasons_of_states(
+            self.prior,
             "Take 'auto', 'ais' or 'lower_bound', or fit with a number as noise_rate_prior and learn_prior=False.",
+            "It asks for a Gaussian about a mode that stands alone. Turns of several states change nothing observed, "
+            "so that there is none. Take 'auto' or 'ais' for the evidence, and credible_intervals of a fit with "
+            "method='vb' for what loadings and transitions may be.",
         )
-        if self.prior.hyperprior is None:
-            reasons = {}
-        return reasons | {
-            "information": "It asks for a Gaussian about a mode that stands alone. Turns of several states change "
-            "nothing observed, so that there is none. Take 'auto' or 'ais' for the evidence, and credible_intervals of "
-            "a fit with method='vb' for what loadings and transitions may be.",
-            "enumeration": "It asks for a sum over all values of what is hidden, and states are real numbers. Take "
-            "'auto' or 'ais', whose standard error says how near they come.",
-        }
 
     def compile(
         self,
@@ -418,6 +411,29 @@ class LinearDynamicalSystem(LatentModel):
 
     def _magnitude_of(self, data: LDSData) -> float:
         return float(data.total_weight + data.counts.sum() * (1 + np.abs(np.log(self.unit)).max()) + data.squares.sum())
+
+
+def reasons_of_states(prior: ConjugateFamily, remedy: str, information: str) -> dict[str, str]:
+    """Why capabilities have no meaning where states are real numbers.
+
+    Parameters
+    ----------
+    prior : ConjugateFamily
+    remedy : str
+        For what needs known hyperparameters, if some of the prior are hidden.
+    information : str
+        Why there is none.
+    """
+    hidden = (
+        "It asks for the evidence of known states, which has no closed form where parts of the prior are learned. "
+        f"{remedy}"
+    )
+    reasons = {} if prior.hyperprior is None else dict.fromkeys(OF_KNOWN_HYPERPARAMETERS, hidden)
+    return reasons | {
+        "information": information,
+        "enumeration": "It asks for a sum over all values of what is hidden, and states are real numbers. Take 'auto' "
+        "or 'ais', whose standard error says how near they come.",
+    }
 
 
 def _regression(precision: np.ndarray, group: np.ndarray, shape: Any, rate: Any) -> Regression:

@@ -124,8 +124,20 @@ class SteppedPath(Path):
         return SteppedPath(path.statistics, path.natural, path.slope, self.steps[chains])
 
 
+class StatePathSampler(GibbsSampler):
+    """Gibbs chains of a model whose states are real numbers: paths take room in place of labels."""
+
+    def lanes_at_once(self, data: Any) -> int:
+        """Chains that run side by side, 1 to 64."""
+        return min(max(_STATES_AT_ONCE // max(len(data) * self.model.n_states, 1), 1), _MAX_LANES)
+
+    @property
+    def _emission(self) -> None:
+        return None
+
+
 @dataclass(frozen=True, eq=False)
-class StateSampler(GibbsSampler):
+class StateSampler(StatePathSampler):
     """Gibbs and Metropolis chains of a linear dynamical system; see `skvbem.models.labels.gibbs`.
 
     States say much of what the parameters are, and parameters of the states, so that Gibbs chains alone take a hundred
@@ -243,14 +255,6 @@ class StateSampler(GibbsSampler):
             of_first[:] = 0.0  # how many there are says nothing where their squares are left out
         # what leaves hyperparameters to their prior must leave them all to it
         return np.where(self.model.prior.leaves_hyperparameters(certain), 0.0, certain)
-
-    def lanes_at_once(self, data: Any) -> int:
-        """Chains that run side by side, 1 to 64."""
-        return min(max(_STATES_AT_ONCE // max(len(data) * self.model.n_states, 1), 1), _MAX_LANES)
-
-    @property
-    def _emission(self) -> None:
-        return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,17 +83,32 @@ def principal_changes(model: LinearDynamicalSystem, data: LDSData, noise: np.nda
     A column that hardly changes is all but a state itself, however little of the variance of others goes with it. And
     states change by a noise of variance 1, however far they go.
     """
+    states = _principal(model, data, centered_cells(data)[0] / changes_of_columns(data), noise)
+    return states / changes(states, data.starts, data.row_weight)
+
+
+def changes_of_columns(data: LDSData) -> np.ndarray:
+    """As `changes`, of the measurements of compiled sequences."""
     centered, observed = centered_cells(data)
-    states = _principal(model, data, centered / changes(data, centered, observed), noise)
-    return states / changes(data, states, np.ones(states.shape))
+    return changes(np.where(observed > 0, centered, np.nan), data.starts, data.row_weight)
 
 
-def changes(data: LDSData, values: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Root mean squares of the changes of columns (n_rows, n) from one step to the next, (n,); 1 where none is seen."""
-    pairs = data.row_weight[:, None] * observed * delayed(data, observed, 1)
-    squares = (pairs * (values - delayed(data, values, 1)) ** 2).sum(axis=0)
-    size = np.sqrt(squares / np.maximum(pairs.sum(axis=0), 1e-300))
-    return np.where(size > 0, size, 1.0)
+def changes(values: np.ndarray, starts: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Root mean squares of the changes of columns from one step to the next, (n_columns,); 1 where none is seen.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_columns)
+        NaN where a cell is missing.
+    starts : ndarray of int
+        Rows at which sequences begin.
+    weight : ndarray of shape (n_rows,)
+    """
+    steps = np.diff(values, axis=0)
+    steps[starts[(starts > 0) & (starts < len(values))] - 1] = np.nan
+    seen = ~np.isnan(steps)
+    squares = weight[1:] @ np.where(seen, steps, 0.0) ** 2 / np.maximum(weight[1:] @ seen, 1e-300)
+    return np.where(squares > 0, np.sqrt(squares), 1.0)
 
 
 def _principal(model: LinearDynamicalSystem, data: LDSData, centered: np.ndarray, noise: np.ndarray) -> np.ndarray:

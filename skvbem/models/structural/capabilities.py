@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from skvbem._numerics import last_axes_first
 from skvbem.capabilities import AnnealingPlan, Capabilities
 from skvbem.families.parallel_generator import ParallelGenerator
-from skvbem.models.labels.gibbs import GibbsSampler
-from skvbem.models.linear_dynamical_system.capabilities import ObservedStepBatches, latent_entropy
+from skvbem.models.linear_dynamical_system.capabilities import capabilities_of_states
 from skvbem.models.linear_dynamical_system.data import LDSData
+from skvbem.models.linear_dynamical_system.sampling import StatePathSampler
 from skvbem.models.relabelings import ListedRelabelings
 from skvbem.models.structural.model import StructuralModel
-
-# Chains that run side by side, at most, and numbers of states that they draw at once.
-_MAX_LANES, _STATES_AT_ONCE = 64, 2**20
 
 
 def log_z(model: StructuralModel, natural: np.ndarray, data: LDSData) -> np.ndarray:
@@ -42,7 +38,7 @@ def completed(
     return log_normalizers.sum(axis=1), drawn
 
 
-class NoiseSampler(GibbsSampler):
+class NoiseSampler(StatePathSampler):
     """Gibbs and Metropolis chains of a structural time series; see `skvbem.models.labels.gibbs`."""
 
     @property
@@ -53,14 +49,6 @@ class NoiseSampler(GibbsSampler):
     def certain_statistics(self, data: LDSData, rng: np.random.Generator) -> np.ndarray:
         """The part of expected statistics that depends on no state, (n_cells,): none, as all squares are of states."""
         return np.zeros(self.model.n_cells)
-
-    def lanes_at_once(self, data: Any) -> int:
-        """Chains that run side by side, 1 to 64."""
-        return min(max(_STATES_AT_ONCE // max(len(data) * self.model.n_states, 1), 1), _MAX_LANES)
-
-    @property
-    def _emission(self) -> None:
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,18 +78,4 @@ class OneLabeling:
 def capabilities_of(model: StructuralModel) -> Capabilities:
     """The capabilities of a structural time series: all but those that count hidden states."""
     sampler = NoiseSampler(model, partial(log_z, model), partial(completed, model))
-    capabilities = Capabilities(
-        points=sampler,
-        annealing=sampler,
-        batches=ObservedStepBatches(model),
-        metropolis=sampler,
-        relabelings=OneLabeling(model.n_cells),
-        complete_evidence=model.prior.log_evidence,
-        entropy=partial(latent_entropy, model),
-        dimension=partial(_dimension, model),
-    )
-    return capabilities.with_hidden_hyperparameters(model.prior)
-
-
-def _dimension(model: StructuralModel, hidden: Sequence, data: LDSData) -> int:
-    return model.n_free_parameters
+    return capabilities_of_states(model, sampler, OneLabeling(model.n_cells))

@@ -32,12 +32,12 @@ import numpy as np
 from skvbem._kernels import _kalman
 from skvbem._numerics import LOG_2PI, pack_symmetric, pairings, unpack_symmetric
 from skvbem.blocks import map_reduce, sections
-from skvbem.capabilities import OF_KNOWN_HYPERPARAMETERS
 from skvbem.families import Product, Regression
 from skvbem.families.base import ConjugateFamily
 from skvbem.families.hierarchical import regression_of
 from skvbem.models.base import DataInParts, Expectation, LatentModel
 from skvbem.models.linear_dynamical_system.data import LDSData
+from skvbem.models.linear_dynamical_system.model import reasons_of_states
 from skvbem.models.structural.design import Design
 
 # Rows times states times starts below which threads cost more than they bring.
@@ -149,19 +149,12 @@ class StructuralModel(LatentModel):
     @property
     def reasons(self) -> Mapping[str, str]:
         """Why scores that need a list of hidden states, or known precisions, have no meaning."""
-        reasons = dict.fromkeys(
-            OF_KNOWN_HYPERPARAMETERS,
-            "It asks for the evidence of known states, which has no closed form where parts of the prior are learned. "
+        return reasons_of_states(
+            self.prior,
             "Take 'auto', 'ais' or 'lower_bound'.",
+            "It asks for a Gaussian about a mode, and variances near 0 are at the end of their range. Take 'auto' or "
+            "'ais'.",
         )
-        if self.prior.hyperprior is None:
-            reasons = {}
-        return reasons | {
-            "information": "It asks for a Gaussian about a mode, and variances near 0 are at the end of their range. "
-            "Take 'auto' or 'ais'.",
-            "enumeration": "It asks for a sum over all values of what is hidden, and states are real numbers. Take "
-            "'auto' or 'ais', whose standard error says how near they come.",
-        }
 
     def compile(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skvbem.families.regression_rows import RegressionPoint
-from skvbem.models.linear_dynamical_system.starts import centered_cells, changes
+from skvbem.models.linear_dynamical_system.starts import changes_of_columns
 
 # The share of the squared change of a step that all noises of the first start have together, and the deviation of the
 # logarithms of factors by which variances of the other starts differ from it.
@@ -36,7 +36,7 @@ class StructuralStarts:
     def __call__(self, ascent: Any) -> np.ndarray:
         """Statistics, (n_cells, n_starts)."""
         model, rng = ascent.model, np.random.default_rng(self.seed)
-        design, step, starts = model.design, changes(ascent.data, *centered_cells(ascent.data)), []
+        design, step, starts = model.design, changes_of_columns(ascent.data), []
         column = design.column_of_noise
         per_column = 1 + np.bincount(column, minlength=model.n_columns)
         share = _SHARE * step**2 / per_column
