@@ -604,7 +604,9 @@ class DAG:
                             for one, child, other in immoralities(self))  # fmt: skip
         return self.to_undirected(), by_name
 
-    def essential(self, known: Iterable[tuple[Hashable, Hashable]] = ()) -> EssentialGraph:
+    def essential(
+        self, known: Iterable[tuple[Hashable, Hashable]] = (), numbers: Iterable[Hashable] = ()
+    ) -> EssentialGraph:
         """The essential graph (CPDAG) of all graphs that allow the same distributions, equal for all of them.
 
         Parameters
@@ -612,11 +614,14 @@ class DAG:
         known : iterable of (parent, child), default=()
             Edges of this graph whose direction is known otherwise, by the order of time say: of the graphs that allow
             the same distributions, only those with these edges count.
+        numbers : iterable of hashable, default=()
+            Nodes that have no children among the others in any graph that counts, as in a `DAGSpace`: edges from others
+            to them have one direction.
 
         Raises
         ------
         StructureError
-            If this graph has no such edge.
+            If this graph has no such edge or node, or an edge from one of the `numbers` to another node.
 
         Examples
         --------
@@ -625,13 +630,23 @@ class DAG:
         >>> chain = DAG.from_string("[a][b|a][c|b]")
         >>> print(chain.essential(), "or", chain.essential([("a", "b")]))
         a - b, b - c or a -> b, b -> c
+        >>> print(chain.essential(numbers=["b", "c"]))
+        a -> b, b -> c
         """
         check_argument(is_collection(known), "known", "essential", "a list of edges (parent, child)", known)
         known = list(known)
         for edge in known:
             if not is_collection(edge) or checked_names("known", "essential", edge) not in self.edges:
                 raise StructureError(f"The known edge {shown(edge)} is not an edge of this graph.")
-        return EssentialGraph.of(self, known)
+        numbers = checked_names("numbers", "essential", numbers)
+        for node in numbers:
+            if below := set(self.children(node)).difference(numbers):
+                child = min(below, key=self.nodes.index)
+                raise StructureError(
+                    f"Node {shown(node)} of 'numbers' is a parent of {shown(child)}, which is none of them. Name both "
+                    "or neither."
+                )
+        return EssentialGraph.of(self, known, numbers)
 
     def to_networkx(self):
         """A networkx.DiGraph with the same nodes and edges. Needs networkx."""

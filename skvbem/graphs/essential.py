@@ -56,8 +56,13 @@ class EssentialGraph:
         self.lines = tuple(sorted((tuple(sorted(line, key=place.__getitem__)) for line in lines), key=places))
 
     @classmethod
-    def of(cls, dag, known: Iterable[tuple] = ()) -> EssentialGraph:
-        """The essential graph of the class of a DAG, or of those of the class that have some known edges of it."""
+    def of(cls, dag, known: Iterable[tuple] = (), numbers: Iterable[Hashable] = ()) -> EssentialGraph:
+        """The essential graph of the class of a DAG, or of those of the class that have some known edges of it.
+
+        Nodes that are `numbers` have no children among others in any member: edges from others to them are known.
+        """
+        among = set(numbers)
+        known = [*known, *((parent, child) for parent, child in dag.edges if child in among and parent not in among)]
         neighbors = {node: {*dag.parents(node), *dag.children(node)} for node in dag.nodes}
         arrows = {(parent, child) for one, child, other in immoralities(dag) for parent in (one, other)}
         arrows |= set(dag.edges).intersection(map(tuple, known))

@@ -134,6 +134,15 @@ def explained(groups: ColumnGroups, dag: DAG, k: int) -> Group:
     return replace(group, specification=specification)
 
 
+def _has_regression(group: Group) -> bool:
+    """True if there is a family in which numbers explain a group."""
+    try:
+        group.specification.explained_by(["a number"], group.names)
+    except ValueError:
+        return False
+    return True
+
+
 def with_given(values: Sequence[np.ndarray], k: int, given: Sequence[int]) -> np.ndarray:
     """Values of a group, with those of the groups that explain it after its own."""
     return np.concatenate([values[k], *(values[parent] for parent in given)], axis=1) if given else values[k]
@@ -212,6 +221,23 @@ class MixedReading(TableReading):
     def nodes_with_tables(self) -> tuple:
         """The columns of categories."""
         return tuple(nodes_of(self.columns)[1])
+
+    @property
+    def numbers(self) -> tuple:
+        """The nodes without a table."""
+        return tuple(self.columns.groups[k].name for k in emission_groups(self.columns))
+
+    @property
+    def without_children(self) -> tuple:
+        """The nodes on which no other can depend: answers in an order, and numbers that were set."""
+        groups = [self.columns.groups[k] for k in emission_groups(self.columns)]
+        return tuple(each.name for each in groups if each.encoder is not None or each.name in self.numbers_set)
+
+    @property
+    def unexplained(self) -> tuple:
+        """The nodes without a table that cannot depend on numbers."""
+        groups = [self.columns.groups[k] for k in emission_groups(self.columns)]
+        return tuple(each.name for each in groups if not _has_regression(each))
 
     def of_nodes(self, nodes: Collection) -> MixedReading:
         """The reading without columns of numbers that are none of some nodes."""

@@ -1,16 +1,21 @@
-r"""Priors that a search over directed networks without hidden nodes takes where its user names none.
+r"""Rules and priors that a search over directed networks takes where its user names none.
 
-Nothing is neutral there. With a Dirichlet prior of known strength a table of about as many rows as the data predicts
-rows that it sees once at no cost, while the empty graph has to learn, and pay for, every margin: edges appear among
-independent columns of many states. And equally probable graphs hold an edge more probable than not before any data. So
-a network that is searched for has a hidden equivalent sample size for each table, an edge the odds :math:`1/(p + 1)`
-among p columns, and no table more cells than there are rows. The record is in `tests/reproduction/default_prior`.
+Nodes that hold numbers have no children with tables. Graphs where they have some are left out of the space: each would
+be a fit that fails.
+
+No prior of networks without hidden nodes is neutral. With a Dirichlet prior of known strength a table of about as many
+rows as the data predicts rows that it sees once at no cost, while the empty graph has to learn, and pay for, every
+margin: edges appear among independent columns of many states. And equally probable graphs hold an edge more probable
+than not before any data. So a network that is searched for has a hidden equivalent sample size for each table, an edge
+the odds :math:`1/(p + 1)` among p columns, and no table more cells than there are rows. The record is in
+`tests/reproduction/default_prior`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from math import inf, prod
 from typing import Any
 
@@ -18,7 +23,8 @@ from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
 from skvbem.search.execution.jobs import EvidenceJob, Job
-from skvbem.spaces import DAGSpace, ProductSpace, Space
+from skvbem.search.execution.readings import Readings
+from skvbem.spaces import DAGSpace, ProductSpace, Space, UnionSpace
 from skvbem.spaces.priors import EdgePrior, StructurePrior, UniformPrior, coerce_prior
 from skvbem.spaces.settings import resolve_latents
 
@@ -48,6 +54,53 @@ class SparsePrior(EdgePrior):
         dag = DAG.coerce(setting["structure"])
         sizes = (prod(map(self.cardinalities.__getitem__, dag.family(node))) for node in dag.nodes if dag.parents(node))
         return -inf if any(size > self.most_cells for size in sizes) else super()._log_weight(setting, space)
+
+
+def with_numbers_of_data(space: Space, job: Job) -> Space:
+    """A space without the graphs that have no fit because of what its columns hold; others as they are.
+
+    Parameters
+    ----------
+    space : Space
+        A `DAGSpace` whose user has said which `numbers` it has stays as it is. So do spaces of other kinds, but for
+        products and unions of such.
+    job : Job
+    """
+    kind = find_kind(job.estimator)
+    if not hasattr(kind, "graph") or hasattr(kind, "network") or not any(map(_is_open, _parts(space))):
+        return space
+    readings = job.readings or Readings.for_space(job.estimator, space, job.X, {"y": job.y, **job.fit_params})
+    return space if readings.common is None else _with_numbers(space, readings.common)
+
+
+def _parts(space: Space) -> Iterator[Space]:
+    """The spaces that products and unions are made of."""
+    for part in space.parts if isinstance(space, (ProductSpace, UnionSpace)) else ():
+        yield from _parts(part)
+    yield space
+
+
+def _is_open(space: Space) -> bool:
+    """True if the numbers of a space are left to the search."""
+    return isinstance(space, DAGSpace) and space.numbers is None
+
+
+def _with_numbers(space: Any, reading: Any) -> Any:
+    """A space, and what it is made of, with the rules of a `MixedReading`."""
+    if isinstance(space, (ProductSpace, UnionSpace)):
+        return replace(space, parts=tuple(_with_numbers(part, reading) for part in space.parts))
+    if not _is_open(space):
+        return space
+    numbers, barren, unexplained = (
+        [node for node in space.nodes if node in among]
+        for among in (reading.numbers, reading.without_children, reading.unexplained)
+    )
+    # Edges that each graph must have are left: errors of the fits name both nodes, and say why.
+    with_children = {parent for parent, _ in space.required}
+    leaves = (*space.leaves, *(node for node in barren if node not in with_children))
+    kept = {*space.required, *((node, node) for node in numbers)}
+    impossible = (edge for edge in product(numbers, unexplained) if edge not in kept)
+    return replace(space, numbers=numbers, leaves=leaves, forbidden=(*space.forbidden, *impossible))
 
 
 def with_prior_of_tables(estimator: Any, space: Space, score: Callable) -> Any:

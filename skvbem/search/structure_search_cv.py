@@ -36,7 +36,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.reports.evidence_tables import last_step
 from skvbem.search.checkpoint.checkpoint import Checkpoint
 from skvbem.search.checkpoint.fingerprints import content
-from skvbem.search.defaults import with_prior_of_tables, with_priors_of_graphs
+from skvbem.search.defaults import with_numbers_of_data, with_prior_of_tables, with_priors_of_graphs
 from skvbem.search.delegation import BestEstimatorDelegation
 from skvbem.search.execution.jobs import (
     AllRowsJob,
@@ -176,6 +176,10 @@ class StructureSearchCV(
     score_weights_ : ndarray of shape (n_candidates,)
         In proportion to the prior times exp of the score (without `cv`). They are the posterior only where scores are
         the evidence: the shares of bounds are too sure by far, most often of too little structure.
+    space_ : Space
+        The space that was searched. For a `VBNetwork` it is `space` with the `numbers` of the data, where a `DAGSpace`
+        was given none: they have no children with tables. Ordered answers have no children, and no edges lead from
+        numbers to nodes that cannot depend on them, such as counts.
     prior_ : prior
         The prior over candidates.
     strategy_ : Strategy
@@ -317,7 +321,9 @@ class StructureSearchCV(
         ranking = self.refit if isinstance(self.refit, str) else next(iter(names))
         names = {ranking: names[ranking], **names}
         estimator = with_prior_of_tables(estimator, space, names[ranking])
-        prior, job = with_priors_of_graphs(self.prior, self._job(estimator, space, names, X, y, params), space)
+        job = self._job(estimator, space, names, X, y, params)
+        space = with_numbers_of_data(space, job)
+        prior, job = with_priors_of_graphs(self.prior, job, space)
         given = resolve_strategy(self.strategy)
         strategy = given.chosen_for(space, job, ranking, prior)
         rescoring = self._rescoring(names[ranking])
@@ -348,13 +354,9 @@ class StructureSearchCV(
             ranker = self._ranker(job, ranking, rescoring, progress, checkpoint, seed, call)
             ranked = ranker.ranked(tried, log_priors, len(tried) == space.n_settings, graphs)
             state = self._state(job, ranked, names, ranking, log_priors)
-        state |= {
-            "strategy_": strategy,
-            "prior_": prior,
-            "stopped_by_": runner.over,
-            "timed_out_": runner.over == "time_budget" or call.was_cut or ranker.was_cut,
-            "n_splits_": n_splits(job),
-        }
+        timed_out = runner.over == "time_budget" or call.was_cut or ranker.was_cut
+        state |= {"space_": space, "strategy_": strategy, "prior_": prior, "stopped_by_": runner.over}
+        state |= {"timed_out_": timed_out, "n_splits_": n_splits(job)}
         is_cut_off = runner.over in ("time_budget", "stopped") and space.has_more_than(len(tried))
         if is_cut_off and graphs is None:
             warn_of_unfinished(runner.over, len(tried), space.n_settings_in_words())
@@ -517,8 +519,7 @@ class StructureSearchCV(
             graph = DAG.naive_bayes(next(iter(latents)), observed) if graph is None else graph.with_nodes(observed)
             return tables.HiddenStructure(graph, latents)
 
-        space = coerce_space(self.space)
-        parts = space.parts if isinstance(space, ProductSpace) else (space,)
+        parts = self.space_.parts if isinstance(self.space_, ProductSpace) else (self.space_,)
         rules = next((part.rules for part in parts if isinstance(part, StructureSpace)), None)
         settings, targets = self.cv_results_["params"], self.intervention_targets_
         return tables.equivalence_classes(structure, settings, _weights(vars(self)), rules, targets)

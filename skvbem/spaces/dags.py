@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from operator import or_
 from typing import Any
 
@@ -44,12 +44,17 @@ class DAGSpace(StructureSpace):
         Nodes that have no children in any graph, such as those of measurements and counts in a `VBNetwork`.
     allowed : iterable of (parent, child), mapping child -> parents, data frame or DAG, optional
         The only edges that a graph may have (a white list), those of latents among them. By default any.
+    numbers : iterable of hashable, optional
+        Nodes that hold numbers. They have no children among the other nodes, which have tables: edges run among
+        numbers, or to them. An edge to a latent, which the number then drives, is left where `required` or `allowed`
+        names it. By default `StructureSearchCV` finds numbers in the data, and elsewhere there are none; ``()`` says
+        that there are none anywhere.
 
     Raises
     ------
     StructureError
-        If a node is both latent and observed, if an edge, a tier or a leaf names an unknown node, if required edges
-        close a cycle or break another rule.
+        If a node is both latent and observed, if an edge, a tier, a leaf or a number names an unknown node, if required
+        edges close a cycle or break another rule.
     ValueError
         If no graph is left.
 
@@ -60,7 +65,8 @@ class DAGSpace(StructureSpace):
     Notes
     -----
     `n_settings` is counted, not enumerated, and so known for many more nodes than can be searched one by one. Only
-    rules that tell exchangeable latents apart force an enumeration.
+    rules that tell exchangeable latents apart force an enumeration. d numbers and c other nodes have
+    a(d) a(c) 2^(d c) graphs, a(n) those of n nodes without rules.
 
     Examples
     --------
@@ -74,6 +80,8 @@ class DAGSpace(StructureSpace):
     {'structure': DAG("[h][x|h][y]"), 'latents': {'h': 2}}
     >>> [str(setting["structure"]) for setting in DAGSpace(["drug", "weight"], leaves=["weight"])]
     ['[drug][weight]', '[drug][weight|drug]']
+    >>> len(DAGSpace(["sex", "drug", "height", "weight"], numbers=["height", "weight"]))  # 3 * 3 * 2**4
+    144
     >>> chains = DAGSpace(["a", "b", "c"], allowed=[("a", "b"), ("b", "c")], required=[("a", "b")])
     >>> [str(setting["structure"]) for setting in chains]
     ['[a][b|a][c]', '[a][b|a][c|b]']
@@ -88,6 +96,7 @@ class DAGSpace(StructureSpace):
     childless: bool = False
     leaves: Any = ()
     allowed: Any = None
+    numbers: Any = None
 
     def __post_init__(self):
         object.__setattr__(self, "latents", check_latents(self.latents, "DAGSpace"))
@@ -96,7 +105,9 @@ class DAGSpace(StructureSpace):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, edge_pairs(getattr(self, name), name))
         object.__setattr__(self, "tiers", tier_members(self.tiers))
-        object.__setattr__(self, "leaves", self._checked_leaves())
+        object.__setattr__(self, "leaves", self._in_order("leaves"))
+        if self.numbers is not None:
+            object.__setattr__(self, "numbers", self._in_order("numbers"))
         self.check_not_empty()
 
     @property
@@ -108,22 +119,37 @@ class DAGSpace(StructureSpace):
     def rules(self) -> EdgeRules:
         """The rule for the parents of every node: latents first, then observed nodes."""
         nodes = (*self.latents, *self.nodes)
+        below_leaves = ((leaf, node) for leaf in self.leaves for node in nodes if node != leaf)
         return make_rules(
             nodes,
             tiers=self.tiers,
             required=self.required,
-            forbidden=(*self.forbidden, *((leaf, node) for leaf in self.leaves for node in nodes if node != leaf)),
+            forbidden=(*self.forbidden, *below_leaves, *self._below_numbers()),
             allowed=self.allowed,
             max_parents=self.max_parents,
         )
 
-    def _checked_leaves(self) -> tuple:
-        """The nodes without children, in the order of the nodes."""
-        leaves, nodes = one_or_more(self.leaves), (*self.latents, *self.nodes)
-        for leaf in leaves:
-            if leaf not in nodes:
-                raise StructureError(f"leaves name {shown(leaf)}, which is not a node.{did_you_mean(leaf, nodes)}")
-        return tuple(node for node in nodes if node in leaves)
+    def _in_order(self, what: str) -> tuple:
+        """The nodes that a parameter names, in the order of the nodes."""
+        named, nodes = one_or_more(getattr(self, what)), (*self.latents, *self.nodes)
+        for node in named:
+            if node not in nodes:
+                raise StructureError(f"{what} name {shown(node)}, which is not a node.{did_you_mean(node, nodes)}")
+        return tuple(node for node in nodes if node in named)
+
+    def _below_numbers(self) -> list[tuple]:
+        """The edges that numbers rule out: those to nodes with tables, but to latents that another rule names."""
+        named, edges = {*self.required, *(self.allowed or ())}, []
+        for number, node in product(self.numbers or (), (*self.latents, *self.nodes)):
+            if node in self.numbers or (node in self.latents and (number, node) in named):
+                continue
+            if (number, node) in self.required:
+                raise StructureError(
+                    f"The required edge {number} -> {node} runs from a number to a node that holds none. Drop the "
+                    f"edge, or list 'numbers' without {shown(number)}."
+                )
+            edges.append((number, node))
+        return edges
 
     def _graphs(self) -> Iterator[DAG]:
         nodes = self.rules.nodes

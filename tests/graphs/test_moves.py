@@ -167,6 +167,8 @@ CONNECTED = [
     DAGSpace(NODES),
     DAGSpace(NODES, max_parents=1),
     DAGSpace(NODES, tiers=[["a"], ["b", "c"], ["d"]], required=[("a", "c")], forbidden=[("a", "d")]),
+    DAGSpace(NODES, numbers=["c", "d"]),
+    DAGSpace(XY, {"g": 2, "h": 2}, numbers="y"),
     DAGSpace(XY, {"g": 2, "h": 2}),
     DAGSpace(XY, {"g": 2, "h": 2}, childless=True, tiers=[["g", "h"], XY]),
     DAGSpace(XY, {"g": 2, "h": 3}, max_parents=1),
@@ -201,7 +203,9 @@ def test_neighbors_are_classes_joined_by_one_edge(space):
     labeled = [
         dag
         for dag in all_dags(nodes)
-        if obeys(dag, **rules) and (space.childless or all(map(dag.children, space.latents)))
+        if obeys(dag, **rules)
+        and (space.childless or all(map(dag.children, space.latents)))
+        and all(child in space.numbers for number in space.numbers or () for child in dag.children(number))
     ]
     groups = {canonical({"structure": g[0], "latents": space.latents}): g for g in classes(labeled, space.latents)}
     joined = neighborhoods(space)

@@ -329,6 +329,51 @@ class TestDAGs:
         assert not any(dag.children("x") + dag.children("z") for dag in moved)
         assert DAGSpace([*"xy"], leaves="y").n_settings == 2
 
+    @pytest.mark.parametrize(("n_tables", "n_numbers"), [(c, d) for c in range(4) for d in range(4) if 0 < c + d < 5])
+    def test_numbers_have_no_tables_below_them(self, n_tables, n_numbers):
+        """As many graphs as a(d) a(c) 2^(dc), each once, those of all whose numbers have numbers alone below them."""
+        nodes = range(n_tables + n_numbers)
+        numbers = nodes[n_tables:]
+        space, listed = DAGSpace(nodes, numbers=numbers), 0
+        for dag in graphs(space):
+            assert all(child in numbers for number in numbers for child in dag.children(number))
+            listed += 1
+        across = 2 ** (n_tables * n_numbers)
+        assert (
+            space.n_settings == listed == len(set(graphs(space))) == ROBINSON[n_tables] * ROBINSON[n_numbers] * across
+        )
+
+    def test_numbers_are_counted_where_they_are_too_many_to_list(self):
+        nodes = range(18)
+        n = ROBINSON[9] ** 2 * 2**81
+        assert DAGSpace(nodes, numbers=nodes[9:]).n_settings == n
+        assert (
+            DAGSpace(nodes, numbers=()).n_settings > n > DAGSpace(nodes, numbers=nodes[9:], leaves=nodes[9:]).n_settings
+        )
+
+    def test_numbers_hold_beside_other_rules_and_wherever_moves_lead(self):
+        rules = {"leaves": ["u"], "forbidden": [("v", "w")], "required": [("x", "w")], "max_parents": 2}
+        numbers = [*"uvw"]
+        space = DAGSpace([*"xuvw"], ["h"], numbers=numbers, **rules)
+        every = {
+            dag
+            for dag in graphs(DAGSpace([*"xuvw"], ["h"], **rules))
+            if all(child in numbers for number in numbers for child in dag.children(number))
+        }
+        assert set(graphs(space)) == every
+        assert space.n_settings == len(every) > 50
+        moved = [after["structure"] for setting in islice(space, 0, None, 5) for after in space.neighbors(setting)]
+        assert len(moved) > 50
+        assert all(dag in every for dag in map(space.representative, moved))
+
+    def test_numbers_drive_latents_that_other_rules_name(self):
+        options = {"latents": {"g": 2, "h": 2}, "numbers": "u"}
+        assert not any(dag.children("u") for dag in graphs(DAGSpace([*"xu"], **options)))
+        driven = DAGSpace([*"xu"], **options, required=[("u", "g"), ("g", "x")])
+        assert {dag.children("u") for dag in graphs(driven)} == {("g",)}
+        allowed = DAGSpace([*"xu"], **options, allowed=[("u", "g"), ("g", "x"), ("u", "x"), ("h", "u")])
+        assert {dag.children("u") for dag in graphs(allowed)} == {(), ("g",)}
+
     def test_it_is_lazy_and_counts_what_it_cannot_list(self):
         space = DAGSpace(range(30), {"a": 2, "b": 2, "c": 2}, max_parents=3)
         assert len(list(islice(space, 10))) == 10
@@ -580,6 +625,7 @@ SPACES = [
     BG,
     DAGSpace([*"xy"], {"h": 2}, tiers=["h", ["x", "y"]], required=[("h", "x")]),
     DAGSpace([*"xy"], {"h": 2}, leaves=["y"]),
+    DAGSpace([*"xy"], {"h": 2}, numbers=["y"]),
     CardinalityGrid({"h": [2, 3]}, "[h][x|h]"),
     LatentClassSpace([1, 2], [*"xy"]),
     GridSpace({"a": [1, 2]}),
@@ -631,6 +677,8 @@ class TestErrors:
             ({"tiers": [["x", "Y"]]}, "tiers name 'Y', which is not a node."),
             ({"leaves": ["z"]}, "leaves name 'z', which is not a node."),
             ({"leaves": ["x"], "required": [("x", "y")]}, "The required edge x -> y is forbidden too."),
+            ({"numbers": ["Y"]}, "numbers name 'Y', which is not a node. Did you mean 'y'"),
+            ({"numbers": ["x"], "required": [("x", "y")]}, "required edge x -> y runs from a number to a node that"),
         ],
     )
     def test_rules_that_do_not_fit(self, options, message):

@@ -221,6 +221,38 @@ def test_essential_graphs_with_known_directions_have_the_arrows_on_which_those_t
         DAG("[a][b|a]").essential([("b", "a")])
 
 
+@pytest.mark.parametrize(
+    ("n_tables", "n_numbers", "n_classes"), [(1, 2, 10), (2, 1, 8), (2, 2, 88), (1, 3, 142), (3, 1, 88)]
+)
+def test_essential_graphs_of_tables_and_numbers_have_the_arrows_on_which_those_that_keep_the_rule_agree(
+    n_tables, n_numbers, n_classes
+):
+    """By enumeration: arrows are the edges that all graphs of a class share whose numbers have no tables below them."""
+    names = list("abcd")[: n_tables + n_numbers]
+    numbers, classes, n_more = names[n_tables:], {}, 0
+    for setting in DAGSpace(names, numbers=numbers):
+        dag = setting["structure"]
+        classes.setdefault(dag.skeleton_and_immoralities(), []).append(dag)
+    assert len(classes) == n_classes
+    for members in classes.values():
+        always = set.intersection(*(set(dag.edges) for dag in members))
+        (graph,) = {dag.essential(numbers=numbers) for dag in members}
+        assert set(graph.arrows) == always
+        assert set(map(frozenset, graph.lines)) == {frozenset(edge) for edge in members[0].edges if edge not in always}
+        n_more += always != set(members[0].essential().arrows)
+    assert n_more > 0.5 * n_classes
+
+
+def test_numbers_of_essential_graphs_have_no_tables_below_them():
+    dag = DAG("[a][b|a]")
+    assert str(dag.essential(numbers="b")) == "a -> b"
+    assert str(dag.essential(numbers=["a", "b"])) == "a - b"
+    with pytest.raises(StructureError, match=r"Node 'a' of 'numbers' is a parent of 'b', which is none of them. Name"):
+        dag.essential(numbers=["a"])
+    with pytest.raises(StructureError, match="'z'"):
+        dag.essential(numbers=["z"])
+
+
 def test_essential_graphs_follow_from_every_rule():
     """The third of Meek's rules needs four nodes: b is not to point at a, or a, c, d were an immorality."""
     dag = DAG.from_string("[a][c|a][d|a][b|a:c:d]")

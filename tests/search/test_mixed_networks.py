@@ -1,5 +1,6 @@
 """Searches over structures and numbers of states of networks of categories, measurements and counts."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 from search.test_auto import parts_of
 from sklearn.base import clone
 
-from skvbem import DAG, BipartiteSpace, CardinalityGrid, DAGSpace, StructureSearchCV, VBNetwork
+from skvbem import DAG, BipartiteSpace, CardinalityGrid, DAGSpace, StructureSearchCV, VBDiscreteDAG, VBNetwork
 from skvbem.emissions import Regression
-from skvbem.errors import SearchWarning
+from skvbem.errors import SearchWarning, StructureError
+from skvbem.fitting.kind import kind_of
 from skvbem.search.strategies import Auto, Exact, Greedy
 from skvbem.search.strategies.exact import posterior_over_space
 
@@ -91,6 +93,49 @@ def test_scores_that_search_knows_by_families_are_left_to_fits(rows):
         assert score == approx(model.fit(whole).lower_bound_, rel=1e-12)
 
 
+OF_EVERY_KIND = {
+    "emission": [
+        ("color", "categorical", ["color"]),
+        ("size", "gaussian", ["size"]),
+        ("weight", "gaussian", ["weight"]),
+        ("pair", "gaussian", ["left", "right"]),
+        ("tail", "student_t", ["tail"]),
+        ("visits", "poisson", ["visits"]),
+        ("answer", "ordinal", ["answer"]),
+    ]
+}
+
+
+def columns_of_every_kind(n, seed=0):
+    rng = np.random.default_rng(seed)
+    numbers = rng.normal(size=(n, 5))
+    X = pd.DataFrame(numbers, columns=["size", "weight", "left", "right", "tail"])
+    visits, answer = rng.poisson(3.0, n).astype(float), rng.integers(0, 3, n).astype(float)
+    return X.assign(color=rng.choice(["red", "blue"], n), visits=visits, answer=answer)
+
+
+@pytest.mark.parametrize("names", [["color", "size", "weight", "visits"], ["color", "pair", "tail", "answer"]], ids=str)
+def test_the_graphs_of_a_search_are_those_that_have_a_fit(names):
+    """Without numbers all graphs are tried: the others fail, whatever the columns hold."""
+    X = columns_of_every_kind(20)
+    emission = [item for item in OF_EVERY_KIND["emission"] if item[0] in names]
+    model = VBNetwork(emission=emission, n_init=1, max_iter=2, random_state=0)
+    X = X[[column for _, _, columns in emission for column in columns]]
+    options = {"scoring": "lower_bound", "rescoring": False, "refit": False, "strategy": "exhaustive"}
+    with pytest.warns(SearchWarning, match="of 125 candidates failed"):
+        every = StructureSearchCV(model, DAGSpace(names, max_parents=1, numbers=()), **options).fit(X)
+    results = every.cv_results_
+    fitted = [s["structure"] for s, score in zip(results["params"], results["mean_test_score"]) if np.isfinite(score)]
+    space = DAGSpace(names, max_parents=1)
+    search = StructureSearchCV(model, space, **options).fit(X)
+    assert space.numbers is None
+    assert search.space_.numbers == tuple(name for name in names if name != "color")
+    assert {setting["structure"] for setting in search.space_} == set(fitted)
+    assert {setting["structure"] for setting in search.cv_results_["params"]} == set(fitted)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_score_ == approx(every.best_score_)
+
+
 NAMES = ["kind", "size", "weight"]
 
 
@@ -119,8 +164,8 @@ def searched(model, X, strategy, **rules):
 def test_the_best_of_all_graphs_of_mixed_columns(model):
     """The dynamic program over families that were fitted finds what trying every graph finds."""
     X = conditional_gaussian(60)
-    with pytest.warns(SearchWarning, match="of 25 candidates failed"):  # those with numbers above the category
-        every = searched(model, X, "exhaustive")
+    with pytest.warns(SearchWarning, match="13 of 25 candidates failed"):  # those with numbers above the category
+        every = searched(model, X, "exhaustive", numbers=())
     exact = searched(model, X, "exact")
     assert exact.best_structure_ == every.best_structure_
     assert exact.best_structure_.parents("weight") == ("size",)
@@ -206,6 +251,94 @@ WASTE = {
     "metal_in": ["waste"],
     "metal_out": ["dust", "metal_in"],
 }
+
+
+WAYS = [("exact", 0.0), ("greedy", 0.0), ("mc3", 0.0), ("greedy", 0.1), ("mc3", 0.1)]
+
+
+@pytest.mark.parametrize(("strategy", "missing"), WAYS)
+def test_no_family_is_fitted_that_there_cannot_be(monkeypatch, strategy, missing):
+    """Small graphs of families and whole ones: no model has a number above the category."""
+    X = conditional_gaussian(60)
+    X = X.mask(np.random.default_rng(1).random(X.shape) < missing)
+    kind, graphs = type(kind_of(AS_LEARNED)), []
+    made = kind.model
+
+    def noted(self, estimator, reading):
+        graphs.append(self.graph(estimator, reading)[0])
+        return made(self, estimator, reading)
+
+    monkeypatch.setattr(kind, "model", noted)
+    search = searched(AS_LEARNED, X, strategy)
+    assert len(graphs) > 5
+    assert not [dag for dag in graphs if dag.parents("kind")]
+    assert search.space_.numbers == ("size", "weight")
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_classes_have_arrows_from_categories_to_numbers():
+    """Of the 25 graphs 12 have fits; they fall into 10 classes, each with the arrows that its members share."""
+    search = searched(AS_GIVEN, conditional_gaussian(10), "exhaustive")
+    classes = search.equivalence_classes()
+    assert len(search.cv_results_["params"]) == 12
+    assert len(classes) == 10
+    for each in classes:
+        graphs = [search.cv_results_["params"][k]["structure"] for k in each.candidates]
+        assert set(each.graph.arrows) == set.intersection(*(set(dag.edges) for dag in graphs))
+        assert {dag.essential(numbers=["size", "weight"]) for dag in graphs} == {each.graph}
+
+
+def test_rows_held_out_are_for_graphs_that_have_fits():
+    X = conditional_gaussian(40)
+    search = StructureSearchCV(AS_LEARNED, DAGSpace(X.columns, max_parents=1), cv=2, refit=False).fit(X)
+    assert search.space_.numbers == ("size", "weight")
+    assert len(search.cv_results_["params"]) == len(search.space_) < len(DAGSpace(X.columns, max_parents=1))
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_numbers_that_a_user_names_stay_and_parts_of_spaces_get_theirs():
+    X = conditional_gaussian(40)
+    options = {"strategy": "exhaustive", "scoring": "lower_bound", "refit": False, "random_state": 0}
+    one = DAGSpace(X.columns, max_parents=1)
+
+    def searched_space(space, model=AS_LEARNED, X=X):
+        return StructureSearchCV(model, space, **options).fit(X).space_
+
+    apart, of_one = (
+        DAGSpace(X.columns, max_parents=0, numbers=["size"]),
+        DAGSpace(X.columns, numbers=["size", "weight"]),
+    )
+    assert searched_space(apart) is apart
+    product = searched_space(one * {"prior": [0.5, 1.0]})
+    assert [repr(part) for part in product.parts[:1]] == [repr(replace(of_one, max_parents=1))]
+    assert len(product) == 2 * len(searched_space(one))
+    union = searched_space(apart + one)
+    assert [part.numbers for part in union.parts] == [("size",), ("size", "weight")]
+    categories = X.assign(size=X["size"] > 0.0, weight=X["weight"] > 0.0)
+    assert searched_space(one, VBDiscreteDAG(n_init=1), categories) is one
+    assert searched_space([DAG(X.columns, {})], AS_LEARNED).n_settings == 1
+
+
+def test_numbers_that_were_set_have_no_children():
+    X = conditional_gaussian(40)
+    who = np.where(np.arange(40) < 10, "size", None)
+    options = {"strategy": "exhaustive", "scoring": "lower_bound", "refit": False, "random_state": 0}
+    search = StructureSearchCV(AS_LEARNED, DAGSpace(X.columns), **options).fit(X, interventions=who)
+    assert search.space_.leaves == ("size",)
+    assert len(search.cv_results_["params"]) == 8
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_required_edges_that_there_cannot_be_are_named():
+    X = conditional_gaussian(40)
+    with pytest.raises(
+        StructureError, match=r"required edge size -> kind runs from a number to a node that holds none"
+    ):
+        searched(AS_LEARNED, X, "exhaustive", required=[("size", "kind")])
+    counts = VBNetwork(emission={"gaussian": ["size"], "poisson": ["visits"]}, n_init=1)
+    X = pd.DataFrame({"size": X["size"], "visits": np.arange(40.0)})
+    with pytest.raises(ValueError, match=r"Node 'size' holds numbers, and is a parent of 'visits'"):
+        searched(counts, X, "exhaustive", required=[("size", "visits")])
 
 
 def test_climbs_from_graphs_near_the_best_make_no_number_the_parent_of_a_category():

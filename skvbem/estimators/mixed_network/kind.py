@@ -249,6 +249,6 @@ def _check_structure(dag: DAG, with_emission: list, latents: Mapping, owner: str
             raise StructureError(
                 f"Node {node!r} holds numbers, and is a parent of {children[0]!r} in the 'structure' of "
                 f"{owner}. Numbers have no children with a table here, except latents, whose states they drive. Turn "
-                "the edge round, or cut the numbers into categories; in a search, DAGSpace(leaves=...) or 'forbidden' "
-                "edges keep such graphs out."
+                "the edge round, or cut the numbers into categories; in a search, DAGSpace(numbers=...) keeps such "
+                "graphs out."
             )

@@ -29,7 +29,7 @@ class Exact(Strategy):
     """Finds the best graph of a `DAGSpace` without latents by dynamic programming, for complete data and some 20 nodes.
 
     Networks of mixed columns (`VBNetwork`) are searched so, too: each family that the space allows is fitted once.
-    Ten nodes take a minute. Families that there cannot be, such as numbers above categories, are left out.
+    Ten nodes take a minute. Numbers have no children with tables in such a space, so that no family is fitted in vain.
 
     The table of the search has the best graph first, then the best graphs near it, up to a hundred in all. Moves of
     edges lead to them from graph to graph. The posterior is over these graphs.

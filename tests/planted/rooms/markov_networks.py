@@ -20,6 +20,9 @@ ERRORS = {
     "arrows behind an immorality keep no direction": [
         ("(c, a) in arrows and c not in neighbors[b]", "(c, a) in arrows and c in neighbors[b] and False")
     ],
+    "edges from tables to numbers may turn": [
+        ("if child in among and parent not in among", "if child in among and parent in among")
+    ],
     "an edge without a direction counts one way": [
         (
             "            if isinstance(dag, UndirectedGraph):\n                probability[position[child]",

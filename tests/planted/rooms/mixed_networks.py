@@ -8,6 +8,9 @@ TESTS = (
 )
 
 ERRORS = {
+    "searches try graphs in which counts depend on numbers": [
+        ("product(numbers, unexplained) if edge not in kept", "product(numbers, unexplained) if False")
+    ],
     "evidence on a measurement is passed over": [
         (
             "cells = [given.get(name) if name in numbers else None for name in names]",
