@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduction import durations as study
+from reproduction import durations_cows as cows
 from reproduction import durations_prior as prior
 from reproduction.pages import check_page
 from reproduction.records import read_record
@@ -35,6 +36,16 @@ def test_intervals_of_quantiles_hold_what_they_say(stays):
 def test_the_guide_shows_the_records():
     check_page(PAGE, study.table(LINES))
     check_page(PAGE, prior.table(GRIDS))
+    check_page(PAGE, cows.table(read_record(cows.RECORD)))
+
+
+def test_bounds_of_cows_are_those_of_another_program():
+    """Which has four decimals of most; geometric stays are ahead of all others."""
+    found = {line["family"]: line["bound"] for line in read_record(cows.RECORD)}
+    assert found.keys() == cows.FAMILIES.keys()
+    for name, (_, bound) in cows.FAMILIES.items():
+        assert found[name] == approx(bound, abs=6e-5)
+    assert max(found, key=found.__getitem__) == "geometric"
 
 
 def test_a_series_again():

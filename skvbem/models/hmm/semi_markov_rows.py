@@ -173,9 +173,7 @@ class SemiMarkovRows:
             cells[:, 1, :, :last] = stay[:, :, self.bins[:-1]]
             cells[:, 2, :, last] = stay[:, :, self.bins[-1]]
             cells[:, 3, :, : self.n_ages] = leave[:, :, self.bins]
-        jumps = np.moveaxis(self.jumps.matrix(of_jumps, -np.inf), -1, 0).copy()
-        jumps[:, np.arange(self.n_states), np.arange(self.n_states)] = -np.inf
-        return cells, jumps
+        return cells, np.moveaxis(self.jumps.matrix(of_jumps, -np.inf), -1, 0).copy()
 
     def statistics_of_steps(self, counts: np.ndarray, jumps: np.ndarray) -> np.ndarray:
         """Statistics (n_lanes, n_cells) of counts of first cells and steps, in the shapes of `log_steps`."""

@@ -4,6 +4,8 @@ from itertools import groupby, product
 
 import numpy as np
 import pytest
+from scipy.special import betaln
+from scipy.stats import poisson
 
 from skvbem import VBHMM, load, save
 from skvbem.durations import Hazards, Stages
@@ -113,6 +115,29 @@ def test_stays_that_are_known():
     hazards = {"hazards": [[0.0, 0.0, 1.0]] * 3}
     _, states = given("single", durations=Hazards(3, bins="single"), stays=hazards).sample(300, random_state=0)
     assert {len(list(stay)) for _, stay in groupby(states)} == {3}
+
+
+def test_poisson_stays_of_seven_symbols():
+    """The evidence of another program: stays of 1 + Poisson(rate) steps, rates Ga(1, 1/2), the last stay cut off.
+
+    Probabilities of paths, as of symbols that show their states, are products over states of averages over rates.
+    """
+    paths, symbols, lasts = np.array(list(product([0, 1], repeat=7))), np.array([0, 0, 1, 1, 0, 0, 1]), np.arange(7)
+    shown = {"emission": "categorical", "categories": {"x0": [0, 1]}, "durations": Hazards(7, bins="single")}
+
+    def of_paths(*rates):
+        stays = {"hazards": [np.minimum(poisson.pmf(lasts, r) / poisson.sf(lasts - 1, r), 1.0) for r in rates]}
+        chain = VBHMM.from_parameters([0.5, 0.5], [[0, 1], [1, 0]], {"probabilities": np.eye(2)}, stays=stays, **shown)
+        return np.exp(chain.score_samples([path[:, None] for path in paths]))
+
+    roots, widths = np.polynomial.legendre.leggauss(60)
+    roots, widths = 3.5 * (roots + 1), 3.5 * widths  # of the rate: beyond 49 its prior has 2e-11
+    weights = widths * roots * np.exp(-(roots**2) / 2)
+    first, second = (sum(w * of_paths(*(root**2, 1.0)[::side]) for root, w in zip(roots, weights)) for side in (1, -1))
+    of_path = first * second / of_paths(1.0, 1.0)
+    counts = np.array([[np.bincount(symbols[path == k], minlength=2) for k in (0, 1)] for path in paths])
+    of_symbols = np.exp(betaln(*np.moveaxis(counts + 1.0, -1, 0))).prod(axis=1)
+    assert np.log(of_path @ of_symbols) == approx(-5.29703476, abs=1e-8)
 
 
 def test_a_fit_goes_on_from_what_is_given():

@@ -74,7 +74,7 @@ ERRORS = {
         ("self.jumps.matrix(of_jumps, -np.inf)", "self.jumps.matrix(of_jumps, -9.0)")
     ],
     "a jump leads into the state that is left": [
-        ("jumps[:, np.arange(self.n_states), np.arange(self.n_states)] = -np.inf", "pass")
+        ("others = concentration * (1.0 - np.eye(transitions.n_states))", "others = concentration")
     ],
     "weights of sequences are left out of durations": [
         (
