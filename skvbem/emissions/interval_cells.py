@@ -248,7 +248,10 @@ class OwnIntervals(IntervalCells):
         n_out, (d, n_rows) = len(mean), self.low.shape
         of_rows, moments = OF_BLOCKS.empty(n_out, n_rows), OF_BLOCKS.empty(n_out, 2, d, n_rows)
         arrays = (np.ascontiguousarray(each) for each in (mean, 1 / unit, peak))
-        _intervals.of_rows(self.low, self.high, *arrays, of_rows, moments)
+        low, high = self.low, self.high
+        if not low.strides == high.strides == (low.strides[0], low.itemsize):  # rows chosen by number
+            low, high = np.ascontiguousarray(low), np.ascontiguousarray(high)
+        _intervals.of_rows(low, high, *arrays, of_rows, moments)
         return of_rows, moments.reshape(n_out, 2, -1)
 
     def sums_of_masses(self, log_masses: np.ndarray, peak: np.ndarray) -> np.ndarray:
