@@ -30,7 +30,7 @@ print(model.summary(flow, method="vb"))
 
 # %%
 # The state keeps about four fifths of itself from one year to the next, and the noise has about two fifths of the
-# variance. The sign of a state is arbitrary; what it says of the flow is not.
+# variance. The sign of the state is that of a positive loading: it rises with the flow.
 #
 # Below, dots are measurements, the line is what the state says of them given all years. The level fell at about 1899,
 # when the first dam at Aswan was begun. The fan has what is expected of the ten years to come: it goes back to the
