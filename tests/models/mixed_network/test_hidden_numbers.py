@@ -358,3 +358,23 @@ def test_missing_parents_beside_counts_are_refused(rng):
     with pytest.raises(ValueError, match="Row 3 of X has no 'x'"):
         fit.score_samples(X)
     assert np.isfinite(fit.score_samples(X.fillna({"x": 0.0}))).all()
+
+
+def test_units_of_columns_change_the_bound_by_their_logarithms_alone(rng):
+    """With gaps anywhere, and a class: as many ln unit as there are observed cells."""
+    h = rng.random(60) < 0.5
+    x = np.where(h, 2.0, -2.0) + rng.normal(size=60)
+    y = x + rng.normal(size=60)
+    X = pd.DataFrame({"x": x, "y": y, "z": y - h + rng.normal(size=60)}).mask(rng.random((60, 3)) < 0.3)
+    structure, options = (
+        {"x": ["h"], "y": ["x"], "z": ["h", "y"]},
+        {"latents": {"h": 2}, "random_state": 0, "tol": 1e-9},
+    )
+    one = VBNetwork(structure, **options).fit(X)
+    units = np.array([100.0, 0.01, 3.0])
+    other = VBNetwork(structure, **options).fit(X * units + [5.0, -2.0, 1e3])
+    in_units = X.notna().to_numpy().sum(axis=0) @ np.log(units)
+    assert other.lower_bound_ == pytest.approx(one.lower_bound_ - in_units, abs=1e-6)
+    rows = X.notna().to_numpy() @ np.log(units)
+    scores = other.score_samples(X * units + [5.0, -2.0, 1e3])
+    assert scores == pytest.approx(one.score_samples(X) - rows, abs=1e-5)
