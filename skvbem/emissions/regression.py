@@ -36,6 +36,9 @@ from skvbem.families import RegressionPoint
 from skvbem.families.hierarchical import Hierarchical, with_hidden_rates, with_learned_precisions
 from skvbem.families.hyperpriors import floor_of_scales
 
+# The prior that fits together over all columns: Bayesian Gaussian equivalent.
+BGE = "bge"
+
 
 class Regression(NormalSpecification):
     r"""Columns of measurements, each a linear regression on given columns in each component.
@@ -59,6 +62,10 @@ class Regression(NormalSpecification):
     variance_prior : float, array-like of shape (n_columns,), "hierarchical" or None, default="hierarchical"
         Prior variance of the noise of each column; "hierarchical" has it learned from all components. None is the
         variance of the column.
+    prior : {"independent", "bge"}, default="independent"
+        How the priors of nodes of a network fit together. Under "bge" they are those of one Normal-Wishart distribution
+        of all columns, so that graphs that allow the same distributions have one evidence. It needs a number as
+        `coefficient_precision_prior`, 0.1 for example, and no `variance_prior`.
 
     See Also
     --------
@@ -79,6 +86,10 @@ class Regression(NormalSpecification):
     `coefficient_precision_prior` is :math:`\kappa`, else :math:`\kappa_{ji} \sim \mathrm{Gamma}(\frac12, \frac12)`. A
     hierarchical variance is :math:`s_j^2 \sim \mathrm{Gamma}(\frac12, \frac12)` in units of the variance of the
     column. With known ones the posterior of complete data, and their evidence, have closed forms.
+
+    Under ``prior="bge"`` [KMH14]_ coefficients of p regressors besides the constant have the precision t given as
+    `coefficient_precision_prior`, and the constant has 1. The noise has
+    :math:`\rho_{kj} \sim \mathrm{Gamma}\left(\tfrac{\nu + p}{2}, \tfrac t2\right)`, with :math:`\nu = 3` by default.
 
     The evidence is that of the columns given their regressors. A missing column is integrated out; a missing regressor
     beside an observed column is refused.
@@ -106,6 +117,7 @@ class Regression(NormalSpecification):
         "coefficient_precision_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({HIERARCHICAL})],
         "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
         "variance_prior": "no_validation",
+        "prior": [StrOptions({"independent", BGE})],
     }
 
     needs_variation: ClassVar[bool] = True
@@ -119,6 +131,7 @@ class Regression(NormalSpecification):
         coefficient_precision_prior=HIERARCHICAL,
         degrees_of_freedom_prior=None,
         variance_prior=HIERARCHICAL,
+        prior="independent",
     ):
         self.covariates = covariates
         self.lags = lags
@@ -126,6 +139,7 @@ class Regression(NormalSpecification):
         self.coefficient_precision_prior = coefficient_precision_prior
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
         self.variance_prior = variance_prior
+        self.prior = prior
 
     def check_parameters(self) -> None:
         """Refuse parameters that are wrong for any table, or leave nothing to explain columns by."""
@@ -135,6 +149,32 @@ class Regression(NormalSpecification):
                 f"{type(self).__name__} has nothing to explain its columns by: intercept=False, no 'covariates' and "
                 "no 'lags'. Give one of them."
             )
+        if self.prior == BGE:
+            self._check_bge()
+
+    def _check_bge(self) -> None:
+        """Refuse parameters that the joint prior of all columns does not have."""
+        owner = f"prior={BGE!r} of {type(self).__name__}"
+        if is_hierarchical(self.coefficient_precision_prior):
+            raise ValueError(
+                f"{owner} needs a number as 'coefficient_precision_prior', the precision of slopes. Got "
+                f"{self.coefficient_precision_prior!r}. Take 0.1, for example."
+            )
+        if not is_hierarchical(self.variance_prior):
+            raise ValueError(
+                f"{owner} has a prior of variances that follows from 'coefficient_precision_prior' and "
+                f"'degrees_of_freedom_prior'. Got variance_prior={shown(self.variance_prior)}. Leave it out."
+            )
+        if not self.intercept:
+            raise ValueError(f"{owner} needs intercept=True, since columns have means. Got False.")
+
+    @property
+    def joint_prior(self) -> tuple[float, float] | None:
+        """Scale, and degrees of freedom of one column, of the prior "bge"; None under another."""
+        if self.prior != BGE:
+            return None
+        dof = self.degrees_of_freedom_prior
+        return float(self.coefficient_precision_prior), _DOF_HIDDEN if dof is None else float(dof)
 
     def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> RegressionEmission:
         """The emission of rows of responses, covariates and lagged responses, NaN where missing."""
@@ -154,6 +194,17 @@ class Regression(NormalSpecification):
                     f"The {name!r} parameter of {type(self).__name__} must lie between 1e-100 and 1e12. Got "
                     f"{shown(value)} instead."
                 )
+        if self.joint_prior is not None:
+            scale, dof = self.joint_prior
+            dof += emission.n_regressors - 1
+            precisions = np.full(emission.n_regressors, scale)
+            precisions[0] = 1.0
+            variances = scale / dof * emission.unit**2
+            return {
+                "coefficient_precision_prior": precisions,
+                "degrees_of_freedom_prior": dof,
+                "variance_prior": variances,
+            }
         return {
             "coefficient_precision_prior": self.coefficient_precision_prior,
             "degrees_of_freedom_prior": self.degrees_of_freedom_prior,
@@ -347,7 +398,7 @@ class RegressionEmission(LinearEmission):
         self,
         n_components: int,
         *,
-        coefficient_precision_prior: float | str = 1.0,
+        coefficient_precision_prior: float | str | np.ndarray = 1.0,
         degrees_of_freedom_prior: float | None = None,
         variance_prior=None,
     ) -> RegressionFamily | Hierarchical:
@@ -356,7 +407,7 @@ class RegressionEmission(LinearEmission):
         Parameters
         ----------
         n_components : int
-        coefficient_precision_prior : float or "hierarchical", default=1.0
+        coefficient_precision_prior : float, ndarray of shape (n_regressors,) or "hierarchical", default=1.0
             Precision of coefficients in units of the noise, all columns in units in which they spread by one; hidden,
             with a Gamma prior, one for each regressor of each response, if "hierarchical".
         degrees_of_freedom_prior : float, optional
@@ -369,14 +420,14 @@ class RegressionEmission(LinearEmission):
         learned, hidden = is_hierarchical(coefficient_precision_prior), is_hierarchical(variance_prior)
         dof = degrees_of_freedom_prior
         dof = (_DOF_HIDDEN if hidden else _DOF) if dof is None else float(dof)
-        precision = 1.0 if learned else float(coefficient_precision_prior)
+        precision = np.broadcast_to(1.0 if learned else coefficient_precision_prior, n_regressors)
         variance = np.ones(d)
         if not hidden and variance_prior is not None:
             variance = np.broadcast_to(np.asarray(variance_prior, dtype=float) / self.unit**2, d)
         rows, response_of = np.arange(k * d), np.tile(np.arange(d), k)
         prior: Any = RegressionFamily.from_parameters(
             np.zeros((k * d, n_regressors)),
-            np.tile(precision * np.eye(n_regressors), (k * d, 1, 1)),
+            np.tile(np.diag(precision), (k * d, 1, 1)),
             np.full(k * d, dof / 2),
             np.tile(dof / 2 * variance, k),
             rows,

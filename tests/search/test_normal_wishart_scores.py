@@ -4,14 +4,17 @@ from collections import defaultdict
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.stats import gamma, multivariate_t
+from search.test_auto import parts_of
 
-from skvbem import DAG, DAGSpace, VBMixture, VBNetwork
+from skvbem import DAG, DAGSpace, StructureSearchCV, VBMixture, VBNetwork
 from skvbem.emissions import Gaussian, Regression
 from skvbem.graphs.essential import immoralities
 from skvbem.search.families.normal_wishart_scores import NormalWishartScores, hidden_scales
+from skvbem.spaces.priors import EdgePrior
 
 approx = pytest.approx
 ALPHA, DOF = 1.7, 3.3
@@ -159,3 +162,85 @@ def test_an_absent_edge_beside_parents_that_say_all():
     assert np.mean(gains[0.5]) > 2
     assert np.mean(gains["hidden"]) < -1
     assert np.mean(gains[0.02]) < -1
+
+
+BGE = VBNetwork(
+    emission=Regression(prior="bge", coefficient_precision_prior=0.1, degrees_of_freedom_prior=3.0), n_init=1
+)
+OF_BGE = {"scale": 0.1, "degrees_of_freedom": 3.0}
+
+
+def table(n, seed=0):
+    return pd.DataFrame(10.0 + chain(n, seed) * [1.0, 100.0, 1.0, 0.01], columns=[*"abcd"])
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_bounds_of_fits_are_these_evidences(is_weighted):
+    X = table(40)
+    weight = np.random.default_rng(0).integers(1, 4, 40).astype(float) if is_weighted else None
+    scores = NormalWishartScores.of_rows("abcd", X.to_numpy(), weight, **OF_BGE)
+    for above in ({}, {"b": ["a"]}, {"b": ["c"], "c": ["a", "d"]}, {"d": ["a", "b", "c"], "c": ["b"]}):
+        dag = DAG([*"abcd"], above)
+        model = BGE.set_params(structure=dag).fit(X, sample_weight=weight)
+        assert model.lower_bound_ == approx(scores.log_evidence(dag), abs=1e-8)
+
+
+def searched(X, strategy, **options):
+    options = {"rescoring": False, "refit": False, "random_state": 0, "scoring": "lower_bound"} | options
+    return StructureSearchCV(BGE.set_params(structure=None), DAGSpace(X.columns), strategy=strategy, **options).fit(X)
+
+
+@pytest.mark.parametrize("prior", ["uniform", EdgePrior(0.2)])
+def test_searches_sum_over_all_graphs(prior):
+    """Probabilities of edges are those of an enumeration; so are the best graph and ln p(X)."""
+    X, graphs = table(30), [setting["structure"] for setting in DAGSpace([*"abcd"])]
+    scores = NormalWishartScores.of_rows("abcd", X.to_numpy(), **OF_BGE)
+    edge_prior = 0.2 if prior != "uniform" else 0.5
+    values = np.array(
+        [scores.log_evidence(dag) + len(dag.edges) * np.log(edge_prior / (1 - edge_prior)) for dag in graphs]
+    )
+    weights = np.exp(values - np.logaddexp.reduce(values))
+    exact = searched(X, "exact", prior=prior)
+    assert exact.best_score_ == approx(scores.log_evidence(exact.best_structure_), abs=1e-8)
+    assert scores.log_evidence(exact.best_structure_) + len(exact.best_structure_.edges) * np.log(
+        edge_prior / (1 - edge_prior)
+    ) == approx(values.max(), abs=1e-8)
+    for parent, child in permutations("abcd", 2):
+        wanted = weights @ [parent in dag.parents(child) for dag in graphs]
+        assert exact.edge_probabilities_["parent":parent, "child":child] == approx(wanted, abs=1e-8)
+    assert searched(X, "greedy", prior=prior).best_score_ == approx(exact.best_score_, abs=1e-8)
+
+
+def test_records_of_candidates_are_those_of_fits():
+    X = table(30)
+    job, ranking, _ = parts_of(DAGSpace(X.columns), X, BGE.set_params(structure=None), scoring="lower_bound")
+    setting = {"structure": DAG([*"abcd"], {"b": ["a"], "c": ["a", "b"]})}
+    summed, measured = job.summed(setting), job.measured(setting)
+    assert summed.values[ranking] == approx(measured.values[ranking], abs=1e-8)
+    assert summed.n_free_parameters == measured.n_free_parameters == 11
+    holes = X.mask(np.eye(30, 4) > 0)
+    job, _, _ = parts_of(DAGSpace(X.columns), holes, BGE.set_params(structure=None), scoring="lower_bound")
+    assert job.summed(setting) is None
+
+
+def test_no_fit_is_made_in_searches_of_measurements(monkeypatch):
+    """Twelve columns have 24 576 families."""
+    rng = np.random.default_rng(0)
+    root = np.tril(rng.normal(size=(12, 12)) * (rng.random((12, 12)) < 0.3), -1)
+    X = pd.DataFrame(rng.normal(size=(300, 12)) @ np.linalg.inv(np.eye(12) - root).T).add_prefix("x")
+    for module in ("execution.jobs", "families.decomposable"):
+        monkeypatch.setattr(f"skvbem.search.{module}.evaluate", None)
+    search = searched(X, "exact")
+    assert search.edge_probabilities_.values.shape == (12, 12)
+    assert search.best_score_ >= searched(X, "greedy").best_score_ - 1e-8
+
+
+def test_columns_without_a_joint_prior_are_fitted():
+    """With priors that differ, or by a penalized likelihood."""
+    X = table(20)
+    space = DAGSpace(X.columns)
+    other = Regression(prior="bge", coefficient_precision_prior=1.0)
+    mixed = [(name, other if name == "a" else BGE.emission, [name]) for name in X]
+    for model, kind in [(VBNetwork(emission=mixed, n_init=1), "lower_bound"), (BGE.set_params(structure=None), "bic")]:
+        job, ranking, _ = parts_of(space, X, model, scoring=kind)
+        assert not isinstance(job.family_scores(next(iter(space)), ranking), NormalWishartScores)

@@ -95,7 +95,7 @@ class CompleteData:
 
     def n_operations(self, rules: EdgeRules) -> float:
         """Estimated operations, of some nanoseconds each, to score all families that rules allow."""
-        (n, n_rows), most = self.codes.shape, _most_parents(rules)
+        (n, n_rows), most = self.codes.shape, most_parents(rules)
         return float(sum(comb(n, size) for size in range(min(most + 1, n) + 1))) * n_rows * (1 + len(self.rows_set))
 
     def of_nodes(self, rules: EdgeRules, max_memory: float) -> Iterator[np.ndarray]:
@@ -103,7 +103,7 @@ class CompleteData:
         concentrations = _concentrations(self)
         _check_memory(self, len(concentrations), max_memory)
         strength, shared = (np.array(column) for column in zip(*concentrations))
-        most = _most_parents(rules) + 1
+        most = most_parents(rules) + 1
 
         def sums_over(codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
             sums = np.full((1 << len(self.nodes), len(concentrations)), np.nan)
@@ -146,7 +146,7 @@ class FamilyByFamily:
 
     def of_nodes(self, rules: EdgeRules, max_memory: float) -> Iterator[np.ndarray]:
         """The scores of each node's families, nats; -inf where rules have none."""
-        _check_tables(len(self.nodes), 8.0 * 2.0 ** len(self.nodes) * (len(self.nodes) / 2 + 4), max_memory)
+        check_tables(len(self.nodes), 8.0 * 2.0 ** len(self.nodes) * (len(self.nodes) / 2 + 4), max_memory)
         places = np.array([self.families.place[node] for node in self.nodes])
         for k, place in enumerate(places.tolist()):
             others = np.delete(places, k).tolist()
@@ -205,7 +205,8 @@ def all_local_scores(
         yield np.where(edge_log_odds > -inf, scores + edge_log_odds, -inf)
 
 
-def _most_parents(rules: EdgeRules) -> int:
+def most_parents(rules: EdgeRules) -> int:
+    """The most parents that rules allow any node."""
     return max((rule.most for rule in rules.parents.values()), default=0)
 
 
@@ -257,10 +258,11 @@ def _check_memory(data: CompleteData, n_concentrations: int, max_memory: float) 
     # sums, best families (and what they are made from, one node at a time), best sets; groups of rows at every level
     row_bytes = n_rows * (12.0 * (n + 2) + 4.0 * widest + 24.0)
     n_sums = n_concentrations * (1 + bool(data.rows_set))  # those of all rows, and of one node that was set
-    _check_tables(n, 8.0 * 2.0**n * (n_sums + n / 2 + 4 + 1) + row_bytes, max_memory)
+    check_tables(n, 8.0 * 2.0**n * (n_sums + n / 2 + 4 + 1) + row_bytes, max_memory)
 
 
-def _check_tables(n: int, n_bytes: float, max_memory: float) -> None:
+def check_tables(n: int, n_bytes: float, max_memory: float) -> None:
+    """Refuse tables over all sets of n nodes that take too many bytes."""
     if n_bytes > max_memory:
         raise TooLargeError(
             f"The best of all graphs over {n} nodes takes {n_bytes:.3g} bytes to find; {max_memory:.3g} are allowed. "

@@ -19,6 +19,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
 from skvbem.search.execution.readings import candidate, shallow_candidate
 from skvbem.search.families.family_scores import Families, FamilyScores, FittedFamilies, MaximizedLikelihood
+from skvbem.search.families.normal_wishart_scores import NormalWishartScores
 from skvbem.spaces.settings import resolve_latents, value_key
 
 #: What a score has to be, to be a sum over families, before anything else.
@@ -47,6 +48,7 @@ class DecomposableScores:
         self._estimator, self._reading, self._scorers, self._most_cells = estimator, reading, scorers, most_cells
         self._remembered: dict[Hashable, FamilyScores] = {}
         self._fitted: dict[Hashable, FittedFamilies] = {}
+        self._jointly_normal: dict[Hashable, NormalWishartScores | None] = {}
 
     def scores(self, setting: Mapping, name: str) -> Families:
         """The families whose scores sum up to the score of that name, for a setting and others of unlike graphs.
@@ -61,15 +63,14 @@ class DecomposableScores:
     def record(self, setting: Mapping) -> dict[str, Any] | None:
         """Fields of the `Record` of a candidate whose scores are all sums; None where one is not."""
         if not hasattr(find_kind(self._estimator), "network"):  # sums are of fits, and a fit is what there is to know
-            return None
+            return self._record_of_measurements(setting)
         try:
             estimator, key = self._given(setting), rest(setting)
             network = self._network(estimator)
             every = {name: self._of_tables(estimator, network, key, name) for name in self._scorers}
         except NotDecomposable:
             return None
-        has_options = any(scorer.options for scorer in self._scorers.values())  # a score may refuse them
-        if has_options or estimator.method == "map":  # whether there is a mode depends on the graph
+        if self._may_be_refused(estimator):
             return None
         network.check_size()
         values = {name: scores.bound(network.dag) for name, scores in every.items()}
@@ -80,6 +81,29 @@ class DecomposableScores:
             "errors": {name: 0.0 for name, scorer in self._scorers.items() if SCORES[scorer.kind].random},
             "n_free_parameters": network.n_free_parameters,
         }
+
+    def _record_of_measurements(self, setting: Mapping) -> dict[str, Any] | None:
+        """Fields of the `Record` of a candidate whose columns are measurements under one prior of all of them."""
+        try:
+            estimator = self._given(setting)
+            scores, summed = self._measurements(estimator, rest(setting)), map(self._summed, self._scorers)
+            if scores is None or any(score.is_penalized_likelihood for score in summed):
+                return None
+        except NotDecomposable:
+            return None
+        if self._may_be_refused(estimator):
+            return None
+        dag, _ = kind_of(estimator).graph(estimator, self._reading)
+        return {
+            "values": dict.fromkeys(self._scorers, scores.log_evidence(dag)),
+            "errors": {name: 0.0 for name, scorer in self._scorers.items() if SCORES[scorer.kind].random},
+            "n_free_parameters": 2 * len(dag.nodes) + len(dag.edges),
+        }
+
+    def _may_be_refused(self, estimator) -> bool:
+        """True where a score may refuse its options, or a graph have no mode."""
+        has_options = any(scorer.options for scorer in self._scorers.values())
+        return has_options or estimator.method == "map"
 
     @cached_property
     def _is_complete(self) -> bool:
@@ -96,12 +120,15 @@ class DecomposableScores:
             return self._of_tables(estimator, self._network(estimator), key, name)
         return self._by_fits(estimator, (key, name), name)
 
-    def _by_fits(self, estimator, key: Hashable, name: str) -> FittedFamilies:
-        """The families of a network that has more than tables."""
+    def _by_fits(self, estimator, key: tuple[Hashable, str], name: str) -> Families:
+        """The families of a network that has more than tables: fits, where no formula has them all."""
         dag, latents = kind_of(estimator).graph(estimator, self._reading)
         if latents:
             raise NotDecomposable(_NO_LATENTS)
         score = self._summed(name)
+        measurements = self._measurements(estimator, key[0])
+        if measurements is not None and not score.is_penalized_likelihood:
+            return measurements
         if key not in self._fitted:
 
             def evaluation_of(graph: DAG):
@@ -114,6 +141,33 @@ class DecomposableScores:
             needed = self._reading.nodes_with_tables
             self._fitted[key] = FittedFamilies(dag.nodes, needed, value_of, has_known_prior)
         return self._fitted[key]
+
+    def _measurements(self, estimator, key: Hashable) -> NormalWishartScores | None:
+        """The scores of columns that are measurements under one prior of all of them; None where others are among them.
+
+        Raises
+        ------
+        NotDecomposable
+            If there are latents, or cells are missing.
+        """
+        if key not in self._jointly_normal:
+            self._jointly_normal[key] = self._of_measurements(estimator)
+        return self._jointly_normal[key]
+
+    def _of_measurements(self, estimator) -> NormalWishartScores | None:
+        groups = self._reading.columns.groups
+        prior, *others = {getattr(group.specification, "joint_prior", None) for group in groups}
+        if prior is None or others or not self._is_complete or any(len(group.columns) > 1 for group in groups):
+            return None
+        check_parameters(estimator)
+        for group in groups:
+            group.specification.check_parameters()
+        dag, latents = kind_of(estimator).graph(estimator, self._reading)
+        if latents or {*dag.nodes} != {group.name for group in groups}:
+            return None
+        (scale, dof), ((values, weight),) = prior, self._reading.blocks
+        names = [group.name for group in groups]
+        return NormalWishartScores.of_rows(names, np.hstack(values), weight, scale=scale, degrees_of_freedom=dof)
 
     def _network(self, estimator):
         """The network of an estimator that has no latents."""

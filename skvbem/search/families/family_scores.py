@@ -33,9 +33,15 @@ def rounding(score: float) -> float:
 class Families(Protocol):
     """Scores of families of nodes; scores of graphs are sums of them."""
 
-    nodes: tuple
-    #: Whether sums are the evidence itself, where they are no penalized likelihood and nothing is hidden.
-    are_evidences: bool
+    @property
+    def nodes(self) -> tuple:
+        """The nodes."""
+        ...
+
+    @property
+    def are_evidences(self) -> bool:
+        """True if sums are the evidence itself, where they are no penalized likelihood and nothing is hidden."""
+        ...
 
     @property
     def place(self) -> Mapping[Hashable, int]:

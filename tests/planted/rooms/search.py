@@ -114,7 +114,20 @@ ERRORS = {
     ],
     "graphs that are good and were only valued are not listed": [("values > self._least_listed)", "values > np.inf)")],
     "scores of families stand for those of a fit that may be refused": [
-        ("if has_options or estimator.method", "if estimator.method")
+        ("return has_options or estimator.method", "return estimator.method")
+    ],
+    "the score of measurements forgets how far means are from the prior's": [
+        ("self.products + share * np.outer(self.mean, self.mean)", "self.products + 0.0 * share")
+    ],
+    "all sets of measurements have as many degrees of freedom": [("dof = dof + n - 1", "dof = dof + 1")],
+    "the price of means of measurements is left out": [
+        ("constant += 0.5 * n * log(self.mean_precision", "constant += 0.0 * log(self.mean_precision")
+    ],
+    "measurements whose priors differ have the score of one prior": [
+        ("if prior is None or others or", "if prior is None or")
+    ],
+    "records of measurements stand for penalized likelihoods": [
+        ("any(score.is_penalized_likelihood for score in summed)", "False")
     ],
     "a space without end is begun": [("if not problem.runner.is_limited and", "if False and")],
     "a sink may have parents above it only": [("rest = layer[inside] ^ (1 << sink)", "rest = layer[inside]")],
