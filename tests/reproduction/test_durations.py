@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reproduction import durations as study
 from reproduction import durations_cows as cows
+from reproduction import durations_posterior as posterior
 from reproduction import durations_prior as prior
 from reproduction.pages import check_page
 from reproduction.records import read_record
@@ -37,6 +38,17 @@ def test_the_guide_shows_the_records():
     check_page(PAGE, study.table(LINES))
     check_page(PAGE, prior.table(GRIDS))
     check_page(PAGE, cows.table(read_record(cows.RECORD)))
+    check_page(PAGE, posterior.table(read_record(posterior.RECORD)))
+
+
+def test_draws_by_linear_response_hold_more_than_those_of_q():
+    """Probabilities of longer stays, over at least 100 series, and of these a series again."""
+    lines = read_record(posterior.RECORD)
+    assert len(lines) >= 100
+    by_q = study.share([posterior.OF_Q[line["number"]] for line in lines], "longer")
+    assert by_q + 2 <= 100 * np.mean([np.mean(line["held"]["longer"]) for line in lines]) < 90
+    quick = next(line for line in lines if line["family"] == "Hazards(1)")
+    assert posterior.measured(quick["number"])["held"] == quick["held"]
 
 
 def test_bounds_of_cows_are_those_of_another_program():
