@@ -1,10 +1,11 @@
-r"""Blocks of structural time series: levels, trends, seasons and cycles, of which a series is the sum.
+r"""Blocks of structural time series: levels, trends, seasons, cycles and autoregressions, of which a series is the sum.
 
-A block has states of its own, which move by a known matrix and a noise of learned variance,
+A block has states of its own, which move by a matrix and a noise of learned variance,
 
 .. math:: x_t = A x_{t-1} + \eta_t, \qquad \eta_{kt} \sim N(0, 1 / \tau_k),
 
-and adds one of them, or a sum of them, to the series [Harvey89]. `VBLinearDynamicalSystem` takes a list of blocks as
+and adds one of them, or a sum of them, to the series [Harvey89]. The matrix is known, but for the coefficients of an
+`Autoregression`. `VBLinearDynamicalSystem` takes a list of blocks as
 its ``blocks``. See :doc:`/user_guide/structural`.
 """
 
@@ -19,7 +20,7 @@ from sklearn.base import BaseEstimator
 
 from skvbem._compat import Interval, SuggestingMixin
 
-__all__ = ["Cycle", "Level", "Season", "Trend"]
+__all__ = ["Autoregression", "Cycle", "Level", "Season", "Trend"]
 
 
 class BlockStates(NamedTuple):
@@ -37,6 +38,8 @@ class BlockStates(NamedTuple):
         Whether a state is measured in changes of the series from step to step, as a slope is, or as the series itself.
     start : ndarray of shape (k,)
         Variances of first states in this unit.
+    order : int, default=0
+        How many entries of the first row of A are learned: all but the last one of an autoregression.
     """
 
     transition: np.ndarray
@@ -44,6 +47,7 @@ class BlockStates(NamedTuple):
     noise: tuple[str | None, ...]
     are_steps: tuple[bool, ...]
     start: np.ndarray
+    order: int = 0
 
 
 class Block(SuggestingMixin, BaseEstimator, ABC):
@@ -261,6 +265,53 @@ class Cycle(Block):
         wave = self.damping * _wave(2 * np.pi / self.period)
         noise = (self.label if self.noise else None,) * 2
         return BlockStates(wave, np.array([1.0, 0.0]), noise, (False, False), np.ones(2))
+
+
+class Autoregression(Block):
+    r"""A part of a series that depends on its own last values, by learned coefficients.
+
+    .. math:: u_t = a_1 u_{t-1} + \dots + a_p u_{t-p} + \eta_t, \qquad \eta_t \sim N(0, 1 / \tau), \qquad
+              a \mid \tau \sim N(0, (\tau \alpha s^2)^{-1} I),
+
+    with :math:`\alpha` the `transition_precision_prior` of `VBLinearDynamicalSystem`, by default 1, and s the root mean
+    square change of the column from a step to the next: where the noise is about as large as that, coefficients are
+    within -1 to 1 or so. Nothing keeps them from growth; data do. States are the last p + 1 values, the newest first.
+
+    Parameters
+    ----------
+    order : int, default=1
+        p, the number of last values, >= 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvbem import VBLinearDynamicalSystem
+    >>> from skvbem.structural import Autoregression
+    >>> rng = np.random.default_rng(0)
+    >>> u = np.zeros(300)
+    >>> for t in range(1, 300):
+    ...     u[t] = 0.8 * u[t - 1] + rng.normal()
+    >>> model = VBLinearDynamicalSystem(blocks=[Autoregression()], random_state=0).fit(u[:, None] + 5)
+    >>> bool(0.65 < model.autoregression_[0, 0] < 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {"order": [Interval(Integral, 1, None, closed="left")]}
+
+    def __init__(self, order=1):
+        self.order = order
+
+    @property
+    def label(self) -> str:
+        """The block in words."""
+        return f"autoregression of order {self.order}"
+
+    @property
+    def states(self) -> BlockStates:
+        """The last values and the one before them, as coefficients follow from products of neighbors."""
+        k = self.order + 1
+        noise = (self.label, *(None,) * self.order)
+        return BlockStates(np.eye(k, k=-1), np.eye(k)[0], noise, (False,) * k, np.ones(k), self.order)
 
 
 def _wave(angle: float) -> np.ndarray:

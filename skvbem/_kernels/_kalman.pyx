@@ -3,6 +3,8 @@
 x_1 ~ N(0, diag(start)), x_t = A x_{t-1} + eta_t, y_ts = d_s' v_t + z_s' x_t + e_ts, with eta_tk ~ N(0, q_k), 0 where a
 state has no noise, and e_ts ~ N(0, h_s). Columns of a step are taken in one after the other, missing ones not at all.
 A and the rows z are sparse: `*_ends[i]` is the end of row i in `*_columns` and `*_values` [DK12 chapters 4 and 6.4].
+Their values may differ from lane to lane. Of some groups of neighboring states second moments are summed, for rows of A
+that are learned.
 """
 
 from libc.math cimport log, sqrt
@@ -37,6 +39,7 @@ cdef struct Room:
     double* gains       # (cells, k) of each observed cell: P z
     double* error       # (cells,) innovation
     double* variance    # (cells,) its variance
+    double* kept        # (steps, groups, width, k + 1) of each state of a group its predicted mean and row of P
 
 
 cdef inline intptr_t begin(const Sparse* rows, intptr_t i) noexcept nogil:
@@ -149,9 +152,9 @@ cdef void leave_out(const System* of, intptr_t s, const double* gain, double err
             information[c * k + of.reading.columns[i]] += value * of.reading.values[i] * sureness[0]
 
 
-cdef int share_out(intptr_t k, intptr_t n_cells, Room* room) except -1:
+cdef int share_out(intptr_t k, intptr_t n_cells, intptr_t n_kept, Room* room) except -1:
     """Memory of a pass over a sequence of so many observed cells; all of it is one piece, `room.state`."""
-    cdef double* memory = <double*> calloc(4 * k + 3 * k * k + n_cells * (k + 2) + 1, sizeof(double))
+    cdef double* memory = <double*> calloc(4 * k + 3 * k * k + n_cells * (k + 2) + n_kept + 1, sizeof(double))
     if memory == NULL:
         raise MemoryError()
     room.state, room.other, room.score, room.drawn = memory, memory + k, memory + 2 * k, memory + 3 * k
@@ -160,7 +163,50 @@ cdef int share_out(intptr_t k, intptr_t n_cells, Room* room) except -1:
     room.gains = room.spread + 3 * k * k
     room.error = room.gains + n_cells * k
     room.variance = room.error + n_cells
+    room.kept = room.variance + n_cells
     return 0
+
+
+cdef void keep(const System* of, const Room* room, bint draws, const long long* groups, intptr_t n_groups,
+               intptr_t width, double* kept) noexcept nogil:
+    """Predicted means and rows of covariances of the states of all groups; of paths that are drawn, predicted draws."""
+    cdef intptr_t g, i, at, k = of.k
+    for g in range(n_groups):
+        for i in range(width):
+            at = groups[g] + i
+            kept[0] = room.other[at] + room.drawn[at] if draws else room.state[at]
+            memcpy(kept + 1, room.spread + at * k, k * sizeof(double))
+            kept += k + 1
+
+
+cdef void add_products(const System* of, Room* room, bint draws, const long long* groups, intptr_t n_groups,
+                       intptr_t width, double weight, const double* kept, double* products) noexcept nogil:
+    """Second moments of the states of each group given all cells, from what was kept, r and N."""
+    cdef intptr_t g, i, j, m, k = of.k
+    cdef double value
+    cdef const double* one
+    cdef const double* other
+    for g in range(n_groups):
+        for i in range(width):
+            one = kept + (g * width + i) * (k + 1)
+            value = one[0]
+            for m in range(k):
+                value += one[1 + m] * room.score[m]
+            room.state[i] = value
+            for j in range(k):
+                value = 0.0
+                for m in range(k):
+                    value += room.information[j * k + m] * one[1 + m]
+                room.work[i * k + j] = value
+        for i in range(width):
+            for j in range(width):
+                value = room.state[i] * room.state[j]
+                if not draws:
+                    other = kept + (g * width + j) * (k + 1)
+                    value += other[1 + groups[g] + i]
+                    for m in range(k):
+                        value -= other[1 + m] * room.work[i * k + m]
+                products[(g * width + i) * width + j] += weight * value
 
 
 cdef void begin_sequence(const System* of, Room* room) noexcept nogil:
@@ -194,11 +240,12 @@ cdef intptr_t most_cells(const long long[::1] starts, intptr_t p):
 def passes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const long long[::1] starts,
            const double[::1] weight, const double[:, ::1] measured, const double[:, ::1] outputs,
            const long long[::1] transition_ends, const long long[::1] transition_columns,
-           const double[::1] transition_values, const long long[::1] reading_ends,
-           const long long[::1] reading_columns, const double[::1] reading_values, const double[::1] start,
+           const double[:, ::1] transition_values, const long long[::1] reading_ends,
+           const long long[::1] reading_columns, const double[:, ::1] reading_values, const double[::1] start,
            const double[:, :, ::1] effects, const double[:, ::1] h, const double[:, ::1] q,
-           const double[:, :, ::1] noise, const double[:, :, ::1] cell_noise, double[:, ::1] log_density,
-           double[:, :, ::1] totals, double[:, ::1] squares, double[:, ::1] moves):
+           const long long[::1] groups, const double[:, :, ::1] noise, const double[:, :, ::1] cell_noise,
+           double[:, ::1] log_density, double[:, :, ::1] totals, double[:, ::1] squares, double[:, ::1] moves,
+           double[:, :, :, ::1] products):
     """Log densities of sequences, and sums over rows of moments given them, or at paths that are drawn given them.
 
     Parameters
@@ -207,9 +254,11 @@ def passes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const
     measured, outputs : (n_rows, p), (n_rows, r) IN
         Measurements, 0 where a cell is missing, and inputs v.
     transition_ends, transition_columns, transition_values, reading_ends, reading_columns, reading_values : IN
-        A (k, k) and the rows z (p, k).
+        A (k, k) and the rows z (p, k); values of each lane, (n_lanes, n_values).
     start : (k,) IN
     effects, h, q : (n_lanes, p, r), (n_lanes, p), (n_lanes, k) IN
+    groups : (n_groups,) IN
+        First states of groups.
     noise, cell_noise : (n_lanes, n_rows, k), (n_lanes, n_rows, p) IN
         Normal numbers with which paths are drawn; none for moments.
     log_density : (n_lanes, n_sequences) OUT
@@ -218,21 +267,27 @@ def passes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const
         Sums of y - z' x times v, and of its square, over observed cells.
     moves : (n_lanes, k) IN, OUT
         Sums of squares of eta, over all steps that follow another.
+    products : (n_lanes, n_groups, width, width) IN, OUT
+        Sums of products of the states of a group, over the same steps.
     """
     cdef System of
     cdef Room room
     cdef intptr_t k = transition_ends.shape[0], p = reading_ends.shape[0], r = outputs.shape[1]
     cdef intptr_t lane, n, t, s, j, at, cells = most_cells(starts, reading_ends.shape[0])
+    cdef intptr_t n_groups = groups.shape[0], width = products.shape[2], kept = n_groups * width * (k + 1)
+    cdef const long long* first_of = NULL
     cdef bint draws = noise.shape[0] > 0
     cdef double y, drawn, total, value, pull, sureness, w, tail
     if cells == 0:
         return
-    of = system_of(transition_ends, transition_columns, transition_values, reading_ends, reading_columns,
-                   reading_values, start)
-    share_out(k, cells, &room)
+    of = system_of(transition_ends, transition_columns, transition_values[0], reading_ends, reading_columns,
+                   reading_values[0], start)
+    share_out(k, cells, cells // p * kept, &room)
+    first_of = &groups[0] if n_groups else NULL
     with nogil:
         for lane in range(q.shape[0]):
             of.q, of.h = &q[lane, 0], &h[lane, 0]
+            of.transition.values, of.reading.values = &transition_values[lane, 0], &reading_values[lane, 0]
             for n in range(starts.shape[0] - 1):
                 if starts[n] == starts[n + 1]:
                     continue
@@ -251,6 +306,8 @@ def passes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const
                         else:
                             for j in range(k):
                                 room.drawn[j] = sqrt(of.start[j]) * noise[lane, t, j]
+                    if n_groups and t > starts[n]:
+                        keep(&of, &room, draws, first_of, n_groups, width, room.kept + (t - starts[n]) * kept)
                     for s in range(p):
                         if not seen[pattern[t], s]:
                             continue
@@ -300,6 +357,9 @@ def passes(const long long[::1] pattern, const unsigned char[:, ::1] seen, const
                             if draws:
                                 value, tail = value + sqrt(of.q[j]) * noise[lane, t, j], 0.0
                             moves[lane, j] += w * (value * value + tail)
+                        if n_groups:
+                            add_products(&of, &room, draws, first_of, n_groups, width, w,
+                                         room.kept + (t - starts[n]) * kept, &products[lane, 0, 0, 0])
     free(room.state)
 
 
@@ -347,7 +407,7 @@ def states(const long long[::1] pattern, const unsigned char[:, ::1] seen, const
     of = system_of(transition_ends, transition_columns, transition_values, reading_ends, reading_columns,
                    reading_values, start)
     of.q, of.h = &q[0], &h[0]
-    share_out(k, cells, &room)
+    share_out(k, cells, 0, &room)
     with nogil:
         for n in range(starts.shape[0] - 1):
             if starts[n] == starts[n + 1]:

@@ -480,7 +480,7 @@ def with_learned_precisions(
 def with_hidden_rates(
     prior: Regression | Hierarchical,
     shape: float,
-    rate: float,
+    rate: float | np.ndarray,
     floor: float | np.ndarray,
     rate_of: np.ndarray | None = None,
 ) -> Hierarchical:
@@ -490,7 +490,7 @@ def with_hidden_rates(
     ----------
     prior : Regression, or Hierarchical
         Of unknown noise, whatever else of it is hidden; its own rates are not asked.
-    shape, rate : float
+    shape, rate : float, and float or ndarray of shape (n_rates,)
         Of the Gamma distributions.
     floor : float or ndarray of shape (n_rates,)
         E.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
 from skvbem.families import Gamma
+from skvbem.families.regression_rows import RegressionPoint
 from skvbem.fitted.base import Intervals, Parameters
 from skvbem.fitted.parameter_tables import ParameterTable
 from skvbem.fitted.state_space import FittedStateSpace, Matrices, States
@@ -39,6 +40,7 @@ class FittedStructural(FittedStateSpace):
             return False
         one, other = self.model.design, model.design
         alike = np.array_equal(one.transition, other.transition) and np.array_equal(one.noise_of, other.noise_of)
+        alike = alike and one.order == other.order
         return alike and self.model.n_cells == model.n_cells and self.columns.meaning() == columns.meaning()
 
     @property
@@ -57,7 +59,7 @@ class FittedStructural(FittedStateSpace):
         model, design, columns = self.model, self.model.design, point[0]
         effects = model.unit[:, None] * columns.coefficients
         return Matrices(
-            design.transition,
+            design.transition_at(self._learned(point)),
             np.zeros((model.n_states, 0)),
             design.reading,
             np.zeros(model.n_columns) if design.has_level else model.origin + effects[:, 0],
@@ -69,14 +71,28 @@ class FittedStructural(FittedStateSpace):
 
     def state_variance_at(self, point: tuple) -> np.ndarray:
         """Variances of the noises that move states, (k,), 0 of states without noise, in the units of the data."""
-        variance = np.zeros(self.model.n_states)
-        for rates in point[1:]:
-            variance = (1 / rates[0]) @ self.model.design.states_of_noise
+        design, variance = self.model.design, np.zeros(self.model.n_states)
+        if design.n_noises:
+            variance = (1 / point[1][0]) @ design.states_of_noise
+        if len(design.learned):
+            variance[design.learned] = 1 / point[-1].precision
         return self.scale**2 * variance
 
+    def _learned(self, point: tuple) -> np.ndarray:
+        """Coefficients of autoregressions at a point, (n_columns, order), or (0, 0)."""
+        return point[-1].coefficients if len(self.model.design.learned) else np.zeros((0, 0))
+
     def grows(self, matrices: Matrices) -> bool:
-        """False: blocks walk, and do not grow."""
-        return False
+        """True if an autoregression grows; other blocks walk, and do not."""
+        return self.spectral_radius(matrices) > 1
+
+    def spectral_radius(self, matrices: Matrices) -> float:
+        """Largest absolute value of an eigenvalue of the rows of A that are learned, or 1 where others are there."""
+        design = self.model.design
+        of_rows = np.isin(design.block_of, design.block_of[design.learned])
+        moved = matrices.transition[np.ix_(of_rows, of_rows)]
+        known = 0.0 if of_rows.all() else 1.0
+        return max(known, float(np.abs(np.linalg.eigvals(moved)).max(initial=0.0)))
 
     # Reports ----------------------------------------------------------------------------------------------------------
 
@@ -86,29 +102,37 @@ class FittedStructural(FittedStateSpace):
         columns = {name: getattr(matrices, name) for name in ("offset", "output_input", "noise_variance")}
         if self.model.design.has_level:
             del columns["offset"]
-        return {"states": self._by_noise(np.sqrt(variance)), "columns": columns}
+        autoregression = {"coefficient": self._learned(point)} if len(self.model.design.learned) else {}
+        return {"states": self._by_noise(np.sqrt(variance)), "autoregression": autoregression, "columns": columns}
 
     def _by_noise(self, of_states: np.ndarray) -> dict[str, np.ndarray]:
         """Numbers of states (k,) by the name of the noise that moves them, (n_columns,) each."""
         design = self.model.design
         first = design.states_of_noise.argmax(axis=1) if design.n_noises else np.zeros(0, dtype=int)
         names = np.array(design.noise_names)[design.noise_of[first]] if len(first) else []
-        return {str(name): of_states[first[names == name]] for name in dict.fromkeys(names)}
+        deviations = {str(name): of_states[first[names == name]] for name in dict.fromkeys(names)}
+        if len(design.learned):
+            deviations[design.block_names[design.block_of[design.learned[0]]]] = of_states[design.learned]
+        return deviations
 
     def quantiles(self, probability: float) -> Parameters:
         """Quantiles of q(theta): of Student t effects, and of Gamma precisions as variances and deviations."""
-        emission, *noises = self.posterior.blocks
-        a, b = emission.shape, emission.rate
-        spread = np.sqrt((b / a)[:, None] * np.einsum("gii->gi", emission.covariance))
-        effects = emission.mean + stdtrit(2 * a, probability)[:, None] * spread
-        point = [self.point[0]._replace(coefficients=effects, precision=gammaincinv(a, 1 - probability) / b)]
-        point += [noise.quantiles(1 - probability) for noise in noises if isinstance(noise, Gamma)]
+        point: list[Any] = []
+        for block in self.posterior.blocks:
+            if isinstance(block, Gamma):
+                point.append(block.quantiles(1 - probability))
+                continue
+            a, b = block.shape, block.rate
+            spread = np.sqrt((b / a)[:, None] * np.einsum("gii->gi", block.covariance))
+            coefficients = block.mean + stdtrit(2 * a, probability)[:, None] * spread
+            point.append(RegressionPoint(coefficients, gammaincinv(a, 1 - probability) / b))
         return self.named_parameters(tuple(point))
 
     def report(self, intervals: Intervals | None) -> list[ParameterTable]:
         """Tables of deviations of noises of each column, then of effects of inputs and noise variances."""
         parts, outputs = self.named_parameters(self.point), self.model.n_output_inputs - 1
         heads = {"offset": ["offset"], "noise_variance": ["noise variance"]}
+        heads["coefficient"] = [f"lag {j + 1}" for j in range(self.model.design.order)]
         heads["output_input"] = [f"output input {j}" for j in range(outputs)]
 
         def table(title: str, group: str, columns: list[str]) -> ParameterTable:
@@ -122,8 +146,10 @@ class FittedStructural(FittedStateSpace):
             return ParameterTable(title, self.names, columns, joined(parts[group]), ends)
 
         tables = [table("standard deviations of a step", "states", [*parts["states"]])] if parts["states"] else []
-        columns = [head for name in parts["columns"] for head in heads[name]]
-        return [*tables, table("columns", "columns", columns)]
+        for title in ("autoregression", "columns"):
+            columns = [head for name in parts[title] for head in heads[name]]
+            tables += [table(title, title, columns)] if columns else []
+        return tables
 
     # States -----------------------------------------------------------------------------------------------------------
 

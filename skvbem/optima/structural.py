@@ -37,9 +37,9 @@ class StructuralMethod(FitMethod):
         return StructuralAscent(model, data, form, n_threads)
 
     def warmed_up(self, ascent: Any, starts: np.ndarray) -> np.ndarray:
-        """Starts (n_cells, n_starts) moved by a quasi-Newton method, where columns have no effects of inputs."""
+        """Starts (n_cells, n_starts) moved by a quasi-Newton method, where variances alone are learned."""
         starts, model = super().warmed_up(ascent, starts), ascent.model
-        if not model.design.has_level or model.n_output_inputs > 1:
+        if not model.design.has_level or model.n_output_inputs > 1 or len(model.design.learned):
             return starts
         return np.stack([_climbed(ascent, start) for start in starts.T], axis=1)
 
@@ -49,7 +49,7 @@ class StructuralMethod(FitMethod):
         The likelihood may be highest where a variance is 0. Steps go there as slowly as 1 / t, and stop on the way.
         """
         model, form = ascent.model, ascent.form
-        for _ in range(model.n_columns + model.design.n_noises):
+        for _ in model.noises:
             natural, _ = form.of(model.prior, fit.statistics[:, None])
             less = np.stack([model.with_less_noise(natural[:, 0], noise, _NEARLY_NOTHING) for noise in model.noises], 1)
             starts = ascent.expect(less)

@@ -67,7 +67,7 @@ _IN_MODULES = {
     "skvbem.optima.linear_dynamical_system": ("LDSMethod",),
     "skvbem.fitted.structural": ("FittedStructural",),
     "skvbem.optima.structural": ("StructuralMethod",),
-    "skvbem.structural": ("Cycle", "Level", "Season", "Trend"),
+    "skvbem.structural": ("Autoregression", "Cycle", "Level", "Season", "Trend"),
     "skvbem.fitted.mixed_network": ("FittedMixedNetwork",),
     "skvbem.fitted.mixture": ("FittedMixture",),
     "skvbem.optima.network": ("MixedNetworkMethod", "MixedStarts", "NetworkMethod", "TableStarts"),

@@ -595,6 +595,12 @@ def _structural_design(design: Any) -> None:
             {*range(size)} <= {*numbers.tolist()} <= {*range(least, size)}, f"{name} that are none of those there are"
         )
     check(design.is_level.shape == (k,) and design.is_level.dtype == bool, "levels of other states")
+    learned, first = design.learned, np.flatnonzero(np.diff(design.column_of, prepend=-1))
+    check(learned.dtype == np.int64 and len(learned) in (0, p), "learned rows of other columns")
+    check((design.order > 0) == (len(learned) > 0), "learned rows without entries")
+    if len(learned):
+        ends = np.append(first[1:], k)
+        check((first <= learned) & (learned + design.order < ends), "learned rows of other states")
     check(all(isinstance(name, str) for name in (*design.noise_names, *design.block_names)), "names that are no texts")
 
 
@@ -602,12 +608,19 @@ def _structural_design(design: Any) -> None:
 def _structural(model: Any) -> None:
     blocks, emission, design = model.prior.blocks, model.emission, model.design
     p, base = len(design.reading), regression_of(blocks[0])
-    check(len(blocks) == 1 + (design.n_noises > 0), "a prior of other parts")
+    has_noises, n_learned = design.n_noises > 0, len(design.learned)
+    check(len(blocks) == 1 + has_noises + (n_learned > 0), "a prior of other parts")
     check(all(same(getattr(base, n, 0), getattr(emission, n, 0)) for n in _LAYOUT), "a prior of other regressions")
     each = np.arange(p)
     check(same(emission.precision_of, each) and same(emission.noise_of, each), "columns that share a noise")
-    for block in blocks[1:]:
+    for block in blocks[1 : 1 + has_noises]:
         check(len(block.coordinates) == 2 * design.n_noises, "noises of other states")
+    check((model.autoregression is None) == (n_learned == 0), "autoregressions of other columns")
+    if n_learned:
+        rows, base = model.autoregression, regression_of(blocks[-1])
+        check(all(same(getattr(base, n, 0), getattr(rows, n, 0)) for n in _LAYOUT), "a prior of other autoregressions")
+        check(same(rows.precision_of, each) and same(rows.noise_of, each), "autoregressions that share a noise")
+        check(rows.n_regressors == design.order, "autoregressions of other orders")
     _units(model)
     check(len(model.unit) == p and len(model.origin) == p, "units of other columns")
 

@@ -12,7 +12,7 @@ from skvbem.families.regression import Regression
 from skvbem.models.structural.design import Design
 from skvbem.models.structural.model import StructuralModel
 from skvbem.optima.structural import StructuralAscent
-from skvbem.structural import Cycle, Level, Season, Trend
+from skvbem.structural import Autoregression, Cycle, Level, Season, Trend
 from skvbem.testing import ModelCase, ModelInstance
 
 BLOCKS = (
@@ -21,6 +21,8 @@ BLOCKS = (
     [Season(3), Cycle(5.0, damping=0.8)],
     [Trend(level_noise=False), Cycle(2.5, noise=False)],
     [Level(noise=False), Season(5, harmonics=1)],
+    [Level(), Autoregression(2)],
+    [Autoregression(), Season(4, noise=False)],
 )
 
 
@@ -48,6 +50,14 @@ class StructuralInstance(ModelInstance):
         units = np.arange(self.n_units) if units is None else np.asarray(units)
         rows = np.concatenate([self._rows[unit] for unit in units])
         return self.model.compile(self.y[rows], self.lengths[units], weight, output_inputs=self.v[rows])
+
+
+def autoregressions(rng, design):
+    """A prior of learned rows, under which states do not grow."""
+    p, own = len(design.learned), np.arange(len(design.learned))
+    precision = np.stack([np.diag(rng.uniform(10, 30, design.order)) for _ in range(p)])
+    shape, rate = rng.uniform(1, 3, (2, p))
+    return Regression.from_parameters(np.zeros((p, design.order)), precision, shape, rate, own, own)
 
 
 class StructuralCase(ModelCase):
@@ -84,13 +94,15 @@ class StructuralCase(ModelCase):
             np.zeros((p, r)), precision, rng.uniform(1, 3, p), rng.uniform(0.5, 2, p), own, own
         )
         shape, rate = rng.uniform(1, 3, (2, 1, design.n_noises))
-        noise = Gamma.from_parameters(shape, rate)
+        noise = Gamma.from_parameters(shape, rate) if design.n_noises else None
+        learned = autoregressions(rng, design) if len(design.learned) else None
         if hidden:
             emission = with_hidden_rates(emission, 1.0, 1.0, np.full(p, 1e-3))
-            noise = hidden_rate_prior(1, shape[0], 1.0, rate[0], 1e-3)
+            noise = hidden_rate_prior(1, shape[0], 1.0, rate[0], 1e-3) if design.n_noises else None
+            learned = with_hidden_rates(learned, 1.0, 1.0, np.full(p, 1e-3)) if learned is not None else None
         v = rng.normal(size=(n, r))
         return StructuralInstance(
-            y, v, np.asarray(lengths), StructuralModel(emission, noise, design, np.zeros(p), np.ones(p))
+            y, v, np.asarray(lengths), StructuralModel(emission, noise, design, np.zeros(p), np.ones(p), learned)
         )
 
     def tiny(self, rng, k):

@@ -20,7 +20,7 @@ from skvbem import (
 )
 from skvbem.durations import Hazards, Stages
 from skvbem.emissions import FactorGaussian, Multinomial, Poisson, Regression, Softmax
-from skvbem.structural import Season, Trend
+from skvbem.structural import Autoregression, Level, Season, Trend
 
 rng = np.random.default_rng(0)
 N = 40
@@ -104,6 +104,7 @@ def _special():
         "trials": (VBMixture(2, emission=Multinomial(), **OPTIONS), counts, {}),
         "stays": (VBHMM(2, durations=Hazards(3, first="any"), **OPTIONS), NUMBERS, {}),
         "blocks": (VBLinearDynamicalSystem(blocks=[Trend(), Season(4)], **OPTIONS), NUMBERS, {}),
+        "after last values": (VBLinearDynamicalSystem(blocks=[Level(), Autoregression(2)], **OPTIONS), NUMBERS, {}),
         "stages": (VBHMM(2, durations=Stages(3, prior="transitions"), **OPTIONS), NUMBERS, {}),
         "learned chain": (VBHMM(2, learn_prior=True, **OPTIONS), NUMBERS, {}),
         "turned": (VBFactorAnalysis(2, rotation="promax", **OPTIONS), np.c_[NUMBERS, CODES * NUMBERS], {}),

@@ -39,7 +39,13 @@ class StructuralKind(StateSpaceKind):
 
     method = StructuralMethod()
     fitted = FittedStructural
-    prior_parameters = ("blocks", "state_scale_prior", "noise_shape_prior", "noise_rate_prior")
+    prior_parameters = (
+        "blocks",
+        "transition_precision_prior",
+        "state_scale_prior",
+        "noise_shape_prior",
+        "noise_rate_prior",
+    )
 
     def check(self, estimator, X) -> None:
         """Refuse what are no blocks, blocks that cannot be told apart, and what does not go with blocks."""
@@ -54,8 +60,9 @@ class StructuralKind(StateSpaceKind):
         labels = [block.label for block in blocks]
         twice = [label for k, label in enumerate(labels) if label in labels[:k]]
         levels = [repr(block) for block in blocks if block.has_level]
-        if twice or len(levels) > 1:
-            pair = f"two of a {twice[0]}" if twice else " and ".join(levels)
+        learned = [repr(block) for block in blocks if block.states.order]
+        if twice or len(levels) > 1 or len(learned) > 1:
+            pair = f"two of a {twice[0]}" if twice else " and ".join(levels if len(levels) > 1 else learned)
             raise ValueError(
                 f"The 'blocks' parameter of {owner} has {pair}: sums of them are all that a series shows, and no data "
                 "can tell them apart. Leave one out."
@@ -109,11 +116,13 @@ class StructuralKind(StateSpaceKind):
 
     def attributes(self, fitted: FittedStructural) -> dict[str, Any]:
         """Matrices of the system, and deviations of noises by name."""
+        named = fitted.named_parameters(fitted.point)
         return {
             **{f"{name}_": value for name, value in fitted.matrices._asdict().items()},
-            "state_deviation_": fitted.named_parameters(fitted.point)["states"],
+            "state_deviation_": named["states"],
+            **({"autoregression_": named["autoregression"]["coefficient"]} if named["autoregression"] else {}),
             "n_components_": fitted.model.n_states,
-            "spectral_radius_": 1.0,
+            "spectral_radius_": fitted.spectral_radius(fitted.matrices),
             "n_free_parameters_": fitted.model.n_free_parameters,
         }
 
@@ -149,4 +158,22 @@ def resolve_structural_model(estimator: Any, reading: InputReading) -> Structura
     if design.n_noises:
         scale, half = float(estimator.state_scale_prior) * step[column], np.full(design.n_noises, _HALF)
         noise = hidden_rate_prior(1, half, _HALF, _HALF * scale**2, floor=0.0)
-    return StructuralModel(emission, noise, design, origin, unit)
+    return StructuralModel(emission, noise, design, origin, unit, _autoregression(estimator, design, step))
+
+
+def _autoregression(estimator: Any, design: Design, step: np.ndarray) -> Any:
+    """The prior of learned rows of A and of their noises, whose columns change by so much in a step; None without."""
+    if not len(design.learned):
+        return None
+    p, order, given = len(step), design.order, estimator.transition_precision_prior
+    precision = (1.0 if given is None else float(given)) * step**2
+    of_rows = Regression.from_parameters(
+        np.zeros((p, order)),
+        precision[:, None, None] * np.eye(order),
+        np.full(p, _HALF),
+        np.ones(p),
+        np.arange(p),
+        np.arange(p),
+        floor=_FLOOR,
+    )
+    return with_hidden_rates(of_rows, _HALF, 1 / (float(estimator.state_scale_prior) * step) ** 2, 0.0)

@@ -61,15 +61,17 @@ class VBLinearDynamicalSystem(TwoKinds, SequenceEstimator):
     n_components : int, default=1
         Number of states, k.
     blocks : list of blocks, default=None
-        What columns are sums of, by `skvbem.structural`: levels, trends, seasons and cycles, such as
+        What columns are sums of, by `skvbem.structural`: levels, trends, seasons, cycles and autoregressions, such as
         ``[Trend(), Season(12)]``. Each column has blocks of its own. States, and how they move, are then those of the
-        blocks, in the units of the data, and only variances of noises are learned. See :doc:`/user_guide/structural`.
+        blocks, in the units of the data, and only variances of noises, and coefficients of an autoregression, are
+        learned. See :doc:`/user_guide/structural`.
     state_scale_prior : float, default=1.0
         Scale of the half-Cauchy distributions of standard deviations of noises of blocks, in units of the root mean
         square change of the column from a step to the next.
     transition_precision_prior : float, default=None
         Precision, about 0, of what takes states and inputs to the next states, for inputs of mean square 1. By default
-        `n_components`, under which states neither grow nor die within a step or two.
+        `n_components`, under which states neither grow nor die within a step or two. With `blocks` that of coefficients
+        of an `Autoregression`, in units of its noise over the mean square change of the column, by default 1.
     loading_precision_prior : float, default=1.0
         Precision, about 0, of loadings and of effects of output inputs of mean square 1, in units of that of the noise.
     learn_prior : {False, "strength", "ard"}, default=False
@@ -140,6 +142,8 @@ class VBLinearDynamicalSystem(TwoKinds, SequenceEstimator):
         Precisions of the prior of states and inputs, and of states, offset and output inputs, as learned.
     state_deviation_ : dict
         With `blocks`, standard deviations of their noises by name, (n_features,) each, in the units of the data.
+    autoregression_ : ndarray of shape (n_features, order)
+        With an `Autoregression` among `blocks`, its coefficients, of the last value first.
     n_components_ : int
         States that were not taken away.
     spectral_radius_ : float

@@ -30,7 +30,7 @@ def completed(
 
     Every sequence counts once.
     """
-    n, k, p, n_lanes = len(data), model.n_states, model.n_columns, natural.shape[1]
+    n, k, p, n_lanes = len(data), model.n_states, model.n_drawn_cells, natural.shape[1]
     noise = last_axes_first(rng.standard_normal((n, k + p, n_lanes)))
     log_normalizers, drawn = model.passed(
         natural, data, np.ascontiguousarray(noise[..., :k]), np.ascontiguousarray(noise[..., k:])

@@ -57,6 +57,14 @@ class Design:
         Which states are levels; where columns have one they need no offset.
     noise_names : tuple of str, one for each noise
     block_names : tuple of str, one for each block
+    learned : ndarray of int, shape (n_columns,) or (0,)
+        The state of each column whose row of A is learned, the first of an autoregression, if there is one.
+    order : int
+        Learned entries of these rows: those of the state itself and of the ones behind it.
+
+    Notes
+    -----
+    Noises of autoregressions are not among those of `noise_of`: their precisions go with the learned rows.
     """
 
     transition: np.ndarray
@@ -68,6 +76,8 @@ class Design:
     is_level: np.ndarray
     noise_names: tuple[str, ...]
     block_names: tuple[str, ...]
+    learned: np.ndarray
+    order: int
 
     @classmethod
     def of(cls, blocks: Sequence[Block], step: np.ndarray) -> Self:
@@ -77,12 +87,15 @@ class Design:
         transition, reading = np.zeros((k * p, k * p)), np.zeros((p, k * p))
         noise_of, block_of, column_of, start, is_level, at = [], [], [], [], [], 0
         noise_names: list[str] = []
+        learned: list[int] = []
         for j in range(p):
             for number, states in enumerate(each):
                 here = slice(at, at + len(states.reading))
                 transition[here, here], reading[j, here] = states.transition, states.reading
-                names = list(dict.fromkeys(name for name in states.noise if name is not None))
-                noise_of += [-1 if name is None else len(noise_names) + names.index(name) for name in states.noise]
+                learned += [at] * (states.order > 0)
+                noises = (None,) * len(states.noise) if states.order else states.noise
+                names = list(dict.fromkeys(name for name in noises if name is not None))
+                noise_of += [-1 if name is None else len(noise_names) + names.index(name) for name in noises]
                 unit = np.where(states.are_steps, step[j] ** 2, 1.0)
                 start += [*(unit * states.start)]
                 block_of += [number] * len(states.reading)
@@ -100,6 +113,8 @@ class Design:
             np.array(is_level),
             tuple(noise_names),
             tuple(block.label for block in blocks),
+            np.array(learned, dtype=np.int64),
+            max(states.order for states in each),
         )
 
     @property
@@ -127,7 +142,35 @@ class Design:
         """The column of each noise, (n_noises,)."""
         return self.column_of[self.states_of_noise.argmax(axis=1)] if self.n_noises else np.zeros(0, dtype=int)
 
+    def transition_at(self, coefficients: np.ndarray) -> np.ndarray:
+        """A with learned rows of these coefficients, (n_columns, order) or (0, 0)."""
+        matrix = self.transition.copy()
+        for state, row in zip(self.learned, coefficients):
+            matrix[state, state : state + self.order] = row
+        return matrix
+
     @cached_property
-    def sparse(self) -> tuple[np.ndarray, ...]:
-        """A, the rows of readings, and variances of first states, as kernels take them."""
-        return *SparseRows.of(self.transition), *SparseRows.of(self.reading), np.ascontiguousarray(self.start)
+    def sparse(self) -> SparseRows:
+        """A without its zeros, learned entries among the rest."""
+        return SparseRows.of(self.transition_at(np.ones((len(self.learned), self.order))))
+
+    def transition_values(self, coefficients: np.ndarray) -> np.ndarray:
+        """Values of `sparse` at coefficients (n_lanes, n_learned, order), (n_lanes, n_values)."""
+        ends, _, known = self.sparse
+        values = np.repeat(known[None], len(coefficients), axis=0)
+        for row, state in enumerate(self.learned):
+            values[:, ends[state] - self.order : ends[state]] = coefficients[:, row]
+        return values
+
+    @cached_property
+    def sparse_readings(self) -> SparseRows:
+        """Readings of columns, without zeros."""
+        return SparseRows.of(self.reading)
+
+    @cached_property
+    def sparse_readings_and_lags(self) -> SparseRows:
+        """Readings of columns, and `order` rows of the lags of each autoregression with values to be filled in."""
+        lags = np.zeros((len(self.learned), self.order, self.n_states))
+        for row, state in enumerate(self.learned):
+            lags[row, :, state + 1 : state + 1 + self.order] = 1.0
+        return SparseRows.of(np.concatenate([self.reading, lags.reshape(-1, self.n_states)]))

@@ -12,19 +12,21 @@ from skvbem.structural import Cycle, Season
 def states_and_cells(instance, point, n):
     """Covariance of the states of n steps, (n k, n k), and the map from these to cells, (n p, n k)."""
     design, k = instance.model.design, instance.model.n_states
-    noise = np.zeros(k)
-    for rates in point[1:]:
+    noise, transition = np.zeros(k), design.transition.copy()
+    if design.n_noises:
         moved = design.noise_of >= 0
-        noise[moved] = 1 / rates[0][design.noise_of[moved]]
+        noise[moved] = 1 / point[1][0][design.noise_of[moved]]
+    for state, row, precision in zip(design.learned, *((point[-1]) if len(design.learned) else ((), ()))):
+        transition[state, state : state + len(row)], noise[state] = row, 1 / precision
     spread, covariance = np.diag(design.start), np.zeros((n, k, n, k))
     for t in range(n):
         if t:
-            spread = design.transition @ spread @ design.transition.T + np.diag(noise)
+            spread = transition @ spread @ transition.T + np.diag(noise)
         moved = spread
         for later in range(t, n):
             covariance[later, :, t] = moved
             covariance[t, :, later] = moved.T
-            moved = design.transition @ moved
+            moved = transition @ moved
     return covariance.reshape(n * k, n * k), np.kron(np.eye(n), design.reading)
 
 
@@ -78,7 +80,10 @@ def test_drawn_statistics_have_the_expected_ones_as_their_mean(k, rng):
     instance, n = StructuralCase().tiny(rng, k), 4000
     model, data = instance.model, instance.compile()
     natural = model.prior.natural(model.prior.sample(rng))[:, None]
-    noise = rng.standard_normal((n, len(data), model.n_states)), rng.standard_normal((n, len(data), model.n_columns))
+    noise = (
+        rng.standard_normal((n, len(data), model.n_states)),
+        rng.standard_normal((n, len(data), model.n_drawn_cells)),
+    )
     _, drawn = model.passed(np.ascontiguousarray(np.repeat(natural, n, axis=1)), data, *noise)
     expected, error = model.expect(natural, data).statistics[:, 0], drawn.std(axis=1) / np.sqrt(n)
     assert (np.abs(drawn.mean(axis=1) - expected) <= 5 * error + 1e-9).all()

@@ -2,19 +2,21 @@
 
 TESTS = (
     "models/structural/test_structural_time_series.py",
+    "models/structural/test_autoregressions.py",
     "estimators/linear_dynamical_system/test_blocks.py",
+    "estimators/linear_dynamical_system/test_autoregressive_blocks.py",
     "laws/test_models.py",
 )
 
 ERRORS = {
     "ln Z of blocks has no term of the steps of states": [
-        ("of_inputs + at.of_step[:, None] * (np.diff(sequence, prepend=-1) == 0)", "of_inputs")
+        ("of_columns + at.of_step[:, None] * (np.diff(sequence, prepend=-1) == 0)", "of_columns")
     ],
     "ln Z of blocks counts a step at the beginning of each sequence": [
         ("at.of_step[:, None] * (np.diff(sequence, prepend=-1) == 0)", "at.of_step[:, None] * np.ones(len(sequence))")
     ],
     "ln Z of blocks leaves out how unsure effects of inputs are": [
-        ("of_rows = at.of_cell @ seen.T + of_inputs", "of_rows = at.of_cell @ seen.T + 0.0 * of_inputs")
+        ("@ seen.T + of_inputs", "@ seen.T + 0.0 * of_inputs")
     ],
     "a noise of several states counts as one": [
         (
@@ -52,4 +54,18 @@ ERRORS = {
     "the smoothed square of a move has no variance": [
         ("tail = of.q[j] - of.q[j] * of.q[j] * room.information[j * k + j]", "tail = 0.0")
     ],
+    "how unsure learned rows are is no penalty of states": [
+        ("roots.reshape(n_lanes, -1)", "0.0 * roots.reshape(n_lanes, -1)")
+    ],
+    "cells of 0 keep their constants in ln Z": [
+        ("log_density += self._constants(at, data) + cells.constants(data)", "log_density += self._constants(at, data)")
+    ],
+    "second moments of lags are products of means": [("value += other[1 + groups[g] + i]", "value += 0.0")],
+    "learned rows have no term of the precision of their noise": [
+        ("of_step = of_step + learned.of_datum.sum(axis=1)", "pass")
+    ],
+    "coefficients of an autoregression have a prior in the unit of the column": [
+        ("(1.0 if given is None else float(given)) * step**2", "(1.0 if given is None else float(given)) * step**0")
+    ],
+    "the first step of a sequence has cells of 0": [("follows[data.first_rows] = 0", "pass")],
 }
