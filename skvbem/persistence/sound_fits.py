@@ -72,6 +72,7 @@ def _column_groups(columns: Any) -> None:
     "Bernoulli",
     "Categorical",
     "Censored",
+    "Autoregression",
     "Cycle",
     "Exponential",
     "FactorGaussian",
