@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from skvbem import VBLinearDynamicalSystem
-from skvbem.structural import Level
+from skvbem.plotting import BlocksDisplay, ForecastDisplay
+from skvbem.structural import Level, Season, Trend
 
 OPTIONS = {"n_init": 1, "random_state": 0}
 X = np.cumsum(np.random.default_rng(0).normal(size=(30, 1)), axis=0)
@@ -45,3 +46,19 @@ def test_sampled_evidences_stand_in_for_laplace():
     says = "variances near 0 are at the end of their range. Take 'auto' or 'ais'."
     refused(lambda: model.log_evidence(X, kind="laplace"), says, TypeError)
     assert model.log_evidence(X, kind="auto").value > model.lower_bound_ - 1
+
+
+@pytest.mark.parametrize("options", [{"blocks": [Level()]}, {"n_components": 1}])
+def test_scores_of_counted_states_have_stand_ins(options):
+    model = VBLinearDynamicalSystem(**options, **OPTIONS).fit(X)
+    refused(lambda: model.log_evidence(X, kind="collapsed"), "Take 'auto', 'ais' or 'lower_bound'.", TypeError)
+    assert model.log_evidence(X, kind="ais").value > model.log_evidence(X, kind="lower_bound").value - 1
+
+
+def test_displays_of_blocks_need_blocks():
+    free = VBLinearDynamicalSystem(1, **OPTIONS).fit(X)
+    says = "are free. Fit with 'blocks', such as [Trend(), Season(12)] of skvbem.structural, or take ForecastDisplay."
+    refused(lambda: BlocksDisplay.from_estimator(free, X), says, AttributeError)
+    assert ForecastDisplay.from_estimator(free, X) is not None
+    blocks = free.set_params(blocks=[Trend(), Season(12)], n_components=1).fit(X)
+    assert BlocksDisplay.from_estimator(blocks, X) is not None

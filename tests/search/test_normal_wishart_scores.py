@@ -221,6 +221,8 @@ def test_records_of_candidates_are_those_of_fits():
     holes = X.mask(np.eye(30, 4) > 0)
     job, _, _ = parts_of(DAGSpace(X.columns), holes, BGE.set_params(structure=None), scoring="lower_bound")
     assert job.summed(setting) is None
+    job, _, _ = parts_of(DAGSpace(X.columns), X, BGE.set_params(structure=None), scoring="bic")
+    assert job.summed(setting) is None
 
 
 def test_no_fit_is_made_in_searches_of_measurements(monkeypatch):

@@ -190,7 +190,6 @@ class LinearDynamicalSystem(LatentModel):
         """Why scores that need a mode of parameters, a list of hidden states, or known precisions have no meaning."""
         return reasons_of_states(
             self.prior,
-            "Take 'auto', 'ais' or 'lower_bound', or fit with a number as noise_rate_prior and learn_prior=False.",
             "It asks for a Gaussian about a mode that stands alone. Turns of several states change nothing observed, "
             "so that there is none. Take 'auto' or 'ais' for the evidence, and credible_intervals of a fit with "
             "method='vb' for what loadings and transitions may be.",
@@ -413,20 +412,18 @@ class LinearDynamicalSystem(LatentModel):
         return float(data.total_weight + data.counts.sum() * (1 + np.abs(np.log(self.unit)).max()) + data.squares.sum())
 
 
-def reasons_of_states(prior: ConjugateFamily, remedy: str, information: str) -> dict[str, str]:
+def reasons_of_states(prior: ConjugateFamily, information: str) -> dict[str, str]:
     """Why capabilities have no meaning where states are real numbers.
 
     Parameters
     ----------
     prior : ConjugateFamily
-    remedy : str
-        For what needs known hyperparameters, if some of the prior are hidden.
     information : str
         Why there is none.
     """
     hidden = (
         "It asks for the evidence of known states, which has no closed form where parts of the prior are learned. "
-        f"{remedy}"
+        "Take 'auto', 'ais' or 'lower_bound'."
     )
     reasons = {} if prior.hyperprior is None else dict.fromkeys(OF_KNOWN_HYPERPARAMETERS, hidden)
     return reasons | {

@@ -167,7 +167,6 @@ class StructuralModel(LatentModel):
         """Why scores that need a list of hidden states, or known precisions, have no meaning."""
         return reasons_of_states(
             self.prior,
-            "Take 'auto', 'ais' or 'lower_bound'.",
             "It asks for a Gaussian about a mode, and variances near 0 are at the end of their range. Take 'auto' or "
             "'ais'.",
         )

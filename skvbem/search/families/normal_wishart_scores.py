@@ -45,7 +45,7 @@ from skvbem.spaces.rules import EdgeRules
 
 # Nodes of the trapezoid over ln t: a quarter apart they leave an error of 1e-10 nats.
 _LOG_SCALES = np.linspace(-10.0, 3.0, 53)
-# Operations of some nanoseconds that a set of one column takes; more go by the square of their number. Measured.
+# Operations of some nanoseconds that a set of one column takes, by hand; more go by the square of their number.
 _OPERATIONS = 20.0
 # Doubles of matrices that are factored together: 8 MB.
 _AT_ONCE = 2**20

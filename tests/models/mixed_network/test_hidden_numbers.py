@@ -272,6 +272,19 @@ def test_draws_of_hidden_numbers_have_the_moments_of_drawing_row_by_row(k, n, rn
     assert together.var(axis=1)[moving] / spread[moving] == pytest.approx(np.ones(moving.sum()), abs=0.3)
 
 
+def test_draws_of_a_row_are_products_of_one_number_drawn(rng):
+    """x hidden, y known: sums of x y are y times those of x, and those of x x are squares."""
+    model = network({"x": [], "y": ["x"]})
+    data = model.compile(rows_of(model, {"x": np.array([np.nan]), "y": np.array([0.9])}))
+    lanes = np.repeat(model.prior.natural(model.prior.sample(rng))[:, None], 50, axis=1)
+    streams = rng.integers(0, 2**64, size=(4, 50), dtype=np.uint64)
+    _, _, of_y = model.prior.split(model.completed(lanes, data, ParallelGenerator(streams))[1])
+    one, x, square, y, product, n, square_of_y = of_y  # products of (1, x), of these with y, a count, y y
+    assert x.std() > 0.1
+    assert np.stack([square, product]) == pytest.approx(np.stack([x**2, 0.9 * x]), rel=1e-12)
+    assert pytest.approx(np.tile([1.0, 0.9, 1.0, 0.81], (50, 1))) == np.stack([one, y, n, square_of_y]).T
+
+
 @pytest.mark.parametrize("k", range(6))
 def test_bounds_are_below_evidences_by_enumeration_and_quadrature(k, rng):
     """One hidden number with an observed child, in four rows, and h: the evidence of complete rows is a sum over h."""
