@@ -270,7 +270,7 @@ class Cycle(Block):
 class Autoregression(Block):
     r"""A part of a series that depends on its own last values, by learned coefficients.
 
-    .. math:: u_t = a_1 u_{t-1} + \dots + a_p u_{t-p} + \eta_t, \qquad \eta_t \sim N(0, 1 / \tau), \qquad
+    .. math:: u_t = a_1 u_{t-1} + \ldots + a_p u_{t-p} + \eta_t, \qquad \eta_t \sim N(0, 1 / \tau), \qquad
               a \mid \tau \sim N(0, (\tau \alpha s^2)^{-1} I),
 
     with :math:`\alpha` the `transition_precision_prior` of `VBLinearDynamicalSystem`, by default 1, and s the root mean

@@ -127,7 +127,6 @@ class NumberNetworkCase(ModelCase):
         "marginals": "collapsed bounds draw all statistics",
         "complete": "the class is always hidden",
         "regular": "the class is always hidden",
-        "information": "not derived for hidden numbers",
         "enumeration": "no sum over hidden numbers is finite",
     }
 

@@ -31,7 +31,7 @@ def test_what_families_lack():
     of_nodes = {"marginals", "one_by_one", "row_posteriors", "finite_cells", "map_probability"}
     assert lacks.pop("mixed network of counts") == of_nodes
     assert lacks.pop("mixed network of measurements") == of_nodes | {"maximum_likelihood"}
-    of_numbers = {"information", "enumeration", "complete", "regular", "maximum_likelihood"}
+    of_numbers = {"enumeration", "complete", "regular", "maximum_likelihood"}
     assert lacks.pop("network of hidden numbers") == of_nodes | of_numbers
     for name, lacking in lacks.items():
         emission = name.split(" of ")[1]

@@ -63,6 +63,35 @@ class Matrices:
         log_root = np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
         return Eliminated(gain, inverse, inverse_root, schur, 0.5 * self.n_hidden * log(2 * pi) - log_root)
 
+    def of_scores(self, jacobian: np.ndarray) -> np.ndarray:
+        """Symmetric B of each instance, (n, size, size, d): scores are z'Bz, by derivatives of cells (n_cells, d)."""
+        return (0.5 * (self.scatter @ jacobian)).reshape(self.n, self.size, self.size, -1)
+
+    def score_covariance(self, eliminated: Eliminated, products: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
+        r"""Covariance (d, d) of scores over hidden numbers, summed over rows.
+
+        That of two quadratic forms of a normal vector with mean m and covariance S is
+        :math:`4 m^\top B S B' m + 2 \mathrm{tr}(B S B' S)`.
+
+        Parameters
+        ----------
+        eliminated : Eliminated
+            Of one lane.
+        products : ndarray of shape (n, n_others, n_others)
+            Sums of products of the others.
+        jacobian : ndarray of shape (n_cells, d)
+            Derivatives of natural parameters.
+        """
+        r, total = self.size - self.n_hidden, np.zeros((jacobian.shape[1],) * 2)
+        for k, of_score in enumerate(self.of_scores(jacobian)):
+            root, completed = eliminated.inverse_root[k, 0].T, np.concatenate([np.eye(r), eliminated.gain[k, 0]])
+            means = completed @ products[k] @ completed.T
+            with_root = np.einsum("ijd,jh->hid", of_score[:, r:], root)
+            around = np.einsum("ih,jid->hjd", root, with_root[:, r:])
+            total += 4 * np.einsum("hid,ij,hje->de", with_root, means, with_root, optimize=True)
+            total += 2 * products[k, 0, 0] * np.einsum("hjd,hje->de", around, around, optimize=True)
+        return total
+
     def statistics(self, moments: np.ndarray) -> np.ndarray:
         """Statistics (n_cells, n_lanes) of sums of z z', (n, n_lanes, size, size)."""
         flat = np.moveaxis(moments, 1, -1).reshape(self.n * self.size * self.size, -1)

@@ -1,6 +1,6 @@
 r"""Numbers that rows hide, summed out exactly: given what is discrete, all numbers of a row are jointly Gaussian.
 
-Let :math:`z = (1, y_1, \dots, y_d)`, numbers in their units. The expected log density of the families of a row is
+Let :math:`z = (1, y_1, \ldots, y_d)`, numbers in their units. The expected log density of the families of a row is
 :math:`-\tfrac12 z^\top \Omega z`, and :math:`\Omega` is linear in expected natural parameters. With H the hidden
 numbers and O the others,
 
@@ -57,6 +57,10 @@ class KnownNumbers:
         eliminated, products = self.matrices.eliminated(natural), self.products[:, None]
         log_z = eliminated.log_z(products).sum(axis=0) + self.log_base
         return self.matrices.statistics(eliminated.moments(products, rng)), log_z
+
+    def score_covariance(self, natural: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
+        """Covariance (d, d) of scores over hidden numbers, derivatives of natural parameters (n_cells, d)."""
+        return self.matrices.score_covariance(self.matrices.eliminated(natural[:, None]), self.products, jacobian)
 
     def entropy(self, natural: np.ndarray) -> float:
         """Entropy of hidden numbers at natural parameters (n_cells,), nats."""

@@ -8,19 +8,19 @@ natural parameters, u the statistics of the row under the states x of what is hi
     \mathrm{Cov}(s) = \sum_x q(x) (s_x s_x^\top + J^\top C_x J) - \bar s \bar s^\top, \qquad
     \bar s = \sum_x q(x) s_x,
 
-with C the covariance of statistics over missing cells of which an emission has moments. Parts of a row that are
-independent given what is observed are summed apart.
+with C the covariance of statistics over missing cells of which an emission has moments, and over hidden numbers. Parts
+of a row that are independent given what is observed are summed apart.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from skvbem._lazy import cached_property
 from skvbem.capabilities import ScoreCovariance
-from skvbem.emissions import Step
 from skvbem.models.mixed_network.beliefs import beliefs
 from skvbem.models.mixed_network.data import FactorRows, MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
@@ -40,11 +40,6 @@ def score_covariance(
 
     Without `joint` there is a block for each table, one for each component, and one for what several share.
     """
-    if data.hidden_numbers is not None:
-        raise ValueError(
-            "The information of rows that hide numbers beside their children is not known here. Take 'bootstrap' for "
-            "standard errors, and a sampled evidence such as 'importance' for the score."
-        )
     check_states(data.program, max_states)
     scores = _Scores(model, data, model.prior.natural(point), model.prior.jacobian(point))
     covariance = scores.of_known_rows()
@@ -82,9 +77,10 @@ class _Scores:
     jacobian: np.ndarray
 
     @cached_property
-    def steps(self) -> list[Step]:
-        """The emissions at the point."""
-        return self.model.steps(self.model.prior.split(self.natural)[1:], self.data)
+    def steps(self) -> list[Any]:
+        """The emissions at the point, then clusters of hidden numbers."""
+        of_emissions = self.model.steps(self.model.prior.split(self.natural)[1:], self.data)
+        return [*of_emissions, *(factor.step(self.natural) for factor in self.data.factors_of_numbers)]
 
     @cached_property
     def cells(self) -> list[list[np.ndarray]]:
@@ -111,6 +107,8 @@ class _Scores:
             n_states = self.model.n_states[known.emission]
             responsibilities = (known.states[:, None] == np.arange(n_states)) * known.weight[:, None]
             total += self._of_missing_cells(known.emission, known.table, responsibilities)
+        for each in () if self.data.hidden_numbers is None else self.data.hidden_numbers.known:
+            total += each.score_covariance(self.natural, self.jacobian)
         return total
 
     def of_contexts(self, number: int, plan: Plan, rows: slice, responsibilities: np.ndarray) -> np.ndarray:
@@ -140,6 +138,9 @@ class _Scores:
         """Terms of emissions in the scores, (n_rows, n_hidden_states, d)."""
         by_component: np.ndarray | float = 0.0
         for k, table in zip(factor.emissions, factor.tables):
+            if k >= len(self.model.emissions):
+                by_component = by_component + self.steps[k].scores(table[rows], self.jacobian)
+                continue
             statistics = self.steps[k].of_rows(table[rows])
             scores = [statistics[:, c] @ self.jacobian[cells] for c, cells in enumerate(self.cells[k])]
             by_component = by_component + np.stack(scores, axis=1)
@@ -147,6 +148,8 @@ class _Scores:
 
     def _of_missing_cells(self, k: int, table, responsibilities: np.ndarray) -> np.ndarray | float:
         """Covariances (d, d) of missing cells of an emission, components with weights (n_rows, n_states)."""
+        if k >= len(self.model.emissions):
+            return self.steps[k].score_covariance(table, responsibilities, self.jacobian)
         hidden = self.steps[k].hidden_covariance(table, np.ascontiguousarray(responsibilities))
         if hidden is None:
             return 0.0

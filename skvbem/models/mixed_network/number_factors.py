@@ -161,6 +161,27 @@ class NumberStep:
             by_row[rows] += self.eliminated[cluster].entropy[:, 0] @ states[:, rows]
         return by_row
 
+    def scores(self, block: NumberTable, jacobian: np.ndarray) -> np.ndarray:
+        """Expected scores of rows in each state of the parents, (n_rows, n_states, d); see `Matrices.of_scores`."""
+        scores = np.zeros((len(block), self.factor.n_states, jacobian.shape[1]))
+        for cluster, rows, numbers in block.parts:
+            eliminated, r = self.eliminated[cluster], numbers.shape[1]
+            of_scores = self.factor.matrices[cluster].of_scores(jacobian)
+            hidden = np.einsum("shr,nr->snh", eliminated.gain[:, 0], numbers)
+            means = np.concatenate([np.broadcast_to(numbers, (len(hidden), *numbers.shape)), hidden], axis=2)
+            of_means = np.einsum("sni,sijd,snj->nsd", means, of_scores, means, optimize=True)
+            scores[rows] += of_means + np.einsum("shk,shkd->sd", eliminated.inverse[:, 0], of_scores[:, r:, r:])
+        return scores
+
+    def score_covariance(self, block: NumberTable, weights: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
+        """Covariance (d, d) of scores over hidden numbers, states with weights (n_rows, n_states)."""
+        total = np.zeros((jacobian.shape[1],) * 2)
+        for cluster, rows, numbers in block.parts:
+            products = np.einsum("ns,ni,nj->sij", weights[rows], numbers, numbers, optimize=True)
+            matrices, eliminated = self.factor.matrices[cluster], self.eliminated[cluster]
+            total += matrices.score_covariance(eliminated, products, jacobian)
+        return total
+
     def statistics(self, total: dict[int, np.ndarray], rng: ParallelGenerator | None = None) -> np.ndarray:
         """Statistics (n_cells, n_lanes) of a sum, of the whole network; hidden numbers drawn with a generator."""
         statistics = np.zeros((self.factor.families.n_cells, self.n_lanes))

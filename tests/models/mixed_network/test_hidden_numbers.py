@@ -17,6 +17,7 @@ from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.enumeration import log_evidence_by_enumeration
+from skvbem.models.mixed_network.information import score_covariance
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.mixed_network.queries import Predictive
 
@@ -310,6 +311,31 @@ def test_bounds_are_below_evidences_by_enumeration_and_quadrature(k, rng):
     ]
     evidence = logsumexp(np.array(logs) + np.log(np.cosh(t))) + np.log(t[1] - t[0])
     assert evidence - 4 < max(ends) < evidence
+
+
+@pytest.mark.parametrize("k", range(5))
+def test_information_is_the_curvature_of_the_likelihood(k, rng):
+    """At any point it is complete-data information less the covariance of scores, by differences of the likelihood."""
+    model, parents, _, point = drawn_network(rng, k)
+    values, codes = drawn_rows(rng, parents, 25)
+    data = model.compile(replace(rows_of(model, values, codes), weight=rng.integers(1, 3, 25).astype(float)))
+    prior = model.prior
+    center, step = np.asarray(prior.to_unconstrained(point)), 1e-4
+
+    def log_likelihood(free):
+        natural = prior.natural(prior.from_unconstrained(free))[:, None]
+        return model.expect(natural, data).log_normalizer[0]
+
+    natural = prior.natural(point)
+    statistics = model.expect(natural[:, None], data).statistics[:, 0]
+    (block,) = score_covariance(model, point, data)
+    for _ in range(4):
+        along = rng.normal(size=len(center)) / np.sqrt(len(center))
+        values_of = [log_likelihood(center + step * at * along) for at in (-2, -1, 0, 1, 2)]
+        curvature = np.dot([-1, 16, -30, 16, -1], values_of) / (12 * step**2)
+        naturals = [prior.natural(prior.from_unconstrained(center + step * at * along)) for at in (-2, -1, 0, 1, 2)]
+        complete = statistics @ (np.dot([-1, 16, -30, 16, -1], np.array(naturals)) / (12 * step**2))
+        assert curvature == pytest.approx(complete + along @ block.covariance @ along, rel=1e-4, abs=1e-3)
 
 
 def test_a_hidden_leaf_is_a_smaller_network(rng):
