@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from skvbem.fitted.durations import DurationDistribution
     from skvbem.fitted.hmm import Forecast
     from skvbem.fitted.latent_states import LatentStates
+    from skvbem.fitted.normal_mixtures import NormalMixture
     from skvbem.fitted.parameter_tables import ParameterTable
     from skvbem.fitted.state_space import LDSForecast
     from skvbem.fitted.structural import BlockTrack
@@ -52,6 +53,7 @@ __all__ = [
     "LDSForecast",
     "LabeledTable",
     "LatentStates",
+    "NormalMixture",
     "LikelihoodRatioTest",
     "LongRun",
     "MembershipRegression",
@@ -111,6 +113,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.estimators.discrete_dag.vb_discrete_dag": ("VBDiscreteDAG",),
         "skvbem.uncertainty.posterior_draws": ("PosteriorDraws",),
         "skvbem.fitted.latent_states": ("LatentStates",),
+        "skvbem.fitted.normal_mixtures": ("NormalMixture",),
         "skvbem.fitting.restarts": ("Restarts",),
         "skvbem.uncertainty.standard_errors": ("StandardErrors",),
         "skvbem.estimators.steps.vb_classifier": ("VBClassifier",),

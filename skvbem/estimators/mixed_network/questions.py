@@ -11,6 +11,7 @@ from skvbem._arguments import check_flag
 from skvbem.fitted.asking import mapping_of, nodes_asked
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixed_network import FittedMixedNetwork
+from skvbem.fitted.normal_mixtures import NormalMixture, number_given
 from skvbem.fitting.fit import generator_of, question
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.reading.mixed_network import values_of
@@ -43,6 +44,17 @@ def joint_modes(estimator: Any, X: Any) -> list[np.ndarray]:
     """Codes (n_rows,) of the latents at the joint mode of each row."""
     fitted, rows = _about_latents(estimator, X)
     return list(fitted.predictive.joint_modes(rows, fitted.latents, **estimator._kind.limits(estimator)).values())
+
+
+def number(estimator: Any, target: Any, evidence: Mapping | None) -> NormalMixture | None:
+    """The distribution of a measurement given values of others; None of other targets."""
+    fitted: FittedMixedNetwork = estimator.fitted
+    given = mapping_of("evidence", evidence)
+    if not isinstance(target, Hashable) or target not in fitted.numbers or target in given:
+        return None
+    row = fitted.evidence(given)
+    _check_possible(estimator, given, row)
+    return number_given(fitted, target, row, **estimator._kind.limits(estimator))
 
 
 def query(estimator: Any, targets: Any, evidence: Mapping | None) -> LabeledTable:

@@ -16,6 +16,7 @@ from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network import questions
 from skvbem.estimators.mixed_network.kind import MixedNetworkKind
+from skvbem.fitted.normal_mixtures import NormalMixture
 from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.output import as_fit_saw
 from skvbem.tables import LabeledTable
@@ -164,20 +165,24 @@ class VBNetwork(LatentNodesEstimator):
     def _joint_modes(self, X) -> list[np.ndarray]:
         return questions.joint_modes(self, X)
 
-    def query(self, targets, evidence: Mapping | None = None) -> LabeledTable:
+    def query(self, targets, evidence: Mapping | None = None) -> LabeledTable | NormalMixture:
         """Joint probability of some nodes given values of others, under the predictive distribution of a new row.
+
+        Of a column of measurements it is a density, a mixture of normal ones over draws of the parameters. Draws are
+        weighted by the probability of the evidence under each.
 
         Parameters
         ----------
         targets : node or list of nodes
-            Latents, or columns of categories.
+            Latents, or columns of categories; or one column of measurements.
         evidence : mapping of node to state, default=None
             Categories of columns, numbers that columns hold, and numbers of latents' states.
 
         Returns
         -------
-        LabeledTable
-            One axis per target; sums to one.
+        LabeledTable or NormalMixture
+            One axis per target; sums to one. Of measurements the mean, the standard deviation, intervals and the
+            density, in their unit.
 
         Examples
         --------
@@ -188,9 +193,12 @@ class VBNetwork(LatentNodesEstimator):
         >>> model = VBNetwork([("x1", "x0")], latents=None, **options).fit(X)
         >>> model.query("x1", {"x0": 4.9})["x1":1.0] > 0.7
         True
+        >>> 3 < model.query("x0", {"x1": 1.0}).mean < 6
+        True
         """
         check_is_fitted(self)
-        return questions.query(self, targets, evidence)
+        of_number = questions.number(self, targets, evidence)
+        return questions.query(self, targets, evidence) if of_number is None else of_number
 
     def impute(self, X, *, fill="auto", return_proba=False, random_state=None):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable ones.

@@ -103,13 +103,16 @@ class HiddenNumbers:
         codes: Mapping[int, np.ndarray],
         weight: np.ndarray,
         by_row: bool = False,
+        wanted: Sequence[int] = (),
     ) -> HiddenNumbers | None:
         """Of rows: tables of emissions, categories of observed nodes, weights. None where no number is summed out.
 
-        With `by_row` no rows are added up.
+        With `by_row` no rows are added up. Numbers that are `wanted` are in a cluster wherever they are missing.
         """
         numbers = families.numbers(tables)
-        alive = _alive(families, ~np.isnan(numbers))
+        seen = ~np.isnan(numbers)
+        seen[:, list(wanted)] = True
+        alive = _alive(families, seen)
         hidden = alive & np.isnan(numbers)
         at = np.flatnonzero(hidden.any(axis=1))
         if not len(at):

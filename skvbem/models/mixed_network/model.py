@@ -280,14 +280,18 @@ class MixedNetwork(LatentModel):
         return NumberFamilies(self)
 
     def hidden_numbers(
-        self, rows: MixedRows, by_row: bool = False, check_memory: Callable[[float], None] = lambda n_bytes: None
+        self,
+        rows: MixedRows,
+        by_row: bool = False,
+        check_memory: Callable[[float], None] = lambda n_bytes: None,
+        wanted: Sequence[int] = (),
     ) -> HiddenNumbers | None:
         """Numbers that the rows hide beside observed children, None if there are none; see `HiddenNumbers`."""
         explained = [k for k in range(self.n_nodes_with_emission) if self.given[k] and self.emissions[k].products]
-        if not any(np.isnan(rows.tables[k].values).any() for k in explained):
+        if not wanted and not any(np.isnan(rows.tables[k].values).any() for k in explained):
             return None
         check_memory(_BYTES_PER_NUMBER * len(rows) * self.number_families.n_numbers)
-        return HiddenNumbers.of(self.number_families, rows.tables, self.categories(rows), rows.weight, by_row)
+        return HiddenNumbers.of(self.number_families, rows.tables, self.categories(rows), rows.weight, by_row, wanted)
 
     def _layout_with(self, numbers: HiddenNumbers) -> Layout:
         """The layout with a node for each factor of hidden numbers, after all others."""

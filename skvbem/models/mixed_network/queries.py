@@ -20,6 +20,7 @@ from skvbem.errors import warn_of_impossible
 from skvbem.families import Dirichlet, Product
 from skvbem.models.mixed_network.beliefs import beliefs
 from skvbem.models.mixed_network.data import FactorRows, MixedData, MixedRows, joint_codes
+from skvbem.models.mixed_network.hidden_numbers import HiddenNumbers
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.mixed_network.number_factors import NumberFactor, NumberTable
 from skvbem.models.network import queries as of_tables
@@ -298,6 +299,33 @@ def filled_numbers(
             in_unit = of.origin[column] + of.unit[column] * values
             filled.setdefault(k, []).append((column, at, in_unit))
     return with_hidden
+
+
+def of_number(
+    at_point: Predictive, row: MixedRows, number: int, **limits: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of a hidden number of one row at a point: probabilities of states of parents, its means there, and variances.
+
+    Parameters
+    ----------
+    at_point : Predictive
+    row : MixedRows
+        One row.
+    number : int
+        By its place among all numbers of `NumberFamilies`.
+    """
+    model = at_point.model
+    numbers = cast(HiddenNumbers, model.hidden_numbers(row, by_row=True, wanted=[number]))
+    natural = np.ravel(model.prior.natural(at_point.point))
+    for factor, table in zip(numbers.factors, numbers.tables):
+        for k, _, others in table.parts:
+            if number in factor.clusters[k].hidden:
+                eliminated, place = factor.step(natural).eliminated[k], factor.clusters[k].hidden.index(number)
+                names = [model.layout.names[p] for p in factor.parents]
+                states = at_point.posteriors(row, names, **limits)[0] if names else np.ones(1)
+                means = eliminated.gain[:, 0, place] @ others[0]
+                return states, means, eliminated.inverse[:, 0, place, place]
+    raise LookupError(f"no cluster hides number {number}")
 
 
 def drawn_at(

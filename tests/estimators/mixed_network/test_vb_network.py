@@ -170,7 +170,7 @@ def test_queries_are_posteriors_of_rows(network, data):
 @pytest.mark.parametrize(
     ("targets", "evidence", "message"),
     [
-        ("size", None, "'size' has no table that 'query' could read"),
+        ("visits", None, "'visits' has no table that 'query' could read"),
         ("kind", {"size": "large"}, "Column 'size' holds numbers: as evidence it takes a finite one. Got 'large'"),
         ("kind", {"visits": 1.5}, "Column 'visits' of X holds 1.5, but for 'poisson' counts are whole numbers"),
         ("kind", {"color": "pink"}, "'pink' is not a state of 'color'"),
