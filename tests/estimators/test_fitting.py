@@ -582,7 +582,18 @@ def test_only_vb_has_partial_fit(method):
         estimator.partial_fit(table())
 
 
-@pytest.mark.parametrize("estimator", [VBMixture(2), VBHMM(2), VBLinearDynamicalSystem(1), VBFactorAnalysis(1)])
+def test_a_batch_of_another_magnitude_moves_a_noise_of_a_system():
+    """States have units of their own: what remains of the first batch are its counts, beside squares of the second."""
+    X, large = np.random.default_rng(0).normal(size=(60, 2)), np.full((20, 2), 2**63, dtype=np.uint64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        online = VBLinearDynamicalSystem(1, random_state=0).partial_fit(X).partial_fit(large)
+    assert np.isfinite(online.batch_lower_bound_)
+    deviations = np.sqrt(online.noise_variance_ + online.loadings_[:, 0] ** 2) / 2.0**63
+    assert np.all((deviations > 0.1) & (deviations < 1))
+
+
+@pytest.mark.parametrize("estimator", [VBMixture(2), VBHMM(2), VBFactorAnalysis(1)])
 def test_a_batch_of_another_magnitude_is_refused_with_advice_that_works(estimator):
     """Nothing is left of the first batch beside it, as squares of numbers have sixteen digits."""
     X = np.random.default_rng(0).normal(size=(60, 2))
