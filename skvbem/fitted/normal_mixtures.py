@@ -55,7 +55,7 @@ class NormalMixture:
 
     @property
     def standard_deviation(self) -> float:
-        """Of the number, over components and within them."""
+        """The standard deviation of the number, over components and within them."""
         return float(np.sqrt(self.weights @ (self.deviations**2 + (self.means - self.mean) ** 2)))
 
     def density(self, x: float | np.ndarray) -> np.ndarray:

@@ -168,7 +168,7 @@ class VBNetwork(LatentNodesEstimator):
     def query(self, targets, evidence: Mapping | None = None) -> LabeledTable | NormalMixture:
         """Joint probability of some nodes given values of others, under the predictive distribution of a new row.
 
-        Of a column of measurements it is a density, a mixture of normal ones over draws of the parameters. Draws are
+        A column of measurements has a density, a mixture of normal ones over draws of the parameters. Draws are
         weighted by the probability of the evidence under each.
 
         Parameters
@@ -181,8 +181,8 @@ class VBNetwork(LatentNodesEstimator):
         Returns
         -------
         LabeledTable or NormalMixture
-            One axis per target; sums to one. Of measurements the mean, the standard deviation, intervals and the
-            density, in their unit.
+            One axis per target; sums to one. A mixture has the mean, the standard deviation, intervals and the
+            density, in the unit of the column.
 
         Examples
         --------
