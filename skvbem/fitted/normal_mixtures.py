@@ -120,8 +120,8 @@ def number_given(fitted: Any, name: Hashable, row: MixedRows, **limits: Any) -> 
         at_point = Predictive(fitted.model, None, point)
         log_weights.append(at_point.log_densities(row, **limits)[0])
         parts.append(of_number(at_point, row, int(families.responses[k][column]), **limits))
-    shares = np.exp(np.array(log_weights) - log_sum_exp(np.array(log_weights), axis=0))
-    weights = np.concatenate([share * of_states for share, (of_states, _, _) in zip(shares, parts)])
+    of_draws = np.exp(np.array(log_weights) - log_sum_exp(np.array(log_weights), axis=0))
+    weights = np.concatenate([share * of_states for share, (of_states, _, _) in zip(of_draws, parts)])
     of = families.products[k]
     means = of.origin[column] + of.unit[column] * np.concatenate([means for _, means, _ in parts])
     return NormalMixture(weights, means, of.unit[column] * np.sqrt(np.concatenate([each for _, _, each in parts])))
