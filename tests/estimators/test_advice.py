@@ -273,7 +273,7 @@ def test_methods_of_messages_are_called():
     network = VBNetwork({"x": ["k"]}, random_state=0).fit(words)
     tables = VBDiscreteDAG("[a][b|a][c]").fit(CODES_3)
     for text, model, given in (
-        (message(lambda: network.query("x"), "that 'query' could read").split("Take ")[1], network, words),
+        (message(lambda: network.query(["x", "k"]), "that 'query' could read").split("Take ")[1], network, words),
         (message(lambda: network.predict(words), "no latents").split("Declare some")[1], network, words),
         (message(lambda: tables.predict(CODES_3), "no latents").split("Use ")[1], tables, CODES_3),
     ):
