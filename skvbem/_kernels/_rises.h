@@ -151,7 +151,7 @@ static void skvbem_digammas(intptr_t n, const double *restrict b, double more, d
 /* Coefficients of a polynomial by Chebyshev's, T_0 to T_15, on a panel. */
 #define SKVBEM_COEFFICIENTS 16
 
-/* Rises as polynomials on panels of the logarithm of r, and the sums of one member, found where they are asked for. */
+/* Rises as polynomials on panels of the logarithm of r, and the sums of one member, computed at first use. */
 typedef struct {
     skvbem_size of;
     intptr_t n_knots, n_panels;

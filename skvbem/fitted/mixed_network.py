@@ -215,7 +215,7 @@ class FittedMixedNetwork(Fitted):
     ) -> list[np.ndarray]:
         """Columns of all emissions at a point, what is missing drawn given the parents and the rest of its node."""
         model, groups = self.model, emission_groups(self.groups)
-        with_hidden = filled_numbers(model, self.rows(values), point[1:], codes, rng)
+        with_hidden = filled_numbers(model, model.hidden_numbers(self.rows(values), True), point[1:], codes, rng)
         columns: dict[int, np.ndarray] = {}
         for k in model.in_order:
             states = model.states_of_parents(k, codes, len(values[0]))

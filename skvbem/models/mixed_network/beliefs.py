@@ -60,9 +60,8 @@ def latent_entropy(model: MixedNetwork, natural: np.ndarray, data: MixedData) ->
     if data.hidden_numbers is not None:
         total += sum(known.entropy(natural) for known in data.hidden_numbers.known)
     factors_of = {id(plan): factors for plan, factors in zip(data.program.plans, data.factors)}
-    table_cells, *emissions_cells = model.prior.split(natural)
-    steps: list[Any] = [*model.steps(emissions_cells, data)]
-    steps += [factor.step(natural) for factor in data.factors_of_numbers]
+    table_cells, *_ = model.prior.split(natural)
+    steps = model.all_steps(natural, data)
     for plan, contexts, _, posterior in beliefs(
         model, table_cells, lambda k, rows: steps[k].log_likelihood(rows), data
     ):

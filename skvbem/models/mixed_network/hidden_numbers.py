@@ -30,6 +30,7 @@ from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.models.mixed_network.elimination_of_numbers import Matrices
 from skvbem.models.mixed_network.number_factors import NumberFactor, NumberTable
 from skvbem.models.mixed_network.number_families import Cluster, NumberFamilies
+from skvbem.models.network.contexts import disjoint
 
 # Doubles of matrices that are worked on at once, of each lane: half a megabyte.
 _AT_ONCE = 2**16
@@ -191,22 +192,10 @@ class _Clusters:
 
     def of(self, alive: int, hidden: int) -> Iterator[Cluster]:
         """The clusters of a row whose numbers are alive, and hidden, bit by bit."""
-        groups: list[tuple[int, tuple[int, ...]]] = []  # hidden numbers, and families
-        for k, responses, around in self._around:
-            here = around & hidden
-            if not (here and responses & alive):
-                continue
-            members: tuple[int, ...] = (k,)
-            disjoint = []
-            for numbers, others in groups:
-                if numbers & here:
-                    here, members = here | numbers, others + members
-                else:
-                    disjoint.append((numbers, others))
-            groups = [*disjoint, (here, members)]
-        for here, members in groups:
+        scopes = ((around & hidden, [k]) for k, responses, around in self._around if responses & alive)
+        for here, members in disjoint(scopes):
             of_members = sum(self._responses[k] for k in members) & alive
-            key = here, members, of_members
+            key = here, *sorted(members), of_members
             if key not in self._made:
                 self._made[key] = self._cluster(here, tuple(sorted(members)), of_members)
             yield self._made[key]

@@ -79,8 +79,7 @@ class _Scores:
     @cached_property
     def steps(self) -> list[Any]:
         """The emissions at the point, then clusters of hidden numbers."""
-        of_emissions = self.model.steps(self.model.prior.split(self.natural)[1:], self.data)
-        return [*of_emissions, *(factor.step(self.natural) for factor in self.data.factors_of_numbers)]
+        return self.model.all_steps(self.natural, self.data)
 
     @cached_property
     def cells(self) -> list[list[np.ndarray]]:

@@ -395,6 +395,11 @@ class MixedNetwork(LatentModel):
         emissions_cells = zip(self.emissions, naturals, data.surveys)
         return [emission.step(np.ascontiguousarray(of_it), survey) for emission, of_it, survey in emissions_cells]
 
+    def all_steps(self, natural: np.ndarray, data: MixedData) -> list[Any]:
+        """The emissions at natural parameters (n_cells,) or (n_cells, n_lanes), then clusters of hidden numbers."""
+        of_emissions = self.steps(self.prior.split(natural)[1:], data)
+        return [*of_emissions, *(factor.step(natural) for factor in data.factors_of_numbers)]
+
     def e_step(self, natural: np.ndarray, data: MixedData | DataInParts, n_threads: int = 1) -> MixedEStep:
         """The E step at natural parameters (n_cells, n_lanes) as a value: sums of a part, and the outcome of all."""
         return MixedEStep(self, natural, n_threads)
@@ -448,10 +453,8 @@ class MixedNetwork(LatentModel):
         """
         n_lanes = natural.shape[1]
         table_cells, *emissions_cells = (np.ascontiguousarray(each) for each in self.prior.split(natural))
-        steps: list[Any] = [*self.steps(emissions_cells, data)]
-        contraction = data.program.contraction
-        n_emissions, numbers = len(steps), data.hidden_numbers
-        steps += [factor.step(natural) for factor in data.factors_of_numbers]
+        steps, contraction = self.all_steps(natural, data), data.program.contraction
+        n_emissions, numbers = len(self.emissions), data.hidden_numbers
         workspace = Workspace(contraction, n_lanes)
         workspace.given(table_cells)
         run = _Blocks(self, data, workspace, steps, factors, rng)

@@ -156,7 +156,7 @@ class Predictive:
         points = self.point[1:]
         if self.posterior is not None:
             points = tuple(e.predictive_point(block) for e, block in zip(model.emissions, self.posterior.blocks[1:]))
-        with_hidden = filled_numbers(model, rows, points, posteriors[len(posteriors) - len(factors) :])
+        with_hidden = filled_numbers(model, numbers, points, posteriors[len(posteriors) - len(factors) :])
         columns: dict[int, np.ndarray] = {}
         for k in model.in_order:
             emission, table, point = model.emissions[k], rows.tables[k], points[k]
@@ -255,7 +255,7 @@ class _Asked:
 
 def filled_numbers(
     model: MixedNetwork,
-    rows: MixedRows,
+    numbers: HiddenNumbers | None,
     points: Sequence[Any],
     states: Sequence[np.ndarray] | Mapping[Any, np.ndarray],
     rng: np.random.Generator | None = None,
@@ -265,7 +265,8 @@ def filled_numbers(
     Parameters
     ----------
     model : MixedNetwork
-    rows : MixedRows
+    numbers : HiddenNumbers or None
+        Of the rows, by row.
     points : sequence
         Of emissions.
     states : sequence of ndarray, or mapping
@@ -280,7 +281,7 @@ def filled_numbers(
             columns[at, column] = values
         return columns
 
-    if (numbers := model.hidden_numbers(rows, by_row=True)) is None:
+    if numbers is None:
         return with_hidden
     blocks = model.prior.blocks
     of_emissions = [np.ravel(block.natural(point)) for block, point in zip(blocks[1:], points)]
@@ -289,7 +290,7 @@ def filled_numbers(
     for number, (factor, table) in enumerate(zip(numbers.factors, numbers.tables)):
         if isinstance(states, Mapping):
             sizes = [model.layout.cardinalities[p] for p in factor.parents]
-            joint = joint_codes([states[model.layout.names[p]] for p in factor.parents], sizes, len(rows))
+            joint = joint_codes([states[model.layout.names[p]] for p in factor.parents], sizes, len(table))
             of_rows = np.eye(factor.n_states)[joint]
         else:
             of_rows = states[number]

@@ -16,7 +16,7 @@ from skvbem.errors import TooLargeError
 from skvbem.graphs.elimination import junction_tree
 from skvbem.models.network.assembly import Assembly
 from skvbem.models.network.clusters import Partition
-from skvbem.models.network.contexts import Contexts, RowContexts, joint_keys
+from skvbem.models.network.contexts import Contexts, RowContexts, disjoint, joint_keys
 from skvbem.models.network.division import divided, structured_program
 from skvbem.models.network.layout import Layout, complete_cells
 from skvbem.models.network.program import Plan, Program, RowFactor
@@ -242,20 +242,10 @@ class Compiler:
         for node in layout.leaves_first:
             if node not in are_set:
                 kept[node] = node in observed or node in wanted or any(kept[child] for child in layout.children[node])
-        groups: list[tuple[int, list[int]]] = []  # hidden nodes as bits
         unseen = sum(1 << node for node in range(len(kept)) if node not in observed)
         scopes = [(mask & unseen, [node]) for node, mask in enumerate(self._scopes) if kept[node]]
         asked = [(sum(1 << node for node in group) & unseen, list[int]()) for group in together]
-        for scope, families in [*scopes, *asked]:
-            if not scope:
-                continue
-            disjoint = []
-            for hidden, others in groups:
-                if hidden & scope:
-                    scope, families = scope | hidden, families + others
-                else:
-                    disjoint.append((hidden, others))
-            groups = [*disjoint, (scope, families)]
+        groups = disjoint([*scopes, *asked])
         return [
             (tuple(node for node in range(len(kept)) if hidden >> node & 1), tuple(sorted(families)))
             for hidden, families in groups

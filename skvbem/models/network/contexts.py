@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -163,3 +163,19 @@ class _Slot:
     observed: tuple[int, ...]
     n_codes: int
     values: Callable | None  # observed node -> its value at each code; None: codes are mixed radix
+
+
+def disjoint(scopes: Iterable[tuple[int, list[int]]]) -> list[tuple[int, list[int]]]:
+    """Scopes, nodes as bits with the families that have them, made one where they share nodes; empty ones left out."""
+    groups: list[tuple[int, list[int]]] = []
+    for scope, families in scopes:
+        if not scope:
+            continue
+        others = []
+        for nodes, members in groups:
+            if nodes & scope:
+                scope, families = scope | nodes, families + members
+            else:
+                others.append((nodes, members))
+        groups = [*others, (scope, families)]
+    return groups

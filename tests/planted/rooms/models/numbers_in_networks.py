@@ -19,7 +19,7 @@ ERRORS = {
         ("responses.intersection(cluster.observed)", "cluster.observed")
     ],
     "hidden numbers that share a family stay in clusters of their own": [
-        ("if numbers & here:", "if numbers & here & 0:")
+        ("if nodes & scope:", "if nodes & scope & 0:")
     ],
     "rows that hide numbers count once, whatever their weights": [
         (
