@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -142,16 +142,8 @@ class AskedNetwork:
 
     def _warn_of_effects(self, asked: Asked) -> None:
         """Warn where data cannot say what setting nodes does, since hidden nodes may have a hand in it."""
-        dag = self.model.dag
-        parents = {node: dag.parents(node) for node in dag.nodes}
-        targets, evidence = set(asked.targets), {*asked.seen, *asked.likelihoods}
-        if not is_identified(parents, set(self.hidden), targets, set(asked.actions), evidence - targets):
-            warn(
-                f"What setting {_listed(asked.actions)} does to {_listed(asked.targets)} is not identified: with "
-                f"{_listed(self.hidden)} hidden, networks that fit the data alike answer differently. This answer "
-                "comes from the tables that were found. It rests on their prior and on where the fit ended.",
-                PosteriorWarning,
-            )
+        evidence = {*asked.seen, *asked.likelihoods}
+        warn_of_unidentified(self.model.dag, self.hidden, asked.targets, asked.actions, evidence)
 
     def _likelihood(self, node, given) -> np.ndarray:
         """Likelihoods of a node's states, from a mapping of states or a number for each."""
@@ -189,6 +181,18 @@ def mapping_of(what: str, given: Any) -> Mapping:
         call = "sample" if what == "given" else "query"
         raise TypeError(f"The {what} of a {call} must be a mapping of nodes to states. Got {shown(given)} instead.")
     return given
+
+
+def warn_of_unidentified(dag: DAG, hidden: Collection, targets: Collection, actions: Collection, evidence: Set) -> None:
+    """Warn where data cannot say what setting some nodes does to others, since hidden ones may have a hand in it."""
+    parents = {node: dag.parents(node) for node in dag.nodes}
+    if not is_identified(parents, set(hidden), set(targets), set(actions), evidence - set(targets)):
+        warn(
+            f"What setting {_listed(actions)} does to {_listed(targets)} is not identified: with {_listed(hidden)} "
+            "hidden, networks that fit the data alike answer differently. This answer comes from the tables that were "
+            "found. It rests on their prior and on where the fit ended.",
+            PosteriorWarning,
+        )
 
 
 def _listed(nodes: Iterable) -> str:

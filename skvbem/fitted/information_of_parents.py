@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from skvbem.fitted.evidence import row_of_evidence
 from skvbem.models.mixed_network.data import joint_codes
 from skvbem.models.mixed_network.queries import drawn_at
 from skvbem.reading.mixed_network import rows_of, values_of
@@ -27,7 +28,7 @@ def information_of_parents(fitted: Any, node, n_draws: int = 2000) -> dict:
     states = np.repeat(np.arange(np.prod(sizes, dtype=int)), n_draws)
     table = emission.prepare(emission.sample(point, states, np.random.default_rng(0)))
     log_density = emission.expected_log_likelihood(table, block.natural(point)).reshape(-1, *sizes)
-    joint = fitted.predictive.posteriors(fitted.evidence({}), parents)[0]
+    joint = fitted.predictive.posteriors(row_of_evidence(fitted, {}), parents)[0]
     weight, joint = joint[states] / n_draws, joint.reshape(sizes)
     given_all = log_density.reshape(len(states), -1)[np.arange(len(states)), states]
     information = {}

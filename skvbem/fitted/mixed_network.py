@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
-from skvbem._arguments import is_real
 from skvbem._lazy import cached_property
 from skvbem._numerics import drawn_codes
 from skvbem.data import have_set
 from skvbem.emissions.profiles import named
 from skvbem.emissions.softmax import Softmax
 from skvbem.errors import TooLargeError
-from skvbem.fitted.asking import code_of
 from skvbem.fitted.base import Fitted, Intervals, Parameters
+from skvbem.fitted.evidence import row_of_evidence, values_of_evidence
 from skvbem.fitted.fills import drawn_cells, filled_together
 from skvbem.fitted.latent_states import LatentStates
 from skvbem.fitted.memberships import Membership
@@ -38,7 +38,6 @@ from skvbem.reading.mixed_network import (
     rows_of,
     values_of,
 )
-from skvbem.reading.tables import Table, is_interval, read_table
 from skvbem.tables import LabeledTable
 
 #: Name of the group of parameters that are tables; the others have the names of nodes with an emission.
@@ -77,7 +76,7 @@ class FittedMixedNetwork(Fitted):
         """The states of each node with a table: categories of a column, numbers of a latent's states."""
         sizes = dict(zip(self.with_tables, self.model.layout.cardinalities))
         levels = {node: np.arange(size) for node, size in sizes.items()}
-        return levels | {name: of for name, of in self._levels_of_columns.items() if name in sizes}
+        return levels | {name: of for name, of in self.levels_of_columns.items() if name in sizes}
 
     @property
     def latents(self) -> tuple:
@@ -140,7 +139,8 @@ class FittedMixedNetwork(Fitted):
         return Group(str(node), softmax, (), tuple(names), given_encoder=encoder)
 
     @cached_property
-    def _levels_of_columns(self) -> dict:
+    def levels_of_columns(self) -> dict:
+        """Categories of columns, those of nodes without a table among them."""
         pairs = (pair for group in self.groups.groups for pair in zip(group.names, group.levels))
         return {name: levels for name, levels in pairs if len(levels)}
 
@@ -164,9 +164,9 @@ class FittedMixedNetwork(Fitted):
         """The predictive distribution of a row."""
         return Predictive(self.model, self.posterior if self.form.density else None, self.point)
 
-    def rows(self, values: list[np.ndarray]) -> MixedRows:
-        """Values of groups of columns as the network takes them."""
-        return rows_of(self.groups, self.model, values)
+    def rows(self, values: list[np.ndarray], values_set: Mapping[Any, np.ndarray] = MappingProxyType({})) -> MixedRows:
+        """Values of groups of columns as the network takes them, and what nodes of numbers were set to."""
+        return rows_of(self.groups, self.model, values, values_set=values_set)
 
     def imputed(
         self, rows: MixedRows, asked: Sequence, fill: str, **limits: Any
@@ -237,7 +237,7 @@ class FittedMixedNetwork(Fitted):
 
         States are those of the predictive distribution. Numbers have parameters of their own, as those of `sample`.
         """
-        values, row = self.values_of_evidence(given), self.evidence(given)
+        values, row = values_of_evidence(self, given), row_of_evidence(self, given)
         codes = self.drawn_codes(self.predictive, row.taken(np.zeros(n, dtype=np.int64), np.ones(n)), rng, **limits)
         columns = []
         for part in np.array_split(np.arange(n), min(n, MAX_DRAWS_OF_PARAMETERS)):
@@ -246,33 +246,6 @@ class FittedMixedNetwork(Fitted):
             columns.append(self.drawn_columns(self.drawn_point(rng), here, of_part, rng))
         given_values = [np.repeat(each, n, axis=0) for each in values]
         return values_of(self.groups, codes, [np.concatenate(each) for each in zip(*columns)], given_values), codes
-
-    def values_of_evidence(self, given: Mapping) -> list[np.ndarray]:
-        """Numbers of some columns as the values of each group, (1, n_columns), all else missing."""
-        names, numbers = self.groups.names_in_x, self.numbers.intersection(self.groups.names_in_x)
-        cells = [given.get(name) if name in numbers else None for name in names]
-        for name in numbers & given.keys():
-            if name in self._levels_of_columns:
-                code_of(name, given[name], self._levels_of_columns)
-            elif not (is_interval(given[name]) or (is_real(given[name]) and np.isfinite(given[name]))):
-                raise ValueError(
-                    f"Column {name!r} holds numbers: as evidence it takes a finite one. Got {given[name]!r} instead."
-                )
-        unnamed = read_table(np.array([cells], dtype=object), self.groups.owner)
-        return self.groups.values(Table(names, 1, unnamed.column))
-
-    def evidence(self, given: Mapping) -> MixedRows:
-        """States of some nodes and numbers of some columns as one row."""
-        needed = [name for node in self.model.driven for name in names_of_covariates(self.groups, self.model.dag, node)]
-        if lacking := [name for name in needed if name not in given]:
-            raise ValueError(
-                f"{lacking[0]!r} is a covariate of what is hidden in this {self.groups.owner}: the evidence must name "
-                f"its value, as in {{{lacking[0]!r}: 1.0}}."
-            )
-        row = self.rows(self.values_of_evidence(given))
-        numbers = self.numbers.intersection(self.groups.names)
-        codes = {node: code_of(node, state, self.levels) for node, state in given.items() if node not in numbers}
-        return replace(row, names=tuple(codes), codes=np.array([[*codes.values()]], dtype=np.int32).reshape(1, -1))
 
     def named_parameters(self, point: tuple) -> Parameters:
         """Tables (*parents, node), and what each emission holds in each joint state of its parents, (n_states, ...)."""

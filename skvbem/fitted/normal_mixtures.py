@@ -15,7 +15,7 @@ from skvbem._arguments import check_level, is_real
 from skvbem._names import shown
 from skvbem._numerics import log_sum_exp
 from skvbem.models.mixed_network.data import MixedRows
-from skvbem.models.mixed_network.queries import Predictive, of_number
+from skvbem.models.mixed_network.queries import of_number
 from skvbem.reading.mixed_network import emission_groups
 
 # Draws of the parameters that an answer is a mixture over: a standard deviation is then off by some 5 %.
@@ -115,13 +115,8 @@ def number_given(fitted: Any, name: Hashable, row: MixedRows, **limits: Any) -> 
         return None
     rng = np.random.default_rng(0)
     points = [fitted.drawn_point(rng) for _ in range(_N_DRAWS if fitted.form.density else 1)]
-    log_weights, parts = [], []
-    for point in points:
-        at_point = Predictive(fitted.model, None, point)
-        log_weights.append(at_point.log_densities(row, **limits)[0])
-        parts.append(of_number(at_point, row, int(families.responses[k][column]), **limits))
-    of_draws = np.exp(np.array(log_weights) - log_sum_exp(np.array(log_weights), axis=0))
-    weights = np.concatenate([share * of_states for share, (of_states, _, _) in zip(of_draws, parts)])
-    of = families.products[k]
-    means = of.origin[column] + of.unit[column] * np.concatenate([means for _, means, _ in parts])
-    return NormalMixture(weights, means, of.unit[column] * np.sqrt(np.concatenate([each for _, _, each in parts])))
+    number, of = int(families.responses[k][column]), families.products[k]
+    log_weights, states, means, variances = of_number(fitted.model, row, number, points, **limits)
+    weights = np.exp(log_weights - log_sum_exp(log_weights, axis=0))[:, None] * states
+    in_unit = of.origin[column] + of.unit[column] * means, of.unit[column] * np.sqrt(variances)
+    return NormalMixture(weights.ravel(), *map(np.ravel, in_unit))

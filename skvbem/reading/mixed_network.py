@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -153,23 +155,31 @@ def rows_of(
     model: MixedNetwork,
     values: Sequence[np.ndarray],
     weight: np.ndarray | None = None,
+    values_set: Mapping[Any, np.ndarray] = MappingProxyType({}),
 ) -> MixedRows:
     """Rows as a mixed network takes them.
+
+    Nodes of numbers that were set in some rows have what these were set to, (n_rows, n_columns), NaN elsewhere.
 
     Raises
     ------
     ValueError
         If numbers are missing that are parents of observed ones.
     """
-    given, tables = explaining(groups, model.dag), []
+    given, tables, of_emissions = explaining(groups, model.dag), [], {}
+    to_children = list(values)
+    for e, k in enumerate(emission_groups(groups)):
+        if groups.groups[k].name in values_set:
+            of_emissions[e] = of_node = values_set[groups.groups[k].name]
+            to_children[k] = np.where(np.isnan(of_node), values[k], of_node)
     for e, (emission, k) in enumerate(zip(model.emissions, emission_groups(groups))):
-        together = with_given(values, k, given[k])
+        together = np.concatenate([values[k], *(to_children[parent] for parent in given[k])], axis=1)
         if given[k] and e not in model.number_families.summing:
             places = tuple(column for parent in given[k] for column in groups.groups[parent].columns)
             replace(groups.groups[k], given=places).check_given(together, groups.names)
         tables.append(emission.prepare(together))
     for node, (k, _) in model.drivers.items():
-        tables.append(model.emissions[k].prepare(covariates_of(groups, model.dag, node, values)))
+        tables.append(model.emissions[k].prepare(covariates_of(groups, model.dag, node, to_children)))
     categories = [(group.names, of) for group, of in zip(groups.groups, values) if group.specification.has_table]
     n_rows = len(values[0])
     codes = np.concatenate([np.zeros((n_rows, 0), dtype=np.int8), *(of for _, of in categories)], axis=1)
@@ -182,7 +192,8 @@ def rows_of(
             *(are_driven(groups, node, values) for node in model.driven),
         ),
         np.ones(n_rows) if weight is None else weight,
-        partial(row_hashes, list(values)),
+        partial(row_hashes, [*values, *values_set.values()]),
+        of_emissions,
     )
 
 

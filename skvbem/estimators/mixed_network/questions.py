@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from skvbem._arguments import check_flag
-from skvbem.fitted.asking import mapping_of, nodes_asked
+from skvbem.fitted.asking import mapping_of, nodes_asked, warn_of_unidentified
+from skvbem.fitted.evidence import row_of_evidence
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitted.normal_mixtures import NormalMixture, number_given
@@ -46,29 +47,38 @@ def joint_modes(estimator: Any, X: Any) -> list[np.ndarray]:
     return list(fitted.predictive.joint_modes(rows, fitted.latents, **estimator._kind.limits(estimator)).values())
 
 
-def number(estimator: Any, target: Any, evidence: Mapping | None) -> NormalMixture | None:
-    """The distribution of a measurement given values of others; None of other targets."""
+def number(estimator: Any, target: Any, evidence: Mapping | None, do: Mapping | None = None) -> NormalMixture | None:
+    """The distribution of a measurement given values of others, some of which were set; None of other targets."""
     fitted: FittedMixedNetwork = estimator.fitted
-    given = mapping_of("evidence", evidence)
-    if not isinstance(target, Hashable) or target not in fitted.numbers or target in given:
+    given, done = mapping_of("evidence", evidence), mapping_of("do", do)
+    if not isinstance(target, Hashable) or target not in fitted.numbers:
         return None
-    row = fitted.evidence(given)
-    _check_possible(estimator, given, row)
-    return number_given(fitted, target, row, **estimator._kind.limits(estimator))
+    return number_given(fitted, target, _asked(estimator, (target,), given, done), **estimator._kind.limits(estimator))
 
 
-def query(estimator: Any, targets: Any, evidence: Mapping | None) -> LabeledTable:
-    """Joint probability of some nodes given values of others."""
+def query(estimator: Any, targets: Any, evidence: Mapping | None, do: Mapping | None = None) -> LabeledTable:
+    """Joint probability of some nodes given values of others, some of which were set."""
     fitted: FittedMixedNetwork = estimator.fitted
     targets = nodes_asked(targets, fitted.levels, fitted.numbers)
-    given = mapping_of("evidence", evidence)
-    if not targets or len(set(targets)) < len(targets) or set(targets) & set(given):
-        raise ValueError("query needs one or more targets, each named once and not also in the evidence.")
-    row, limits = fitted.evidence(given), estimator._kind.limits(estimator)
-    _check_possible(estimator, given, row)
-    joint = fitted.predictive.posteriors(row, targets, **limits)[0]
+    row = _asked(estimator, targets, mapping_of("evidence", evidence), mapping_of("do", do))
+    joint = fitted.predictive.posteriors(row, targets, **estimator._kind.limits(estimator))[0]
     levels = tuple(fitted.levels[node] for node in targets)
     return LabeledTable(joint.reshape([len(states) for states in levels]), targets, levels)
+
+
+def _asked(estimator: Any, targets: tuple, given: Mapping, done: Mapping) -> MixedRows:
+    """What was seen and what was set as one row, checked against the targets of a query."""
+    fitted: FittedMixedNetwork = estimator.fitted
+    if not targets or len({*targets, *given, *done}) < len(targets) + len(given) + len(done):
+        raise ValueError(
+            "query needs one or more targets, each named once and not also in the evidence or in do. No node may be "
+            "both seen and set."
+        )
+    row = row_of_evidence(fitted, given, done)
+    _check_possible(estimator, given, row)
+    if done and fitted.latents:
+        warn_of_unidentified(fitted.model.dag, fitted.latents, targets, done, set(given))
+    return row
 
 
 def marginals(estimator: Any, evidence: Mapping | None) -> dict[Hashable, LabeledTable]:
@@ -77,7 +87,7 @@ def marginals(estimator: Any, evidence: Mapping | None) -> dict[Hashable, Labele
     certain = {}
     for node in (node for node in given if node in fitted.levels):
         states = fitted.levels[node]
-        (code,) = fitted.evidence(given).column(node)
+        (code,) = row_of_evidence(fitted, given).column(node)
         certain[node] = LabeledTable(np.eye(len(states))[code], (node,), (states,))
     return {node: certain[node] if node in certain else query(estimator, node, given) for node in fitted.levels}
 
@@ -117,7 +127,7 @@ def sample(estimator: Any, n_samples: int, random_state: Any, given: Any) -> tup
             )
         of_groups, codes = fitted.sample(len(values[0]), rng, values)
     elif given := mapping_of("given", given):
-        _check_possible(estimator, given, fitted.evidence(given))
+        _check_possible(estimator, given, row_of_evidence(fitted, given))
         of_groups, codes = fitted.sample_given(given, n_samples, rng, **estimator._kind.limits(estimator))
     else:
         fitted.groups.check_covariates("sample", None)

@@ -165,7 +165,9 @@ class VBNetwork(LatentNodesEstimator):
     def _joint_modes(self, X) -> list[np.ndarray]:
         return questions.joint_modes(self, X)
 
-    def query(self, targets, evidence: Mapping | None = None) -> LabeledTable | NormalMixture:
+    def query(
+        self, targets, evidence: Mapping | None = None, *, do: Mapping | None = None
+    ) -> LabeledTable | NormalMixture:
         """Joint probability of some nodes given values of others, under the predictive distribution of a new row.
 
         A column of measurements has a density, a mixture of normal ones over draws of the parameters. Draws are
@@ -177,12 +179,25 @@ class VBNetwork(LatentNodesEstimator):
             Latents, or columns of categories; or one column of measurements.
         evidence : mapping of node to state, default=None
             Categories of columns, numbers that columns hold, and numbers of latents' states.
+        do : mapping of node to state or number, default=None
+            Nodes that are set from outside, and to what: they lose their parents. The answer is causal if the edges
+            are.
 
         Returns
         -------
         LabeledTable or NormalMixture
             One axis per target; sums to one. A mixture has the mean, the standard deviation, intervals and the
             density, in the unit of the column.
+
+        Raises
+        ------
+        ValueError
+            If a node or a state is unknown, a node has two parts in the question, or the evidence is impossible.
+
+        Warns
+        -----
+        PosteriorWarning
+            If data cannot say what setting nodes does, since latents may have a hand in it.
 
         Examples
         --------
@@ -197,8 +212,8 @@ class VBNetwork(LatentNodesEstimator):
         True
         """
         check_is_fitted(self)
-        of_number = questions.number(self, targets, evidence)
-        return questions.query(self, targets, evidence) if of_number is None else of_number
+        of_number = questions.number(self, targets, evidence, do)
+        return questions.query(self, targets, evidence, do) if of_number is None else of_number
 
     def impute(self, X, *, fill="auto", return_proba=False, random_state=None):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable ones.

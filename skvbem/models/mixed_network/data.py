@@ -38,6 +38,9 @@ class MixedRows:
         How often each row counts.
     row_hashes : callable or None
         Numbers of a slice of rows, equal for equal rows alone, (n_rows,) of uint64.
+    values_set : mapping of int to ndarray of shape (n_rows, n_columns)
+        Of emissions whose cells an experimenter set in some rows, what they were set to, NaN elsewhere. Their own
+        tables lack these cells; those of their children have them.
     """
 
     names: tuple
@@ -46,6 +49,7 @@ class MixedRows:
     observed: tuple[np.ndarray, ...]
     weight: np.ndarray
     row_hashes: Callable[[slice], np.ndarray] | None = None
+    values_set: Mapping[int, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -60,6 +64,7 @@ class MixedRows:
             tuple(seen[rows] for seen in self.observed),
             weight,
             None if hashes is None else hashes.__getitem__,
+            {k: of[rows] for k, of in self.values_set.items()},
         )
 
     def column(self, name) -> np.ndarray:
@@ -73,7 +78,7 @@ class MixedRows:
     def without_cells(self) -> MixedRows:
         """As many rows of which no cell is observed."""
         unseen = tuple(np.zeros_like(seen) for seen in self.observed)
-        return replace(self, codes=np.full_like(self.codes, -1), observed=unseen)
+        return replace(self, codes=np.full_like(self.codes, -1), observed=unseen, values_set={})
 
     def counting(self) -> MixedRows:
         """The rows of weight > 0."""

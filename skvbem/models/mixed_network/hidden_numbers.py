@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -105,15 +106,17 @@ class HiddenNumbers:
         weight: np.ndarray,
         by_row: bool = False,
         wanted: Sequence[int] = (),
+        values_set: Mapping[int, np.ndarray] = MappingProxyType({}),
     ) -> HiddenNumbers | None:
         """Of rows: tables of emissions, categories of observed nodes, weights. None where no number is summed out.
 
-        With `by_row` no rows are added up. Numbers that are `wanted` are in a cluster wherever they are missing.
+        With `by_row` no rows are added up. Numbers that are `wanted` are in a cluster wherever they are missing. Those
+        that were set are known to their children, and have no family of their own.
         """
-        numbers = families.numbers(tables)
+        numbers, are_set = families.numbers(tables, values_set)
         seen = ~np.isnan(numbers)
         seen[:, list(wanted)] = True
-        alive = _alive(families, seen)
+        alive = _alive(families, seen, are_set)
         hidden = alive & np.isnan(numbers)
         at = np.flatnonzero(hidden.any(axis=1))
         if not len(at):
@@ -148,9 +151,9 @@ class HiddenNumbers:
         return cls(known, tuple(factors), tuple(of_rows), involved)
 
 
-def _alive(families: NumberFamilies, seen: np.ndarray) -> np.ndarray:
-    """Numbers that are observed, or have an observed descendant, (n_rows, n_numbers)."""
-    alive = seen.copy()
+def _alive(families: NumberFamilies, seen: np.ndarray, are_set: np.ndarray) -> np.ndarray:
+    """Numbers that are observed, or have an observed descendant, and were not set, (n_rows, n_numbers)."""
+    alive = seen & ~are_set
     waiting: dict[int, set[int]] = {k: set() for k in families.products}
     for k in families.products:
         for p in families.given[k]:
@@ -159,6 +162,7 @@ def _alive(families: NumberFamilies, seen: np.ndarray) -> np.ndarray:
     ready = [k for k, children in waiting.items() if not children]
     for k in ready:
         places = families.responses[k]
+        alive[:, places] &= ~are_set[:, places]
         if families.products[k].are_joint:
             alive[:, places] = alive[:, places].any(axis=1, keepdims=True)
         for p in families.given[k]:

@@ -291,7 +291,8 @@ class MixedNetwork(LatentModel):
         if not wanted and not any(np.isnan(rows.tables[k].values).any() for k in explained):
             return None
         check_memory(_BYTES_PER_NUMBER * len(rows) * self.number_families.n_numbers)
-        return HiddenNumbers.of(self.number_families, rows.tables, self.categories(rows), rows.weight, by_row, wanted)
+        of_rows = rows.tables, self.categories(rows), rows.weight
+        return HiddenNumbers.of(self.number_families, *of_rows, by_row, wanted, rows.values_set)
 
     def _layout_with(self, numbers: HiddenNumbers) -> Layout:
         """The layout with a node for each factor of hidden numbers, after all others."""

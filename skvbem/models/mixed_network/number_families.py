@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,11 +101,17 @@ class NumberFamilies:
             results[k] = statistics, float(weight.sum()) * (of.log_volume - log_unit)
         return results
 
-    def numbers(self, tables: Sequence[Any]) -> np.ndarray:
-        """All numbers of rows in their units, (n_rows, n_numbers), NaN where missing, or set by an experimenter."""
+    def numbers(self, tables: Sequence[Any], values_set: Mapping[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """All numbers of rows in their units, NaN where missing, and which an experimenter set, (n_rows, n_numbers)."""
         numbers = self._with_one(tables)[1:].T
         numbers[np.isinf(numbers)] = np.nan
-        return numbers
+        are_set = np.zeros(numbers.shape, dtype=bool)
+        for k in self.products.keys() & values_set.keys():
+            of, places = self.products[k], self.responses[k]
+            are_set[:, places] = ~np.isnan(values_set[k])
+            in_units = (values_set[k] - of.origin) / of.unit
+            numbers[:, places] = np.where(are_set[:, places], in_units, numbers[:, places])
+        return numbers, are_set
 
     def _with_one(self, tables: Sequence[Any]) -> np.ndarray:
         """1, then all numbers of rows in their units, (1 + n_numbers, n_rows)."""

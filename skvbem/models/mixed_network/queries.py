@@ -104,23 +104,30 @@ class Predictive:
 
     def all_posteriors(self, rows: MixedRows, groups: Sequence[Sequence], **limits) -> list[np.ndarray]:
         """`posteriors` of several groups of nodes, in one pass over the rows."""
-        model = self.model
-        data = model.compile(rows.each_once(), together=groups, by_row=True, **limits)
-        columns = model.categories(rows)
-        asked = [_Asked.of([model.position[node] for node in group], model, columns, len(rows)) for group in groups]
-        impossible = ~np.isfinite(self._log_of_known(data))
-        for plan, contexts, log_z, of_cliques in self._beliefs(data):
-            at, context = of_tables.rows_of(plan, contexts)
-            at = np.arange(len(rows))[at]
-            impossible[at] |= ~np.isfinite(log_z[context])
-            for group in asked:
-                group.fill(plan, at, context, of_cliques)
+        data = self.model.compile(rows.each_once(), together=groups, by_row=True, **limits)
+        log_densities, asked = self._asked_of(data, rows, groups)
+        impossible = ~np.isfinite(log_densities)
         if impossible.any():
             warn_of_impossible(np.flatnonzero(impossible), len(rows), "those of an empty row")
             nothing = rows.taken(np.flatnonzero(impossible)[:1], np.ones(1)).without_cells()
             for group, of_nothing in zip(asked, self.all_posteriors(nothing, groups, **limits)):
                 group.posterior[impossible & ~group.is_certain] = of_nothing
         return [group.posterior for group in asked]
+
+    def _asked_of(
+        self, data: MixedData, rows: MixedRows, groups: Sequence[Sequence]
+    ) -> tuple[np.ndarray, list[_Asked]]:
+        """ln p(row) of every row (n_rows,), nats, and posteriors of groups of nodes, of rows that were compiled."""
+        model, total = self.model, self._log_of_known(data)
+        columns = model.categories(rows)
+        asked = [_Asked.of([model.position[node] for node in group], model, columns, len(rows)) for group in groups]
+        for plan, contexts, log_z, of_cliques in self._beliefs(data):
+            at, context = of_tables.rows_of(plan, contexts)
+            at = np.arange(len(rows))[at]
+            total[at] += log_z[context]
+            for group in asked:
+                group.fill(plan, at, context, of_cliques)
+        return total, asked
 
     def joint_modes(self, rows: MixedRows, nodes: Sequence, **limits) -> dict:
         """The most probable joint state of each row's hidden part: codes (n_rows,) of each node asked for."""
@@ -303,30 +310,38 @@ def filled_numbers(
 
 
 def of_number(
-    at_point: Predictive, row: MixedRows, number: int, **limits: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of a hidden number of one row at a point: probabilities of states of parents, its means there, and variances.
+    model: MixedNetwork, row: MixedRows, number: int, points: Sequence[tuple], **limits: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of a hidden number of one row at points: ln p of each, then of states of parents shares, means and variances.
 
     Parameters
     ----------
-    at_point : Predictive
+    model : MixedNetwork
     row : MixedRows
         One row.
     number : int
         By its place among all numbers of `NumberFamilies`.
+    points : sequence of tuple
+        Of the prior's blocks.
+
+    Returns
+    -------
+    log_densities : ndarray of shape (n_points,)
+        Of all that the row has observed, nats.
+    states, means, variances : ndarray of shape (n_points, n_states)
+        Shares of joint states of the parents, and of the number in its unit there.
     """
-    model = at_point.model
     numbers = cast(HiddenNumbers, model.hidden_numbers(row, by_row=True, wanted=[number]))
-    natural = np.ravel(model.prior.natural(at_point.point))
-    for factor, table in zip(numbers.factors, numbers.tables):
-        for k, _, others in table.parts:
-            if number in factor.clusters[k].hidden:
-                eliminated, place = factor.step(natural).eliminated[k], factor.clusters[k].hidden.index(number)
-                names = [model.layout.names[p] for p in factor.parents]
-                states = at_point.posteriors(row, names, **limits)[0] if names else np.ones(1)
-                means = eliminated.gain[:, 0, place] @ others[0]
-                return states, means, eliminated.inverse[:, 0, place, place]
-    raise LookupError(f"no cluster hides number {number}")
+    parts = ((factor, *part) for factor, table in zip(numbers.factors, numbers.tables) for part in table.parts)
+    factor, k, _, others = next(part for part in parts if number in part[0].clusters[part[1]].hidden)
+    natural = np.stack([np.ravel(model.prior.natural(point)) for point in points], axis=1)
+    eliminated, place = factor.matrices[k].eliminated(natural), factor.clusters[k].hidden.index(number)
+    names = [model.layout.names[p] for p in factor.parents]
+    data = model.compile(row.each_once(), together=[names], by_row=True, **limits)
+    each = (Predictive(model, None, point)._asked_of(data, row, [names]) for point in points)
+    log_densities, states = zip(*((total[0], asked.posterior[0]) for total, (asked,) in each))
+    means = eliminated.gain[:, :, place] @ others[0]
+    return np.array(log_densities), np.array(states), means.T, eliminated.inverse[:, :, place, place].T
 
 
 def drawn_at(

@@ -5,6 +5,7 @@ TESTS = (
     "estimators/network/test_interventions.py",
     "search/test_interventions.py",
     "estimators/mixed_network/test_interventions_mixed.py",
+    "estimators/mixed_network/test_do_of_numbers.py",
 )
 
 ERRORS = {
@@ -25,6 +26,12 @@ ERRORS = {
             "return np.where(codes >= n_categories, codes - n_categories, codes) if",
             "return np.where(codes >= n_categories, 0, codes) if",
         ),
+    ],
+    "families of numbers that were set count where children are observed": [
+        ("        alive[:, places] &= ~are_set[:, places]\n", "        pass\n"),
+    ],
+    "children of numbers that were set do not see them": [
+        ("to_children[k] = np.where(np.isnan(of_node), values[k], of_node)", "to_children[k] = values[k]"),
     ],
     "clusters have factors of nodes that were set": [
         ("        return (codes >= 0) & (codes < self.layout.cardinalities[node])\n", "        return codes >= 0\n"),

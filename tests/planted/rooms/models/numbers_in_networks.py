@@ -7,7 +7,7 @@ TESTS = (
 
 ERRORS = {
     "missing numbers without an observed child stay in the sum": [
-        ("alive = seen.copy()", "alive = np.ones_like(seen)")
+        ("alive = seen & ~are_set", "alive = np.ones_like(seen)")
     ],
     "expected squares of hidden numbers have no variance": [
         ("hidden = hidden + n_rows * self.inverse", "hidden = hidden + 0.0 * self.inverse")
