@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from skvbem.estimators.steps.vb_imputer import VBImputer
     from skvbem.fitted.bayesian_network import Network
     from skvbem.fitted.durations import DurationDistribution
+    from skvbem.fitted.effects import Effect
     from skvbem.fitted.hmm import Forecast
     from skvbem.fitted.latent_states import LatentStates
     from skvbem.fitted.normal_mixtures import NormalMixture
@@ -46,6 +47,7 @@ __all__ = [
     "ClassProbabilities",
     "Comparison",
     "DistalOutcome",
+    "Effect",
     "FitIndices",
     "DurationDistribution",
     "Forecast",
@@ -98,6 +100,7 @@ __getattr__, __dir__ = names_on_demand(
         "skvbem.reports.stepwise.outcomes": ("DistalOutcome", "distal"),
         "skvbem.reports.goodness_of_fit": ("GoodnessOfFit",),
         "skvbem.fitted.durations": ("DurationDistribution",),
+        "skvbem.fitted.effects": ("Effect",),
         "skvbem.fitted.hmm": ("Forecast",),
         "skvbem.estimators.hmm.vb_hmm": ("VBHMM",),
         "skvbem.uncertainty.draws": ("ParameterIntervals",),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import check_flag
+from skvbem._arguments import check_count, check_flag
 from skvbem.fitted.asking import mapping_of, nodes_asked, warn_of_unidentified
+from skvbem.fitted.effects import Effect
+from skvbem.fitted.effects_in_networks import effect_of
 from skvbem.fitted.evidence import row_of_evidence
 from skvbem.fitted.fills import check_fill
 from skvbem.fitted.mixed_network import FittedMixedNetwork
@@ -79,6 +81,15 @@ def _asked(estimator: Any, targets: tuple, given: Mapping, done: Mapping) -> Mix
     if done and fitted.latents:
         warn_of_unidentified(fitted.model.dag, fitted.latents, targets, done, set(given))
     return row
+
+
+def effect(
+    estimator: Any, cause: Hashable, outcome: Hashable, change: Sequence | None, state: Any, n_draws: int
+) -> Effect:
+    """The total effect of a node on another."""
+    check_count("n_draws", "effect", n_draws)
+    limits = estimator._kind.limits(estimator)
+    return effect_of(estimator.fitted, cause, outcome, change, state, int(n_draws), **limits)
 
 
 def marginals(estimator: Any, evidence: Mapping | None) -> dict[Hashable, LabeledTable]:

@@ -16,6 +16,7 @@ from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network import questions
 from skvbem.estimators.mixed_network.kind import MixedNetworkKind
+from skvbem.fitted.effects import Effect
 from skvbem.fitted.normal_mixtures import NormalMixture
 from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.output import as_fit_saw
@@ -214,6 +215,58 @@ class VBNetwork(LatentNodesEstimator):
         check_is_fitted(self)
         of_number = questions.number(self, targets, evidence, do)
         return questions.query(self, targets, evidence, do) if of_number is None else of_number
+
+    def effect(self, cause, outcome, *, change=None, state=None, n_draws=1000) -> Effect:
+        """The total effect of one node on another, with its uncertainty: along all directed paths, as if it were set.
+
+        For a number it is the change of the expected outcome with one unit more of the cause. For a category it is the
+        change from one of its states to another. Where coefficients depend on categories, it is averaged over these.
+        It is causal if the edges are.
+
+        Parameters
+        ----------
+        cause : node
+            A column of numbers, of categories, or a latent.
+        outcome : node
+            The same. For a category it is the probability of a `state`.
+        change : pair of states, default=None
+            The states that a category changes from and to; by default the first and the second of two.
+        state : state of the outcome, default=None
+            If it is a category.
+        n_draws : int, default=1000
+            Draws of the parameters, the same in every call. A fit by MAP or ML has the effect at its point.
+
+        Returns
+        -------
+        Effect
+            With `mean`, `standard_deviation`, `interval` and `probability_positive`.
+
+        Raises
+        ------
+        ValueError
+            If a node or a state is unknown, or the effect is no difference of expected numbers or probabilities.
+
+        Warns
+        -----
+        PosteriorWarning
+            If data cannot say what the effect is, since latents may have a hand in it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBNetwork
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=100)
+        >>> y = 2 * x + rng.normal(size=100)
+        >>> z = y - x + rng.normal(size=100)
+        >>> edges = [("x0", "x1"), ("x0", "x2"), ("x1", "x2")]
+        >>> effect = VBNetwork(edges).fit(np.column_stack([x, y, z])).effect("x0", "x2")
+        >>> low, high = effect.interval(0.95)
+        >>> bool(low < 1.0 < high), effect.probability_positive > 0.99
+        (True, True)
+        """
+        check_is_fitted(self)
+        return questions.effect(self, cause, outcome, change, state, n_draws)
 
     def impute(self, X, *, fill="auto", return_proba=False, random_state=None):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable ones.

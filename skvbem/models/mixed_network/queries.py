@@ -6,7 +6,7 @@ predictive densities of components, a density of a row is the exact average over
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -105,7 +105,7 @@ class Predictive:
     def all_posteriors(self, rows: MixedRows, groups: Sequence[Sequence], **limits) -> list[np.ndarray]:
         """`posteriors` of several groups of nodes, in one pass over the rows."""
         data = self.model.compile(rows.each_once(), together=groups, by_row=True, **limits)
-        log_densities, asked = self._asked_of(data, rows, groups)
+        log_densities, asked = self.log_densities_and_asked(data, rows, groups)
         impossible = ~np.isfinite(log_densities)
         if impossible.any():
             warn_of_impossible(np.flatnonzero(impossible), len(rows), "those of an empty row")
@@ -114,7 +114,7 @@ class Predictive:
                 group.posterior[impossible & ~group.is_certain] = of_nothing
         return [group.posterior for group in asked]
 
-    def _asked_of(
+    def log_densities_and_asked(
         self, data: MixedData, rows: MixedRows, groups: Sequence[Sequence]
     ) -> tuple[np.ndarray, list[_Asked]]:
         """ln p(row) of every row (n_rows,), nats, and posteriors of groups of nodes, of rows that were compiled."""
@@ -337,11 +337,22 @@ def of_number(
     natural = np.stack([np.ravel(model.prior.natural(point)) for point in points], axis=1)
     eliminated, place = factor.matrices[k].eliminated(natural), factor.clusters[k].hidden.index(number)
     names = [model.layout.names[p] for p in factor.parents]
-    data = model.compile(row.each_once(), together=[names], by_row=True, **limits)
-    each = (Predictive(model, None, point)._asked_of(data, row, [names]) for point in points)
-    log_densities, states = zip(*((total[0], asked.posterior[0]) for total, (asked,) in each))
+    log_densities, (states,) = posteriors_at(model, row, [names], points, **limits)
     means = eliminated.gain[:, :, place] @ others[0]
-    return np.array(log_densities), np.array(states), means.T, eliminated.inverse[:, :, place, place].T
+    return log_densities, states, means.T, eliminated.inverse[:, :, place, place].T
+
+
+def posteriors_at(
+    model: MixedNetwork, row: MixedRows, groups: Sequence[Sequence], points: Iterable[tuple], **limits: Any
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """ln p of a row at each point, nats, (n_points,), and posteriors of groups of nodes, (n_points, n_states) each."""
+    data = model.compile(row.each_once(), together=groups, by_row=True, **limits)
+    log_densities, posteriors = [], []
+    for point in points:
+        of_row, asked = Predictive(model, None, point).log_densities_and_asked(data, row, groups)
+        log_densities.append(of_row[0])
+        posteriors.append([each.posterior[0] for each in asked])
+    return np.array(log_densities), [np.array(each) for each in zip(*posteriors)]
 
 
 def drawn_at(
