@@ -270,6 +270,8 @@ class Emission(ABC):
     named: tuple[int, ...] = ()
     #: Periods of `parameters` that go round in a circle, such as directions, by name.
     periods: Mapping[str, float] = MappingProxyType({})
+    #: True if no row observes what the emission is of.
+    is_hidden: bool = False
     #: Hidden variables of rows besides labels, if these have symmetries or a start of their own; else None.
     hidden: Hidden | None = None
 

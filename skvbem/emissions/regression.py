@@ -188,12 +188,7 @@ class Regression(NormalSpecification):
         if variance is not None and not is_hierarchical(variance):
             variance = self.positive("variance_prior", names)
         for name in ("coefficient_precision_prior", "degrees_of_freedom_prior"):
-            value = getattr(self, name)
-            if isinstance(value, Real) and not 1e-100 <= float(value) <= 1e12:
-                raise ValueError(
-                    f"The {name!r} parameter of {type(self).__name__} must lie between 1e-100 and 1e12. Got "
-                    f"{shown(value)} instead."
-                )
+            self.check_size_of(name)
         if self.joint_prior is not None:
             scale, dof = self.joint_prior
             dof += emission.n_regressors - 1
@@ -210,6 +205,15 @@ class Regression(NormalSpecification):
             "degrees_of_freedom_prior": self.degrees_of_freedom_prior,
             "variance_prior": variance,
         }
+
+    def check_size_of(self, name: str) -> None:
+        """Refuse a number as a parameter of the prior by which floats would overflow."""
+        value = getattr(self, name)
+        if isinstance(value, Real) and not 1e-100 <= float(value) <= 1e12:
+            raise ValueError(
+                f"The {name!r} parameter of {type(self).__name__} must lie between 1e-100 and 1e12. Got "
+                f"{shown(value)} instead."
+            )
 
     def checked_parameters(self, parameters: Any) -> dict[str, np.ndarray]:
         """Coefficients of covariates, then of lagged values, variances of the noise, and the values at 0."""
@@ -282,7 +286,7 @@ class Regression(NormalSpecification):
 
 
 # Hyperpriors: shape and rate of precisions of coefficients, in units of the noise; degrees of freedom of the scale.
-_PRECISION_OF_COEFFICIENTS, _DOF_OF_SCALE = (0.5, 0.5), 1.0
+PRECISION_OF_COEFFICIENTS, _DOF_OF_SCALE = (0.5, 0.5), 1.0
 # Degrees of freedom of a noise where the prior says none, under a hidden scale and under a known one.
 _DOF_HIDDEN, _DOF = 3.0, 1.0
 
@@ -436,7 +440,7 @@ class RegressionEmission(LinearEmission):
         )
         if learned:
             all_of_them = np.ones((d, n_regressors), dtype=bool)
-            prior = with_learned_precisions(prior, all_of_them, *_PRECISION_OF_COEFFICIENTS, response_of)
+            prior = with_learned_precisions(prior, all_of_them, *PRECISION_OF_COEFFICIENTS, response_of)
         if hidden:  # twice the rate has the prior mean `dof`, that of a variance of 1
             floor = 0.5 * floor_of_scales(self.total_weight)
             prior = with_hidden_rates(prior, _DOF_OF_SCALE / 2, _DOF_OF_SCALE / dof, floor, response_of)
@@ -580,7 +584,9 @@ class RegressionEmission(LinearEmission):
 
     def parameters(self, point: RegressionPoint) -> dict[str, np.ndarray]:
         """Of each component and response: slopes, the value at 0 and at the mean of what is given, and the variance."""
-        coefficients = point.coefficients.reshape(-1, self.n_columns, self.n_regressors)
+        coefficients = point.coefficients.reshape(
+            len(point.coefficients) // self.n_columns, self.n_columns, self.n_regressors
+        )
         constants = {name: at + (coefficients * per).sum(axis=-1) for name, (at, per) in self._maps().items()}
         slopes = coefficients[..., int(self.intercept) :] * self._slope_units
         return constants | {

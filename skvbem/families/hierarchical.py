@@ -78,6 +78,7 @@ from skvbem.families.normal_gamma import NormalGamma
 from skvbem.families.normal_wishart import NormalWishart
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.families.regression import Regression
+from skvbem.families.unit_noise import UnitNoise
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,13 +450,13 @@ def hidden_rate_prior(
 
 
 def with_learned_precisions(
-    prior: Regression, learned: np.ndarray, shape: float, rate: float, block_of: np.ndarray | None = None
+    prior: Regression | UnitNoise, learned: np.ndarray, shape: float, rate: float, block_of: np.ndarray | None = None
 ) -> Hierarchical:
     r"""A regression whose coefficients of some regressors have precisions with a Gamma prior, one for each regressor.
 
     Parameters
     ----------
-    prior : Regression
+    prior : Regression, or UnitNoise
         Of means 0 there; its own precisions of these regressors are not asked.
     learned : ndarray of bool, shape (n_regressors,) or (n_blocks, n_regressors)
         Of all rows, or of each block of them.
@@ -535,12 +536,12 @@ def with_hidden_mean_precision(prior: Regression | Hierarchical, mean: np.ndarra
     return _with_gammas(prior, GammaHyperprior(shape, rate, power, one.coordinates[None]))
 
 
-def _with_gammas(prior: Regression | Hierarchical, hyperprior: GammaHyperprior) -> Hierarchical:
+def _with_gammas(prior: Regression | UnitNoise | Hierarchical, hyperprior: GammaHyperprior) -> Hierarchical:
     """A prior below one more group of hidden hyperparameters, to which its log normalizer at their value 1 belongs.
 
     Of the prior itself they are 0.
     """
-    regression, groups = regression_of(prior), [hyperprior]
+    regression, groups = prior if isinstance(prior, UnitNoise) else regression_of(prior), [hyperprior]
     if isinstance(prior, Hierarchical):
         assert isinstance(prior.hyperprior, GammaHyperprior)
         groups = [prior.hyperprior, hyperprior]

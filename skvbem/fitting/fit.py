@@ -112,7 +112,7 @@ def read(estimator, X, y=None, sample_weight=None, *, columns=None, all_rows: bo
         If the estimator takes no such argument beside X.
     """
     if isinstance(X, Reading):
-        reading = X.kept()
+        reading = estimator._kind.adapted(estimator, X.kept())
     else:
         kind = estimator._kind
         unknown = sorted(where.keys() - set(kind.located_by))

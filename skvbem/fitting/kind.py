@@ -37,6 +37,10 @@ class Kind(ABC):
 
     # X ------------------------------------------------------------------------------------------------------------
 
+    def adapted(self, estimator, reading: Any) -> Any:
+        """A reading that another estimator of the kind may have made, as this one takes it."""
+        return reading
+
     @abstractmethod
     def read(self, estimator, X, sample_weight, columns: Any, where: Mapping[str, Any]) -> Reading:
         """The reading of X; `columns` are those of an earlier fit, or None where they are learned."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from skvbem._lazy import cached_property
 from skvbem._numerics import safe_log
-from skvbem.families import Dirichlet, DirichletMixture
+from skvbem.families import Dirichlet, DirichletMixture, RegressionPoint
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.labels.distinct_rows import coordinates_of, seeds_among, squares_to
 from skvbem.models.mixed_network.data import FactorRows, MixedData
@@ -323,7 +323,7 @@ class MixedNetworkMethod(FitMethod):
         self, ascent: MixedNetworkAscent, statistics: np.ndarray, seed: int, is_brief: bool, n_failed: int
     ) -> Proposals:
         """Parameters drawn after the best optimum, as long as something is hidden; new starts among them."""
-        if not ascent.data.program.plans:
+        if not (ascent.data.program.plans or ascent.model.latent_numbers):
             return Proposals([], np.empty((len(statistics), 0)))
         rng = np.random.default_rng(seed)
         points = drawn(ascent, statistics[:, 0], TUNING.n_of_kind, rng)
@@ -375,7 +375,31 @@ def random_starts(model: MixedNetwork, data: MixedData, n_starts: int, rng: np.r
         nearest = squares.argmin(axis=2)[:, None] == np.arange(factor.n_states)[:, None]
         return np.log((1 - _ELSEWHERE) * nearest + _ELSEWHERE / factor.n_states)
 
-    return model.statistics_of(tables, data, factors)
+    return model.statistics_of(tables, data, factors, _around_hidden_numbers(model, each))
+
+
+def _around_hidden_numbers(model: MixedNetwork, each: Sequence[np.random.Generator]) -> dict[int, np.ndarray]:
+    """Natural parameters (n_cells, n_starts) of hidden numbers and of their children, coefficients drawn.
+
+    Without slopes hidden numbers and their children are independent, and a step leaves them so. So half of the
+    variance of each child is that of its hidden parents, and of a hidden number as much as its noise its parents'.
+    """
+    naturals = {}
+    for k in range(model.n_nodes_with_emission):
+        emission: Any = model.emissions[k]
+        parents = model.given[k]
+        if not (emission.is_hidden or set(parents) & set(model.latent_numbers)):
+            continue
+        n_columns = [model.emissions[p].n_columns for p in parents]
+        is_telling = np.repeat([emission.is_hidden or p in model.latent_numbers for p in parents], n_columns)
+        deviation = np.full(emission.n_regressors, 1.0 if emission.is_hidden else 0.0)
+        if parents:
+            deviation[int(emission.intercept) :] = is_telling * np.sqrt(0.5 / max(1, is_telling.sum()))
+        n_rows = model.n_states[k] * emission.n_columns
+        draws = np.stack([rng.standard_normal((n_rows, emission.n_regressors)) for rng in each], axis=-1)
+        precision = np.full((n_rows, len(each)), 1.0 if emission.is_hidden else 2.0)
+        naturals[k] = model.prior.blocks[1 + k].natural(RegressionPoint(deviation[:, None] * draws, precision))
+    return naturals
 
 
 def _seeds_of(

@@ -74,7 +74,7 @@ class Group:
         Of the group: of a list of emissions what the user calls it, else its family.
     specification : EmissionSpecification
     columns : tuple of int
-        Positions in the table.
+        Positions in the table; none of a number that is hidden.
     names : tuple of str
     encoder : CategoryEncoder or None
         For categories.
@@ -91,6 +91,15 @@ class Group:
     encoder: CategoryEncoder | None = None
     given: tuple[int, ...] = ()
     given_encoder: CategoryEncoder | None = None
+
+    @property
+    def is_hidden(self) -> bool:
+        """True for a number that no column of X holds; its values are missing in all rows."""
+        return not self.columns
+
+    def hidden_values(self, n_rows: int) -> np.ndarray:
+        """The values of a number that is hidden, (n_rows, 1)."""
+        return np.full((n_rows, 1), np.nan)
 
     def emission(self, values: np.ndarray | Blocks, weight: np.ndarray | None) -> Emission:
         """The emission of the group's values."""
@@ -308,6 +317,8 @@ class ColumnGroups:
 
     def _numbers(self, table: Table, group: Group, *, is_fit: bool = False, is_known: bool = False) -> np.ndarray:
         """The values of a group of numbers, and of what is given for it."""
+        if group.is_hidden:
+            return group.hidden_values(table.n_samples)
         part, markers = table.columns([*group.columns, *group.given]), missing_markers(self.missing_values, self.owner)
         read = partial(
             read_numbers, specification=group.specification, markers=markers, is_fit=is_fit, is_known=is_known

@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from skvbem.data import row_hashes
-from skvbem.emissions import Emission
+from skvbem.emissions import Emission, EmissionSpecification
 from skvbem.emissions.registry import family_of
 from skvbem.emissions.softmax import Softmax, SoftmaxMembership
 from skvbem.errors import StructureError
@@ -50,7 +51,7 @@ def nodes_of(groups: ColumnGroups) -> tuple[tuple, dict]:
     first: dict[str, int] = {}
     n_categories: dict[str, int] = {}
     for group in groups.groups:
-        if group.specification.are_given:
+        if group.specification.are_given or group.is_hidden:
             continue
         if group.encoder is None or not group.specification.has_table:
             first[group.name] = min(group.columns)
@@ -123,6 +124,10 @@ def explained(groups: ColumnGroups, dag: DAG, k: int) -> Group:
         If there is no such family.
     """
     group, parents = groups.groups[k], [groups.groups[parent] for parent in explaining(groups, dag)[k]]
+    if group.is_hidden:
+        numbers, below_categories = [each.name for each in parents], len(dag.parents(group.name)) > len(parents)
+        of_node = clone(group.specification).set_params(covariates=numbers, intercept=below_categories)
+        return replace(group, specification=of_node)
     if not parents:
         return group
     try:
@@ -249,6 +254,17 @@ class MixedReading(TableReading):
         """The nodes without a table that cannot depend on numbers."""
         groups = [self.columns.groups[k] for k in emission_groups(self.columns)]
         return tuple(each.name for each in groups if not _has_regression(each))
+
+    def with_hidden_numbers(self, specifications: Mapping[Any, EmissionSpecification]) -> MixedReading:
+        """The reading with groups for nodes that hold numbers and have no column, after all others."""
+        ((values, weight),) = self.blocks
+        known = [(group, of) for group, of in zip(self.columns.groups, values) if not group.is_hidden]
+        hidden = [Group(node, each, (), (node,)) for node, each in specifications.items()]
+        if len(known) == len(values) and not hidden:
+            return self
+        groups = *(group for group, _ in known), *hidden
+        values = [*(of for _, of in known), *(group.hidden_values(len(values[0])) for group in hidden)]
+        return replace(self, columns=replace(self.columns, groups=groups), blocks=[(values, weight)])
 
     def of_nodes(self, nodes: Collection) -> MixedReading:
         """The reading without columns of numbers that are none of some nodes."""

@@ -64,10 +64,11 @@ def driven_nodes(estimator: Any, dag: DAG, latents: Mapping, reading: MixedReadi
         If one of them has parents with a table.
     """
     owner, of_nodes = type(estimator).__name__, by_node(estimator.prior)
+    hidden = {group.name for group in reading.columns.groups if group.is_hidden}
     named = {node: each for node, each in (of_nodes or {}).items() if isinstance(each, Softmax)}
-    prior = (
-        estimator.prior if of_nodes is None else {node: each for node, each in of_nodes.items() if node not in named}
-    )
+    prior = estimator.prior
+    if of_nodes is not None:
+        prior = {node: each for node, each in of_nodes.items() if node not in named and node not in hidden}
     columns, roots = reading.columns, [node for node in latents if not dag.parents(node)]
     driven: dict[Any, Softmax] = {}
     given = _softmaxes(estimator)

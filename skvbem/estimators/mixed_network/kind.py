@@ -13,12 +13,12 @@ from skvbem.emissions.registry import FOR_CATEGORIES, family_of
 from skvbem.errors import StructureError
 from skvbem.estimators.emission_parameters import refuse_lags
 from skvbem.estimators.labels import resolve_emission_prior
+from skvbem.estimators.mixed_network import hidden_numbers
 from skvbem.estimators.mixed_network.covariates import driven_nodes, membership_of_node, with_covariates
 from skvbem.estimators.network.parameters import (
     CandidateNetwork,
     log_unnamed_columns,
     prior_in_words,
-    resolve_latents,
     resolve_structure,
     warn_of_oddities,
 )
@@ -76,7 +76,12 @@ class MixedNetworkKind(Kind):
                 "'covariates' out, and make their nodes parents in the 'structure'."
             )
         reading = MixedReading(groups, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
-        return replace(reading, numbers_set=numbers_set)
+        return self.adapted(estimator, replace(reading, numbers_set=numbers_set))
+
+    def adapted(self, estimator, reading: MixedReading) -> MixedReading:
+        """The reading with the numbers that are hidden in the estimator's network."""
+        _, numbers = hidden_numbers.resolved(estimator)
+        return reading.with_hidden_numbers(hidden_numbers.specifications(estimator, numbers))
 
     def emission(self, estimator) -> Any:
         """What columns hold that are not given."""
@@ -98,9 +103,10 @@ class MixedNetworkKind(Kind):
     def graph(self, estimator, reading: MixedReading) -> tuple[DAG, dict]:
         """The graph that is fitted to a reading, and the numbers of states of its latents, for searches."""
         owner = type(estimator).__name__
-        latents = resolve_latents(estimator.latents, estimator.structure, owner)
+        latents, numbers = hidden_numbers.resolved(estimator)
         nodes, _ = nodes_of(reading.columns)
-        return resolve_structure(estimator.structure, latents, nodes, owner), latents
+        names = estimator.latents if numbers else latents  # in the order in which they are given
+        return resolve_structure(estimator.structure, names, nodes, owner), latents
 
     def model(self, estimator, reading: MixedReading) -> MixedNetwork:
         """The network, its tables and emissions with their priors."""
@@ -108,7 +114,9 @@ class MixedNetworkKind(Kind):
         nodes, n_categories = nodes_of(reading.columns)
         dag, latents = self.graph(estimator, reading)
         _check_tables(reading.columns, owner)
-        with_emission = [node for node in nodes if node not in n_categories]
+        hidden = [group.name for group in reading.columns.groups if group.is_hidden]
+        with_emission = [*(node for node in nodes if node not in n_categories), *hidden]
+        hidden_numbers.check_children(dag, hidden, with_emission, owner)
         _check_parents_with_order(dag, reading.columns, owner)
         _check_structure(dag, with_emission, latents, owner)
         _check_numbers_set(dag, reading.numbers_set, owner)
@@ -145,7 +153,8 @@ class MixedNetworkKind(Kind):
 
     def starts(self, estimator, model: MixedNetwork, data, reading: MixedReading, seed: tuple) -> Any:
         """Starts at random; where nothing is hidden in any row all would be one."""
-        return MixedStarts(seed, n_starts_of(estimator)) if data.program.plans else PriorStart()
+        hides = data.program.plans or model.latent_numbers
+        return MixedStarts(seed, n_starts_of(estimator)) if hides else PriorStart()
 
     def new_starts(self, plan: FitPlan, seed: tuple[int, ...]) -> MixedStarts:
         """As many starts around rows."""

@@ -157,6 +157,11 @@ class MixedNetwork(LatentModel):
         return WITH_HIDDEN_PRECISIONS if are_hidden else WITH_COVARIATES
 
     @cached_property
+    def latent_numbers(self) -> tuple[int, ...]:
+        """Numbers of the emissions that no row observes."""
+        return tuple(k for k, emission in enumerate(self.emissions) if emission.is_hidden)
+
+    @cached_property
     def in_order(self) -> tuple[int, ...]:
         """Numbers of the emissions of nodes, parents before children."""
         number = self._number_of_emission
@@ -422,7 +427,13 @@ class MixedNetwork(LatentModel):
         sizes = [layout.cardinalities[p] for p in parents]
         return joint_codes([codes[layout.names[p]] for p in parents], sizes, n_rows)
 
-    def statistics_of(self, tables: np.ndarray, data: MixedData, factors: RowFactors) -> np.ndarray:
+    def statistics_of(
+        self,
+        tables: np.ndarray,
+        data: MixedData,
+        factors: RowFactors,
+        of_emissions: Mapping[int, np.ndarray],
+    ) -> np.ndarray:
         """Expected statistics (n_cells, n_lanes) where factors take the places of what emissions say of rows: a start.
 
         Parameters
@@ -431,11 +442,15 @@ class MixedNetwork(LatentModel):
             Natural parameters of the tables.
         data : MixedData
         factors : callable
+        of_emissions : mapping of int to ndarray of shape (n_cells_of_emission, n_lanes)
+            Natural parameters of emissions by number; of others those by which their prior completes rows.
         """
         n_lanes = tables.shape[1]
         naturals = (
-            start_natural(each, block)[:, None].repeat(n_lanes, axis=1)
-            for each, block in zip(self.emissions, self.prior.blocks[1:])
+            of_emissions[k]
+            if k in of_emissions
+            else start_natural(each, block)[:, None].repeat(n_lanes, axis=1)
+            for k, (each, block) in enumerate(zip(self.emissions, self.prior.blocks[1:]))
         )
         return self.started(self.sums(np.concatenate([tables, *naturals]), data, factors)[0])
 
