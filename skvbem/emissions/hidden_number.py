@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from skvbem.blocks import Blocks
+from skvbem.emissions.linear import LinearTable
 from skvbem.emissions.moments import weighted_moments
 from skvbem.emissions.regression import PRECISION_OF_COEFFICIENTS, Regression, RegressionEmission
 from skvbem.emissions.specification import HIERARCHICAL, is_hierarchical
@@ -92,3 +94,19 @@ class HiddenNumberEmission(RegressionEmission):
         if not learned or not self.n_regressors:
             return prior
         return with_learned_precisions(prior, np.ones(self.n_regressors, dtype=bool), *PRECISION_OF_COEFFICIENTS)
+
+    def log_predictive(self, block: LinearTable, posterior: UnitNoise) -> np.ndarray:
+        """Normal log densities of numbers at their regressors, nats, (n_rows, n_components)."""
+        (measured, observed), regressors = block.columns, np.nan_to_num(self.regressors(block.values))
+        spread = 1 + np.einsum("in,kij,jn->kn", regressors, posterior.covariance, regressors)
+        away = measured - posterior.mean @ regressors
+        return np.asarray(observed * -0.5 * (np.log(2 * np.pi * spread) + away**2 / spread)).T
+
+    def quantiles(self, posterior: UnitNoise, probability: float) -> dict[str, np.ndarray]:
+        """Quantiles of slopes and of values at 0 and at the mean of what is given, each of them normal."""
+        mean, covariance, ends = posterior.mean, posterior.covariance, {}
+        for name, (_, per) in self._maps().items():
+            width = np.sqrt(np.einsum("ji,kil,jl->kj", per, covariance, per))
+            ends[name] = mean @ per.T + ndtri(probability) * width
+        each = mean + ndtri(probability) * np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+        return ends | {"coefficients": each[:, None, int(self.intercept) :] * self._slope_units}

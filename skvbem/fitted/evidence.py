@@ -25,7 +25,8 @@ def row_of_evidence(fitted: Any, given: Mapping, done: Mapping = MappingProxyTyp
             f"{lacking[0]!r} is a covariate of what is hidden in this {groups.owner}: the evidence must name "
             f"its value, as in {{{lacking[0]!r}: 1.0}}."
         )
-    numbers, values_set = fitted.numbers.intersection(groups.names), _values_set(fitted, done)
+    numbers = fitted.numbers.intersection((*groups.names, *fitted.latent_numbers))
+    values_set = _values_set(fitted, done)
     row = fitted.rows(values_of_evidence(fitted, given), values_set)
     codes = {node: code_of(node, state, fitted.levels) for node, state in given.items() if node not in numbers}
     for node, state in done.items():
@@ -38,7 +39,7 @@ def values_of_evidence(fitted: Any, given: Mapping) -> list[np.ndarray]:
     """Numbers of some columns as the values of each group, (1, n_columns), all else missing."""
     names, numbers = fitted.groups.names_in_x, fitted.numbers.intersection(fitted.groups.names_in_x)
     cells = [given.get(name) if name in numbers else None for name in names]
-    for name in numbers & given.keys():
+    for name in numbers.union(fitted.latent_numbers) & given.keys():
         if name in fitted.levels_of_columns:
             code_of(name, given[name], fitted.levels_of_columns)
         elif not (is_interval(given[name]) or (is_real(given[name]) and np.isfinite(given[name]))):
@@ -46,7 +47,11 @@ def values_of_evidence(fitted: Any, given: Mapping) -> list[np.ndarray]:
                 f"Column {name!r} holds numbers: as evidence it takes a finite one. Got {given[name]!r} instead."
             )
     unnamed = read_table(np.array([cells], dtype=object), fitted.groups.owner)
-    return fitted.groups.values(Table(names, 1, unnamed.column))
+    values = fitted.groups.values(Table(names, 1, unnamed.column))
+    for group, of_group in zip(fitted.groups.groups, values):
+        if group.is_hidden and group.name in given:
+            of_group[:] = given[group.name]
+    return values
 
 
 def _values_set(fitted: Any, done: Mapping) -> dict[Any, np.ndarray]:

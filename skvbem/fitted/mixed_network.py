@@ -27,6 +27,7 @@ from skvbem.fitted.parameter_tables import ParameterTable, joint_states, rows_of
 from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.models.mixed_network.symmetries import NumberSymmetries
 from skvbem.models.mixed_network.queries import MAX_DRAWS_OF_PARAMETERS, Predictive, drawn_at, filled_numbers
 from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.mixed_network import (
@@ -83,6 +84,19 @@ class FittedMixedNetwork(Fitted):
         """The hidden nodes."""
         observed = {name for group in self.groups.groups for name in (group.name, *group.names)}
         return tuple(node for node in self.with_tables if node not in observed)
+
+    @property
+    def latent_numbers(self) -> tuple:
+        """The hidden nodes that hold numbers."""
+        return tuple(self.with_emission[k] for k in self.model.latent_numbers)
+
+    def identified(self) -> Self:
+        """The fit with an order and signs of hidden numbers; see `NumberSymmetries.canonical`."""
+        symmetries = NumberSymmetries(self.model)
+        if not symmetries.numbers:
+            return self
+        cells, signs = symmetries.canonical(self.point[1:])
+        return replace(self, statistics=signs * self.statistics[cells])
 
     def for_new_rows(self) -> Self:
         """The fit as it answers about rows that are not its own."""

@@ -23,10 +23,14 @@ _MAX_SUMMED_STATES = 14
 
 
 class ListedRelabelings(Relabelings):
-    """Relabelings listed one by one, (n, n_cells): the cell that takes each cell's place."""
+    """Relabelings listed one by one: the cell that takes each cell's place, and its sign there, (n, n_cells)."""
 
-    def __init__(self, cells: np.ndarray):
+    def __init__(self, cells: np.ndarray, signs: np.ndarray | None = None):
         self.cells, self.n, self.cost = cells, len(cells), float(cells.size)
+        self.signs = signs if signs is None or (signs < 0).any() else None
+
+    def _signs(self, which: slice | int) -> np.ndarray | float:
+        return 1.0 if self.signs is None else self.signs[which]
 
     def log_sums(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """ln of the sums over relabelings, one relabeling after the other."""
@@ -35,7 +39,8 @@ class ListedRelabelings(Relabelings):
         at_once = max(1, _CHUNK // (n_statistics * max(n_points, statistics.shape[1])))
         for first in range(0, self.n, at_once):
             # relabeling the statistics instead of the points runs through the inverses, which are the same group
-            relabeled = statistics[:, self.cells[first : first + at_once]]
+            at = slice(first, first + at_once)
+            relabeled = statistics[:, self.cells[at]] * self._signs(at)
             batch = relabeled.reshape(-1, statistics.shape[1]) @ log_points
             batch = log_sum_exp(batch.reshape(n_statistics, -1, n_points).swapaxes(0, 1))
             np.logaddexp(sums, batch, out=sums)
@@ -43,13 +48,14 @@ class ListedRelabelings(Relabelings):
 
     def draw(self, statistics: np.ndarray, log_point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The point under a relabeling drawn among all."""
-        return log_point[self.cells[_choice(log_point[self.cells] @ statistics, rng)]]
+        which = _choice((log_point[self.cells] * self._signs(slice(None))) @ statistics, rng)
+        return log_point[self.cells[which]] * self._signs(which)
 
     def nearest(self, statistics: np.ndarray, log_points: np.ndarray) -> np.ndarray:
         """Points under the best of all relabelings, tried one by one."""
         best, aligned = np.full(log_points.shape[1], -np.inf), log_points.copy()
-        for cells in self.cells:
-            relabeled = log_points[cells]
+        for which, cells in enumerate(self.cells):
+            relabeled = log_points[cells] * np.reshape(self._signs(which), (-1, 1))
             value = statistics @ relabeled
             better = value > best
             best[better], aligned[:, better] = value[better], relabeled[:, better]
@@ -186,7 +192,7 @@ def listed(relabelings: Relabelings | None, n_cells: int, limit: int) -> np.ndar
     if relabelings is None or relabelings.n > limit:
         return None
     if isinstance(relabelings, ListedRelabelings):
-        return relabelings.cells
+        return relabelings.cells if relabelings.signs is None else None
     if isinstance(relabelings, StateRelabelings):
         orders = np.array(list(permutations(range(len(relabelings.cells)))))
         cells = np.tile(np.arange(n_cells), (factorial(len(relabelings.cells)), 1))

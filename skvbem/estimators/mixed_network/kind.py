@@ -194,6 +194,7 @@ class MixedNetworkKind(Kind):
         return {
             "structure_": fitted.model.dag,
             "latent_names_": fitted.latents,
+            "latent_numbers_": fitted.latent_numbers,
             "parameters_": fitted.named_parameters(fitted.point),
             "groups_": {group.name: list(group.names) for group in groups if group.name in fitted.with_emission},
             "categories_": {
@@ -210,7 +211,8 @@ class MixedNetworkKind(Kind):
 
     def title(self, fitted: FittedMixedNetwork) -> str:
         """Numbers of nodes and edges, and the latents."""
-        latents = ", ".join(f"{name} of {len(fitted.levels[name])} states" for name in fitted.latents)
+        with_states = [f"{name} of {len(fitted.levels[name])} states" for name in fitted.latents]
+        latents = ", ".join([*with_states, *(f"number {name}" for name in fitted.latent_numbers)])
         dag = fitted.model.dag
         return f"{len(dag.nodes)} nodes, {len(dag.edges)} edges; latents: {latents or 'none'}"
 

@@ -17,6 +17,7 @@ from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitted.normal_mixtures import NormalMixture, number_given
 from skvbem.fitting.fit import generator_of, question
 from skvbem.models.mixed_network.data import MixedRows
+from skvbem.models.mixed_network.queries import latent_numbers
 from skvbem.reading.mixed_network import values_of
 from skvbem.reading.output import filled
 from skvbem.tables import LabeledTable
@@ -32,7 +33,10 @@ def _about_latents(estimator: Any, X: Any, interventions: Any = None) -> tuple[F
     """The fit, and rows whose latents are to be predicted."""
     fitted, reading = question(estimator, X, interventions=interventions)
     if not fitted.latents:
-        raise ValueError(f"This {type(estimator).__name__} has no latents to predict. Declare some, or use 'impute'.")
+        instead = "take 'latent_means' for its hidden numbers" if fitted.latent_numbers else "use 'impute'"
+        raise ValueError(
+            f"This {type(estimator).__name__} has no latents with states to predict. Declare some, or {instead}."
+        )
     return fitted, fitted.rows(reading.values)
 
 
@@ -41,6 +45,17 @@ def latent_marginals(estimator: Any, X: Any, interventions: Any = None) -> list[
     fitted, rows = _about_latents(estimator, X, interventions)
     groups = [[latent] for latent in fitted.latents]
     return fitted.predictive.all_posteriors(rows, groups, **estimator._kind.limits(estimator))
+
+
+def latent_means(estimator: Any, X: Any, interventions: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations (n_rows, n_latent_numbers) of hidden numbers."""
+    fitted, reading = question(estimator, X, interventions=interventions)
+    if not fitted.latent_numbers:
+        raise ValueError(
+            f"This {type(estimator).__name__} has no hidden numbers. Declare some, as in "
+            "latents={'ability': 'number'}, or take 'predict_proba' for latents with states."
+        )
+    return latent_numbers(fitted.predictive, fitted.rows(reading.values), **estimator._kind.limits(estimator))
 
 
 def joint_modes(estimator: Any, X: Any) -> list[np.ndarray]:

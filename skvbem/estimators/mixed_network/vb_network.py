@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skvbem._arguments import check_count
+from skvbem._arguments import check_count, check_flag
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
@@ -165,6 +165,46 @@ class VBNetwork(LatentNodesEstimator):
 
     def _joint_modes(self, X) -> list[np.ndarray]:
         return questions.joint_modes(self, X)
+
+    def latent_means(self, X, *, return_std=False, interventions=None):
+        """Posterior means of hidden numbers given each row, such as scores of factors.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+        return_std : bool, default=False
+            Whether to return posterior standard deviations, too.
+        interventions : array-like or str, default=None
+            As of `fit`.
+
+        Returns
+        -------
+        means : ndarray of shape (n_samples, n_numbers)
+            In the order of `latent_numbers_`. The unit is the standard deviation of a number given its parents.
+        deviations : ndarray of shape (n_samples, n_numbers)
+            Only if `return_std`.
+
+        Raises
+        ------
+        ValueError
+            If the network has no hidden numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBNetwork
+        >>> rng = np.random.default_rng(0)
+        >>> ability = rng.normal(size=100)
+        >>> X = ability[:, None] + rng.normal(scale=0.3, size=(100, 3))
+        >>> model = VBNetwork(latents={"ability": "number"}, random_state=0).fit(X)
+        >>> means, deviations = model.latent_means(X, return_std=True)
+        >>> round(np.corrcoef(means[:, 0], ability)[0, 1], 2), bool((deviations < 0.3).all())
+        (0.99, True)
+        """
+        check_is_fitted(self)
+        check_flag("return_std", "latent_means", return_std)
+        means, deviations = questions.latent_means(self, X, interventions)
+        return (means, deviations) if return_std else means
 
     def query(
         self, targets, evidence: Mapping | None = None, *, do: Mapping | None = None

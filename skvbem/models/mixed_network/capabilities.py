@@ -23,10 +23,11 @@ from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixed_network.information import score_covariance
 from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.models.mixed_network.symmetries import NumberSymmetries
 from skvbem.models.network.capabilities import refuse_set
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.relabelings import NetworkRelabelings, log_n_relabelings, relabelings_of
-from skvbem.models.relabelings import ListedRelabelings, relabelings_of_states
+from skvbem.models.relabelings import ListedRelabelings, listed, relabelings_of_states
 
 # Log likelihoods that chains side by side may hold, and most chains.
 _MAX_LOG_LIKELIHOODS_AT_ONCE, _MAX_LANES = 2**18, 512
@@ -138,17 +139,36 @@ class MixedNetworkRelabelings(NetworkRelabelings):
         return DAG([*first, *self.model.dag.nodes], parents)
 
     def relabelings(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:
-        """Ways in which hidden labels can change unnoticed, None if too many to be found one by one."""
+        """Ways in which what is hidden can change unnoticed, None if too many to be found one by one."""
+        relabelings = self._of_labels(hidden, limit)
+        return self._with_numbers(relabelings, limit) if self.symmetries.numbers else relabelings
+
+    def _of_labels(self, hidden: Sequence, limit: int = 50_000) -> Relabelings | None:
+        """Relabelings of nodes with a table."""
         layout, order = self.tables.layout, self.tables.cells
         positions = {layout.names.index(node) for node in hidden}
         relabelings: Any = relabelings_of(layout, self.tables.prior, positions, limit)
-        if relabelings is None or np.array_equal(order, np.arange(self.model.n_cells)):
-            return relabelings
-        if not isinstance(relabelings, ListedRelabelings):
-            return relabelings_of_states(order[relabelings.cells])
-        cells, known = np.tile(np.arange(self.model.n_cells), (relabelings.n, 1)), order >= 0
-        cells[:, order[known]] = order[relabelings.cells[:, known]]
-        return ListedRelabelings(cells)
+        if relabelings is not None and not np.array_equal(order, np.arange(self.model.n_cells)):
+            if not isinstance(relabelings, ListedRelabelings):
+                relabelings = relabelings_of_states(order[relabelings.cells])
+            else:
+                cells, known = np.tile(np.arange(self.model.n_cells), (relabelings.n, 1)), order >= 0
+                cells[:, order[known]] = order[relabelings.cells[:, known]]
+                relabelings = ListedRelabelings(cells)
+        return relabelings
+
+    @cached_property
+    def symmetries(self) -> NumberSymmetries:
+        """Orders and signs of hidden numbers."""
+        return NumberSymmetries(self.model)
+
+    def _with_numbers(self, relabelings: Relabelings | None, limit: int) -> ListedRelabelings | None:
+        """Relabelings of nodes with a table, each with all orders and signs of hidden numbers."""
+        labels, changes = listed(relabelings, self.model.n_cells, limit), self.symmetries.listed(limit)
+        if labels is None or changes is None or len(labels) * len(changes[0]) > limit:
+            return None
+        cells, signs = changes
+        return ListedRelabelings(np.concatenate([of[cells] for of in labels]), np.tile(signs, (len(labels), 1)))
 
     def log_n_relabelings(self, hidden: Sequence) -> float:
         """ln of the number of relabelings of hidden nodes and states that graph, prior and data do not tell apart."""
@@ -156,7 +176,8 @@ class MixedNetworkRelabelings(NetworkRelabelings):
         ancestors = dag.ancestors([node for node in dag.nodes if node not in hidden])
         tables = {node: layout.table(self.tables.prior, k) for k, node in enumerate(layout.names)}
         seen_through = [node for node in hidden if node in ancestors]
-        return log_n_relabelings(dag, tables, seen_through, self.relabelings(hidden))
+        of_labels = log_n_relabelings(dag, tables, seen_through, self._of_labels(hidden))
+        return of_labels + self.symmetries.log_n
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,6 +72,10 @@ class NumberFamilies:
         """All columns of these families."""
         return len(self.log_unit)
 
+    def cells_of(self, k: int) -> np.ndarray:
+        """The cells of each component of emission k, (n_components, n_cells_per_component)."""
+        return self._cells[k]
+
     def _sums(self, k: int) -> bool:
         """True if missing parents of emission k can be summed out: all are of such families, in the units of theirs."""
         if not all(p in self.products for p in self.given[k]):

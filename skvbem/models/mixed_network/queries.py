@@ -355,6 +355,33 @@ def posteriors_at(
     return np.array(log_densities), [np.array(each) for each in zip(*posteriors)]
 
 
+def latent_numbers(predictive: Predictive, rows: MixedRows, **limits: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations of the numbers that no row observes, given each row, (n_rows, n_latent_numbers).
+
+    States of parents have their predictive probabilities; given these a number is normal at expected natural
+    parameters, as q(x) has it.
+    """
+    model = predictive.model
+    places = [model.number_families.first[k] for k in model.latent_numbers]
+    numbers = cast(HiddenNumbers, model.hidden_numbers(rows, by_row=True, wanted=places))
+    names = [[model.layout.names[p] for p in factor.parents] for factor in numbers.factors]
+    of_factors = predictive.all_posteriors(rows, names, **limits)
+    posterior = predictive.posterior
+    natural = np.ravel(model.prior.natural(predictive.point) if posterior is None else posterior.expected_natural())
+    means, squares = np.zeros((2, len(rows), len(places)))
+    for factor, table, states in zip(numbers.factors, numbers.tables, of_factors):
+        step = factor.step(natural)
+        for k, at, others in table.parts:
+            for place, number in enumerate(factor.clusters[k].hidden):
+                if number in places:
+                    column, eliminated = places.index(number), step.eliminated[k]
+                    of_states = others @ eliminated.gain[:, 0, place].T
+                    means[at, column] = (states[at] * of_states).sum(axis=1)
+                    second = of_states**2 + eliminated.inverse[:, 0, place, place]
+                    squares[at, column] = (states[at] * second).sum(axis=1)
+    return means, np.sqrt(squares - means**2)
+
+
 def drawn_at(
     model: MixedNetwork, point: tuple, n_rows: int, rng: np.random.Generator, like: MixedRows | None = None
 ) -> tuple[dict, list[np.ndarray]]:
