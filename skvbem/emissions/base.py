@@ -270,10 +270,13 @@ class Emission(ABC):
     named: tuple[int, ...] = ()
     #: Periods of `parameters` that go round in a circle, such as directions, by name.
     periods: Mapping[str, float] = MappingProxyType({})
-    #: True if no row observes what the emission is of.
-    is_hidden: bool = False
     #: Hidden variables of rows besides labels, if these have symmetries or a start of their own; else None.
     hidden: Hidden | None = None
+
+    @property
+    def is_hidden(self) -> bool:
+        """True if no row observes the numbers that the emission is of."""
+        return False
 
     @property
     @abstractmethod

@@ -42,8 +42,8 @@ class HiddenNumber(Regression):
         for name in ("covariates", "intercept", "coefficient_precision_prior")
     }
     needs_variation: ClassVar[bool] = False
-    lags: ClassVar[int] = 0  # type: ignore[misc]
-    joint_prior: ClassVar[None] = None  # type: ignore[assignment]
+    lags = 0
+    joint_prior: ClassVar[None] = None
 
     def __init__(self, covariates=(), *, intercept=False, coefficient_precision_prior=HIERARCHICAL):
         self.covariates = covariates
@@ -68,7 +68,10 @@ class HiddenNumber(Regression):
 class HiddenNumberEmission(RegressionEmission):
     """A number that no row observes, at the regressors of rows."""
 
-    is_hidden: ClassVar[bool] = True
+    @property
+    def is_hidden(self) -> bool:
+        """True."""
+        return True
 
     @classmethod
     def for_data(cls, values: np.ndarray | Blocks, weight: np.ndarray | None = None, **options: Any) -> Self:
@@ -79,14 +82,20 @@ class HiddenNumberEmission(RegressionEmission):
         return cls(zero, one, origin, unit, means, 0, options["intercept"], moments.total_weight)
 
     def default_prior(
-        self, n_components: int, *, coefficient_precision_prior: float | str = 1.0, **options: Any
+        self,
+        n_components: int,
+        *,
+        coefficient_precision_prior: float | str | np.ndarray = 1.0,
+        degrees_of_freedom_prior: float | None = None,
+        variance_prior=None,
     ) -> ConjugateFamily:
-        """One prior of coefficients about 0 for all components; their precisions may be hidden.
+        """One prior of coefficients about 0 for all components; their precisions may be hidden. The noise is known.
 
         Parameters
         ----------
         n_components : int
         coefficient_precision_prior : float or "hierarchical", default=1.0
+        degrees_of_freedom_prior, variance_prior : None
         """
         learned = is_hierarchical(coefficient_precision_prior)
         precision = np.full(self.n_regressors, 1.0 if learned else coefficient_precision_prior)
@@ -95,14 +104,14 @@ class HiddenNumberEmission(RegressionEmission):
             return prior
         return with_learned_precisions(prior, np.ones(self.n_regressors, dtype=bool), *PRECISION_OF_COEFFICIENTS)
 
-    def log_predictive(self, block: LinearTable, posterior: UnitNoise) -> np.ndarray:
+    def log_predictive(self, block: LinearTable, posterior: Any) -> np.ndarray:
         """Normal log densities of numbers at their regressors, nats, (n_rows, n_components)."""
         (measured, observed), regressors = block.columns, np.nan_to_num(self.regressors(block.values))
         spread = 1 + np.einsum("in,kij,jn->kn", regressors, posterior.covariance, regressors)
         away = measured - posterior.mean @ regressors
         return np.asarray(observed * -0.5 * (np.log(2 * np.pi * spread) + away**2 / spread)).T
 
-    def quantiles(self, posterior: UnitNoise, probability: float) -> dict[str, np.ndarray]:
+    def quantiles(self, posterior: Any, probability: float) -> dict[str, np.ndarray]:
         """Quantiles of slopes and of values at 0 and at the mean of what is given, each of them normal."""
         mean, covariance, ends = posterior.mean, posterior.covariance, {}
         for name, (_, per) in self._maps().items():

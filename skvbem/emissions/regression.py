@@ -33,7 +33,8 @@ from skvbem.emissions.parameters import check_positive, check_shape, named_array
 from skvbem.emissions.specification import HIERARCHICAL, Ends, NormalSpecification, Parameters, is_hierarchical
 from skvbem.families import Regression as RegressionFamily
 from skvbem.families import RegressionPoint
-from skvbem.families.hierarchical import Hierarchical, with_hidden_rates, with_learned_precisions
+from skvbem.families.base import ConjugateFamily
+from skvbem.families.hierarchical import with_hidden_rates, with_learned_precisions
 from skvbem.families.hyperpriors import floor_of_scales
 
 # The prior that fits together over all columns: Bayesian Gaussian equivalent.
@@ -405,7 +406,7 @@ class RegressionEmission(LinearEmission):
         coefficient_precision_prior: float | str | np.ndarray = 1.0,
         degrees_of_freedom_prior: float | None = None,
         variance_prior=None,
-    ) -> RegressionFamily | Hierarchical:
+    ) -> ConjugateFamily:
         """One prior for all components: of each coefficient about 0, of each precision of the noise a Gamma.
 
         Parameters
@@ -580,7 +581,10 @@ class RegressionEmission(LinearEmission):
         """Responses and what is given, in units from their means."""
         regressors = self.regressors(block.values)[int(self.intercept) :]
         regressors = np.nan_to_num(regressors - self.given_mean[:, None])
-        return np.concatenate([block.columns[0], regressors]).T
+        measured = block.columns[0]
+        if not self.n_lags:  # rows of a network may have responses without regressors
+            measured = np.nan_to_num((block.values[:, : self.n_columns] - self.origin) / self.unit).T
+        return np.concatenate([measured, regressors]).T
 
     def parameters(self, point: RegressionPoint) -> dict[str, np.ndarray]:
         """Of each component and response: slopes, the value at 0 and at the mean of what is given, and the variance."""

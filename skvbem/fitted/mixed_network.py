@@ -27,8 +27,8 @@ from skvbem.fitted.parameter_tables import ParameterTable, joint_states, rows_of
 from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
-from skvbem.models.mixed_network.symmetries import NumberSymmetries
 from skvbem.models.mixed_network.queries import MAX_DRAWS_OF_PARAMETERS, Predictive, drawn_at, filled_numbers
+from skvbem.models.mixed_network.symmetries import NumberSymmetries
 from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.mixed_network import (
     MixedReading,

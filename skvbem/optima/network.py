@@ -14,8 +14,9 @@ from skvbem._numerics import safe_log
 from skvbem.families import Dirichlet, DirichletMixture, RegressionPoint
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.labels.distinct_rows import coordinates_of, seeds_among, squares_to
-from skvbem.models.mixed_network.data import FactorRows, MixedData
+from skvbem.models.mixed_network.data import FactorRows, MixedData, joint_codes
 from skvbem.models.mixed_network.model import MixedNetwork, MixedNetworkAscent
+from skvbem.models.mixed_network.number_factors import NumberFactor, NumberTable
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import MixtureAscent, StructuredAscent
 from skvbem.optima.candidates import Proposals, drawn, smoothing_of
@@ -361,21 +362,41 @@ def random_starts(model: MixedNetwork, data: MixedData, n_starts: int, rng: np.r
         seeds |= _seeds_of(model, data, emissions, each)
 
     def factors(factor: FactorRows, rows: slice) -> np.ndarray:
-        # rows that hide numbers beside their children are as near to any seed
-        if not any(k in seeds and seeds[k].shape[-1] for k in factor.emissions):
-            return np.zeros((n_starts, factor.n_states, len(factor.tables[0][rows])))
-        squares = np.sum(
-            [
-                squares_to(seeds[k], coordinates_of(model.emissions[k], table[rows]))
-                for k, table in zip(factor.emissions, factor.tables)
-                if k in seeds
-            ],
-            axis=0,
-        )
+        squares = np.zeros((n_starts, len(factor.tables[0][rows]), factor.n_states))
+        for k, table in zip(factor.emissions, factor.tables):
+            if k in seeds:
+                squares += squares_to(seeds[k], coordinates_of(model.emissions[k], table[rows]))
+            else:
+                of_numbers = data.factors_of_numbers[k - len(model.emissions)]
+                squares += _squares_of_numbers(of_numbers, table[rows], seeds)
+        if not squares.any():  # nothing says which seed is nearest
+            return np.zeros((n_starts, factor.n_states, squares.shape[1]))
         nearest = squares.argmin(axis=2)[:, None] == np.arange(factor.n_states)[:, None]
         return np.log((1 - _ELSEWHERE) * nearest + _ELSEWHERE / factor.n_states)
 
     return model.statistics_of(tables, data, factors, _around_hidden_numbers(model, each))
+
+
+def _squares_of_numbers(factor: NumberFactor, block: NumberTable, seeds: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Squared distances (n_starts, n_rows, n_states) of the numbers that rows observe to seeds of their families."""
+    families, layout = factor.families, factor.families.layout
+    n_starts = len(next(iter(seeds.values())))
+    squares = np.zeros((n_starts, len(block), factor.n_states))
+    sizes = [layout.cardinalities[p] for p in factor.parents]
+    digits = dict(zip(factor.parents, np.unravel_index(np.arange(factor.n_states), sizes)))
+    for place, at, numbers in block.parts:
+        cluster = factor.clusters[place]
+        for k, _ in cluster.families:
+            responses = families.responses[k].tolist()
+            seen = [v for v, number in enumerate(responses) if number in cluster.observed]
+            if not seen or seeds[k].shape[-1] < len(responses):
+                continue
+            columns = [1 + cluster.observed.index(responses[v]) for v in seen]
+            parents = layout.parents[layout.n_tables + k]
+            of_family = [layout.cardinalities[p] for p in parents]
+            component = joint_codes([digits[p] for p in parents], of_family, factor.n_states)
+            squares[:, at] += squares_to(seeds[k][..., seen], numbers[:, columns])[..., component]
+    return squares
 
 
 def _around_hidden_numbers(model: MixedNetwork, each: Sequence[np.random.Generator]) -> dict[int, np.ndarray]:

@@ -129,7 +129,7 @@ class MixedNetworkKind(Kind):
             DAG(parents, parents), latents, sizes, prior, estimator.equivalent_sample_size, owner, *limits
         )
         of_tables.check_size()
-        emissions, priors = {}, {}
+        emissions, priors, seen_through = {}, {}, dag.ancestors(nodes)
         for group, emission in reading.emissions(dag):
             if counts_factors(emission):
                 raise ValueError(
@@ -140,6 +140,9 @@ class MixedNetworkKind(Kind):
             n_states = int(np.prod(with_table, dtype=np.int64))
             alone = ColumnGroups(group.names, (group,), estimator.missing_values, owner)
             emissions[group.name] = emission
+            if group.is_hidden and group.name not in seen_through:  # of no data a hidden precision has a price
+                priors[group.name] = emission.default_prior(n_states)
+                continue
             priors[group.name] = resolve_emission_prior(alone, emission, n_states)
         memberships = {
             node: membership_of_node(node, softmax, sizes[node], reading, dag, estimator)

@@ -432,7 +432,7 @@ class MixedNetwork(LatentModel):
         tables: np.ndarray,
         data: MixedData,
         factors: RowFactors,
-        of_emissions: Mapping[int, np.ndarray],
+        of_emissions: Mapping[int, np.ndarray] | None = None,
     ) -> np.ndarray:
         """Expected statistics (n_cells, n_lanes) where factors take the places of what emissions say of rows: a start.
 
@@ -442,14 +442,12 @@ class MixedNetwork(LatentModel):
             Natural parameters of the tables.
         data : MixedData
         factors : callable
-        of_emissions : mapping of int to ndarray of shape (n_cells_of_emission, n_lanes)
+        of_emissions : mapping of int to ndarray of shape (n_cells_of_emission, n_lanes), optional
             Natural parameters of emissions by number; of others those by which their prior completes rows.
         """
-        n_lanes = tables.shape[1]
+        n_lanes, known = tables.shape[1], of_emissions or {}
         naturals = (
-            of_emissions[k]
-            if k in of_emissions
-            else start_natural(each, block)[:, None].repeat(n_lanes, axis=1)
+            known[k] if k in known else start_natural(each, block)[:, None].repeat(n_lanes, axis=1)
             for k, (each, block) in enumerate(zip(self.emissions, self.prior.blocks[1:]))
         )
         return self.started(self.sums(np.concatenate([tables, *naturals]), data, factors)[0])

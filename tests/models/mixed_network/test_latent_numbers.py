@@ -1,0 +1,417 @@
+"""Latents that hold numbers: against factor analyzers, linear dynamical systems, published values and quadrature."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import gammaln, logsumexp
+
+from skvbem import VBMixture, VBNetwork
+from skvbem.emissions import FactorGaussian, Regression
+from skvbem.emissions.hidden_number import HiddenNumberEmission
+from skvbem.emissions.regression import RegressionEmission
+from skvbem.families import Regression as RegressionFamily
+from skvbem.families.unit_noise import UnitNoise
+from skvbem.graphs.dag import DAG
+from skvbem.models.mixed_network.data import MixedRows
+from skvbem.models.mixed_network.model import MixedNetwork
+from skvbem.models.mixed_network.symmetries import NumberSymmetries
+
+
+def of_column(n_given, hidden=False, intercept=True):
+    """A column in units of one, from 0."""
+    zeros, ones = np.zeros(n_given), np.ones(n_given)
+    kind = HiddenNumberEmission if hidden else RegressionEmission
+    return kind(np.zeros(1), np.ones(1), zeros, ones, zeros, 0, intercept)
+
+
+def known_prior(emission, n_states, shape, rate, precision=1.0):
+    """Coefficients about 0, in units of the noise; of hidden numbers the noise is known."""
+    d, one = emission.n_regressors, np.arange(n_states)
+    if emission.is_hidden:
+        return UnitNoise.from_precision(np.full(d, precision), n_states)
+    matrices = np.tile(precision * np.eye(d), (n_states, 1, 1))
+    gamma = np.full(n_states, shape), np.full(n_states, rate)
+    return RegressionFamily.from_parameters(np.zeros((n_states, d)), matrices, *gamma, one, one, n_components=n_states)
+
+
+def network(parents, hidden, sizes=None, shape=1.0, rate=0.5, intercept=True, has_constant=False):
+    """A network of numbers, some of which are hidden, below categories of some sizes."""
+    sizes = sizes or {}
+    emissions, priors = {}, {}
+    for node in parents:
+        if node in sizes:
+            continue
+        above = [sizes[p] for p in parents[node] if p in sizes]
+        with_constant = has_constant or bool(above) if node in hidden else intercept
+        emission = of_column(len(parents[node]) - len(above), node in hidden, with_constant)
+        emissions[node] = emission
+        priors[node] = known_prior(emission, int(np.prod(above, dtype=int)), shape, rate)
+    tables = {node: np.ones((*(sizes[p] for p in parents[node]), sizes[node])) for node in sizes}
+    return MixedNetwork(DAG(parents, parents), sizes, tables, emissions, priors)
+
+
+def compiled(model, values, codes=None, weight=None):
+    """Rows of numbers by node, hidden ones left out, and of categories by node."""
+    nodes = model.layout.names[model.layout.n_tables :]
+    n = len(next(iter(values.values())))
+    values = {node: np.asarray(values.get(node, np.full(n, np.nan)), dtype=float) for node in nodes}
+    tables = [
+        emission.prepare(np.stack([values[node], *(values[nodes[p]] for p in model.given[k])], axis=1))
+        for k, (node, emission) in enumerate(zip(nodes, model.emissions))
+    ]
+    codes = codes or {}
+    of_names = np.stack([*codes.values()], axis=1) if codes else np.zeros((n, 0), dtype=np.int8)
+    seen = tuple(~np.isnan(values[node]) for node in nodes)
+    weight = np.ones(n) if weight is None else weight
+    return model.compile(MixedRows(tuple(codes), of_names, tuple(tables), seen, weight))
+
+
+def bounds_from(model, data, statistics, n_steps=5000):
+    """Bounds of all steps until they stand still."""
+    prior, bounds = model.prior, []
+    for _ in range(n_steps):
+        posterior = prior + statistics
+        natural = posterior.expected_natural()
+        outcome = model.expect(natural, data)
+        divergence = (natural * statistics).sum(axis=0) - posterior.log_normalizer() + prior.log_normalizer()
+        bounds.append(float((outcome.log_normalizer - divergence)[0]))
+        if len(bounds) > 3 and bounds[-1] - bounds[-2] < 1e-13:
+            break
+        statistics = outcome.statistics
+    return np.array(bounds)
+
+
+def drawn_start(model, data, rng):
+    """Statistics under parameters drawn from the prior."""
+    natural = model.prior.natural(model.prior.sample(rng))[:, None]
+    return model.expect(natural, data).statistics
+
+
+def best_bound(model, data, n_starts=6, n_steps=5000):
+    """The best bound of several starts; no step lowers it."""
+    best = -np.inf
+    for seed in range(n_starts):
+        start = drawn_start(model, data, np.random.default_rng(seed))
+        bounds = bounds_from(model, data, start, n_steps)
+        assert np.all(np.diff(bounds) > -1e-10)
+        best = max(best, bounds[-1])
+    return best
+
+
+PAIRS = np.array([[0.3, 0.5], [-1.2, -0.9], [1.5, 1.1]])
+
+
+@pytest.mark.parametrize(
+    ("parents", "bound"),
+    [
+        ({"f": [], "x": ["f"], "y": ["f"]}, -11.757012660),
+        ({"x": [], "f": ["x"], "y": ["f"]}, -12.735616835),
+    ],
+)
+def test_bounds_are_those_of_another_program(parents, bound):
+    """Bounds of three rows of two columns, computed elsewhere; there f below x had a constant."""
+    model = network(parents, hidden="f", has_constant=bool(parents["f"]))
+    data = compiled(model, {"x": PAIRS[:, 0], "y": PAIRS[:, 1]})
+    assert best_bound(model, data) == pytest.approx(bound, abs=2e-8)
+
+
+def test_an_unrolled_linear_dynamical_system_has_its_bounds():
+    """Six steps of one state and two columns, with gaps, as a network whose blocks are tied by adding statistics."""
+    steps = np.array([[0.5, -0.2], [1, 0.3], [np.nan, 0.9], [1.8, np.nan], [1.1, 0.8], [0.2, np.nan]])
+    parents = {}
+    for t in range(6):
+        parents |= {f"h{t}": [f"h{t - 1}"] if t else [], f"a{t}": [f"h{t}"], f"b{t}": [f"h{t}"]}
+    model = network(parents, hidden={f"h{t}" for t in range(6)}, shape=2.0, rate=1.0, intercept=False)
+    values = {f"{column}{t}": steps[[t], j] for t in range(6) for j, column in enumerate("ab")}
+    data = compiled(model, values)
+    nodes = model.layout.names[model.layout.n_tables :]
+    tied = [[k for k, node in enumerate(nodes) if node[0] == kind and (kind != "h" or node != "h0")] for kind in "hab"]
+
+    def posterior(sums):
+        blocks = [model.prior.blocks[1 + group[0]] for group in tied]
+        return blocks, [block + of for block, of in zip(blocks, sums)]
+
+    means = np.array([0.5, 1, 1, 1.5, 1, 0])
+    squares = means**2 + 1
+    sums = [np.array([squares[:-1].sum(), (means[1:] * means[:-1]).sum(), 5.0, squares[1:].sum()])]
+    for column in steps.T:
+        seen, y = ~np.isnan(column), np.nan_to_num(column)
+        sums.append(np.array([squares[seen].sum(), (y * means).sum(), seen.sum(), y @ y]))
+    bounds = []
+    for _ in range(400):
+        blocks, after = posterior(sums)
+        natural = np.zeros(model.n_cells)
+        parts = model.prior.split(natural)
+        for k, block in enumerate(model.prior.blocks[1:]):
+            parts[1 + k][:] = block.expected_natural()
+        divergence = 0.0
+        for group, block, of, added in zip(tied, blocks, after, sums):
+            expected = of.expected_natural()
+            divergence += expected @ added - of.log_normalizer() + block.log_normalizer()
+            for k in group:
+                parts[1 + k][:] = expected
+        outcome = model.expect(natural[:, None], data)
+        bounds.append(float(outcome.log_normalizer[0] - divergence))
+        of_blocks = model.prior.split(outcome.statistics[:, 0])[1:]
+        sums = [sum(of_blocks[k] for k in group) for group in tied]
+    assert bounds[:3] == pytest.approx([-14.557793858813, -14.164296598578, -14.070497277041], abs=1e-10)
+    assert bounds[-1] == pytest.approx(-14.020662159811, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2])
+@pytest.mark.parametrize("holes", [0.0, 0.15])
+def test_a_number_above_all_columns_is_a_factor(n_classes, holes):
+    """Bounds are those of a factor analyzer, or of a mixture of two of them, with the same priors."""
+    rng = np.random.default_rng(0)
+    kind, factor = rng.integers(0, n_classes, 60), rng.normal(size=60)
+    loadings = np.array([[1.0, 0.8, -0.7, 0.5], [-0.5, 0.9, 0.6, -0.8]])
+    X = loadings[kind] * factor[:, None] + rng.normal(scale=0.6, size=(60, 4)) + 4 * kind[:, None] * [1, 0, 1, 0]
+    X[rng.random(X.shape) < holes] = np.nan
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    emission = FactorGaussian(1, relevance="fixed", noise_prior=(1.0, 0.5), mean_precision_prior=1.0)
+    options = {"random_state": 0, "tol": 1e-11}
+    of_mixture = VBMixture(n_classes, emission=emission, weight_concentration_prior=1.0, **options).fit(frame)
+    variance = frame.var(ddof=0)
+    emissions = [
+        (f"node {c}", Regression(coefficient_precision_prior=1.0, degrees_of_freedom_prior=2.0,
+                                 variance_prior=0.5 * float(variance[c])), [c]) for c in "abcd"
+    ]  # fmt: skip
+    latents = {"f": "number"} | ({"k": 2} if n_classes == 2 else {})
+    edges = [(latent, f"node {c}") for latent in latents for c in "abcd"]
+    of_network = VBNetwork(edges, latents=latents, emission=emissions, prior=1.0, **options).fit(frame)
+    assert of_network.lower_bound_ == pytest.approx(of_mixture.lower_bound_, abs=1e-8)
+    if n_classes == 1:
+        scores = VBNetwork.latent_means(of_network, frame)[:, 0]
+        factors = of_mixture.transform(frame) if hasattr(of_mixture, "factors") else scores
+        assert np.abs(np.corrcoef(scores, factors.ravel()[: len(scores)])[0, 1]) > 0.999
+
+
+# Nodes of integrals over a slope in units of the noise: l = sinh(t), whose prior is normal.
+_SLOPES = np.sinh(np.linspace(-3.2, 3.2, 801))
+
+
+def log_evidence(parents, sizes, rows, shape, rate):
+    """Enumeration of hidden classes, quadrature over the slope of y on its hidden parent f, all else in closed form.
+
+    Given the slope in units of the noise, all coefficients are normal in these units, so that y is Student's t; f has
+    only the child y. Other numbers are observed.
+    """
+    n, terms = len(rows["y"]), []
+    of_classes = [node for node in sizes if node not in rows]
+    for states in product(*(range(sizes[node]) for node in of_classes for _ in range(n))):
+        codes = {node: np.array(states[i * n : (i + 1) * n]) for i, node in enumerate(of_classes)}
+        codes |= {node: rows[node] for node in sizes if node in rows}
+        total = 0.0
+        for node in parents:
+            joint = np.zeros(n, dtype=int)
+            for p in (p for p in parents[node] if p in sizes):
+                joint = joint * sizes[p] + codes[p]
+            if node in sizes:
+                for s in np.unique(joint):
+                    counts = np.bincount(codes[node][joint == s], minlength=sizes[node])
+                    total += gammaln(sizes[node]) - gammaln(sizes[node] + counts.sum()) + gammaln(1 + counts).sum()
+            elif node == "y":
+                total += _of_y(parents, sizes, codes, rows, joint, shape, rate)
+            elif node != "f":
+                given = np.stack([np.ones(n), *(rows[p] for p in parents[node] if p not in sizes)], axis=1)
+                for s in np.unique(joint):
+                    here = joint == s
+                    spread = np.eye(here.sum()) + given[here] @ given[here].T
+                    total += float(_log_t(rows[node][here], spread[None], shape, rate)[0])
+        terms.append(total)
+    return float(logsumexp(terms))
+
+
+def _of_y(parents, sizes, codes, rows, joint, shape, rate):
+    """ln p(y) with f integrated out, one slope for each state of the parents of y with a table."""
+    n = len(joint)
+    of_f = np.zeros(n, dtype=int)
+    for p in (p for p in parents["f"] if p in sizes):
+        of_f = of_f * sizes[p] + codes[p]
+    constant = [np.ones(n)] if any(p in sizes for p in parents["f"]) else []
+    above = np.stack([*constant, *(rows[p] for p in parents["f"] if p not in sizes)], axis=1) if (
+        constant or parents["f"]
+    ) else np.zeros((n, 0))  # fmt: skip
+    spread_of_f = np.eye(n) + (of_f[:, None] == of_f) * (above @ above.T)
+    given = np.stack([np.ones(n), *(rows[p] for p in parents["y"] if p not in sizes and p != "f")], axis=1)
+    total, log_prior = 0.0, -0.5 * _SLOPES**2 - 0.5 * np.log(2 * np.pi)
+    measure = np.log(np.cosh(np.arcsinh(_SLOPES)) * (np.arcsinh(_SLOPES)[1] - np.arcsinh(_SLOPES)[0]))
+    states = np.unique(joint)
+    assert len(states) == 1 or np.allclose(spread_of_f, np.diag(np.diag(spread_of_f))), "blocks depend on each other"
+    for s in states:
+        here = joint == s
+        spread = np.eye(here.sum()) + given[here] @ given[here].T + (
+            _SLOPES[:, None, None] ** 2 * spread_of_f[np.ix_(here, here)])  # fmt: skip
+        total += logsumexp(_log_t(rows["y"][here], spread, shape, rate) + log_prior + measure)
+    return total
+
+
+def _log_t(y, spread, shape, rate):
+    """ln of the integral of N(y | 0, spread / rho) over rho ~ Gamma(shape, rate), for several spreads."""
+    root = np.linalg.cholesky(spread)
+    white = np.linalg.solve(root, np.broadcast_to(y[:, None], (len(spread), len(y), 1)))[..., 0]
+    logs = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+    after = shape + len(y) / 2
+    gammas = gammaln(after) - gammaln(shape) + shape * np.log(rate) - len(y) / 2 * np.log(2 * np.pi)
+    return gammas - logs - after * np.log(rate + 0.5 * (white**2).sum(axis=1))
+
+
+TINY = (
+    ({"f": [], "y": ["f"]}, {}, ()),
+    ({"x": [], "f": ["x"], "y": ["f"]}, {}, ()),
+    ({"x": [], "f": ["x"], "y": ["f", "x"]}, {}, ()),
+    ({"k": [], "f": [], "y": ["f", "k"]}, {"k": 2}, ()),
+    ({"k": [], "f": ["k"], "y": ["f"]}, {"k": 2}, ()),
+    ({"k": [], "x": ["k"], "f": ["k"], "y": ["f", "x"]}, {"k": 2}, ()),
+    ({"c": [], "x": [], "f": ["c", "x"], "y": ["f"]}, {"c": 2}, ("c",)),
+    ({"k": [], "c": ["k"], "f": ["c"], "y": ["f"], "x": ["k"]}, {"k": 2, "c": 2}, ("c",)),
+)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_bounds_lie_below_evidences_of_tiny_networks(seed):
+    """One hundred networks of two or three rows: hidden classes enumerated, slopes of hidden numbers integrated."""
+    rng = np.random.default_rng(seed)
+    parents, sizes, observed = TINY[seed % len(TINY)]
+    n, shape, rate = 2 + seed // len(TINY) % 2, rng.uniform(0.8, 2.5), rng.uniform(0.3, 1.5)
+    model = network(parents, hidden="f", sizes=sizes, shape=shape, rate=rate)
+    numbers = {node: rng.normal(size=n) for node in parents if node in "xy"}
+    codes = {node: rng.integers(0, sizes[node], n).astype(np.int8) for node in observed}
+    data = compiled(model, numbers, codes)
+    evidence = log_evidence(parents, sizes, numbers | codes, shape, rate)
+    bound = best_bound(model, data, n_starts=2, n_steps=100)
+    assert bound < evidence
+    assert bound > evidence - 8.0  # a bound of nothing would hold, too
+
+
+def test_a_hidden_number_without_children_changes_nothing():
+    """Neither do rows that say nothing of its children."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(30, 2)), columns=["x", "y"])
+    alone = VBNetwork([("x", "y")], random_state=0).fit(X)
+    beside = VBNetwork([("x", "y"), ("x", "f")], latents={"f": "number"}, random_state=0).fit(X)
+    assert beside.lower_bound_ == pytest.approx(alone.lower_bound_, abs=1e-9)
+
+
+@pytest.fixture(scope="module")
+def two_abilities():
+    """Six columns of two hidden numbers, one of which is above all, and a class."""
+    rng = np.random.default_rng(2)
+    numbers, kind = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)
+    X = numbers @ rng.normal(size=(2, 6)) + rng.normal(scale=0.4, size=(80, 6)) + 3 * kind[:, None] * (np.arange(6) < 3)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame.iloc[4, 2] = np.nan
+    edges = [("k", c) for c in "abc"] + [("u", c) for c in "abcdef"] + [("v", c) for c in "abc"]
+    return frame, edges
+
+
+def fitted(frame, edges, **options):
+    """A network of a class and two hidden numbers."""
+    latents = {"k": 2, "u": "number", "v": "number"}
+    return VBNetwork(edges, latents=latents, random_state=0, tol=1e-9, **options).fit(frame)
+
+
+def test_units_weights_and_orders_make_no_difference(two_abilities):
+    """Columns in other units move the bound by the logarithm of these; weights count as repeated rows do."""
+    frame, edges = two_abilities
+    bound = fitted(frame, edges).lower_bound_
+    units = np.array([10.0, 0.1, 3.0, 1.0, 200.0, 1e-3])
+    scaled = fitted(frame * units + 7.0 * units, edges)
+    n_cells = frame.notna().sum().to_numpy()
+    assert scaled.lower_bound_ + n_cells @ np.log(units) == pytest.approx(bound, abs=1e-5)
+    assert fitted(frame.iloc[::-1], edges).lower_bound_ == pytest.approx(bound, abs=1e-5)
+    assert fitted(frame[list("fcdeab")], edges).lower_bound_ == pytest.approx(bound, abs=1e-5)
+
+
+def test_symmetries_change_neither_likelihood_nor_prior(two_abilities):
+    """Signs of hidden numbers, in each state of the class that all of their children know."""
+    frame, edges = two_abilities
+    model = fitted(frame, edges)
+    network, data = model.fitted.model, model.fitted.rows(model.fitted.groups.values(_table(frame)))
+    cells, signs = NumberSymmetries(network).listed(1000)
+    assert len(cells) == 2 * 4  # u has a sign, v has one in each state of k
+    rng = np.random.default_rng(0)
+    natural = network.prior.natural(network.prior.sample(rng))
+    points = (signs * natural[cells]).T
+    compiled_rows = network.compile(data)
+    log_z = network.expect(points, compiled_rows).log_normalizer
+    assert log_z == pytest.approx(np.full(len(cells), log_z[0]), abs=1e-9)
+    densities = [float(network.prior.log_density_as_prior(network.prior.from_natural(each))) for each in points.T]
+    assert densities == pytest.approx([densities[0]] * len(cells), abs=1e-9)
+    assert np.unique(points.round(9), axis=1).shape[1] == len(cells)
+
+
+def _table(frame):
+    from skvbem.reading.tables import read_table
+
+    return read_table(frame, "VBNetwork")
+
+
+def test_alike_numbers_trade_places():
+    """Two numbers above the same columns have an order, besides signs, and the first explains most."""
+    rng = np.random.default_rng(3)
+    strong, weak = rng.normal(size=(2, 120, 1))
+    X = 3 * strong * [1, -1, 1, 0, 0, 1] + weak * [0, 1, 0, -1, 1, 0] + rng.normal(scale=0.4, size=(120, 6))
+    edges = [(h, f"x{j}") for h in "fg" for j in range(6)]
+    fits = [VBNetwork(edges, latents=dict.fromkeys("fg", "number"), random_state=seed).fit(X) for seed in range(3)]
+    assert NumberSymmetries(fits[0].fitted.model).log_n == pytest.approx(np.log(8))
+    for fit in fits:
+        scores = fit.latent_means(X)
+        assert np.corrcoef(scores.T, [strong[:, 0], weak[:, 0]])[0, 2] == pytest.approx(1.0, abs=0.05)
+        for h in range(2):
+            slopes = np.array([fit.parameters_[f"x{j}"]["coefficients"][0, 0, h] for j in range(6)])
+            in_units = slopes / X.std(axis=0)
+            assert in_units[np.abs(in_units).argmax()] > 0
+
+
+def test_answers_about_hidden_numbers(two_abilities):
+    """A number as evidence, as a question, and in rows that are drawn, against the joint normal distribution."""
+    frame, _ = two_abilities
+    edges = [("f", c) for c in "abc"]
+    X = frame[list("abc")]
+    model = VBNetwork(edges, latents={"f": "number"}, method="ml", random_state=0).fit(X)
+    parameters = model.parameters_
+    means = np.array([parameters[c]["intercepts"][0, 0] for c in "abc"])
+    slopes = np.array([parameters[c]["coefficients"][0, 0, 0] for c in "abc"])
+    noise = np.array([parameters[c]["variances"][0, 0] for c in "abc"])
+    answer = model.query("f", {"a": 2.0, "b": -1.0})
+    precision = 1 + (slopes[:2] ** 2 / noise[:2]).sum()
+    mean = (slopes[:2] / noise[:2] * (np.array([2.0, -1.0]) - means[:2])).sum() / precision
+    assert (answer.mean, answer.standard_deviation) == pytest.approx((mean, precision**-0.5), rel=1e-8)
+    given = model.query("c", {"f": 1.5})
+    assert (given.mean, given.standard_deviation**2) == pytest.approx((means[2] + 1.5 * slopes[2], noise[2]), rel=1e-8)
+    rows, _ = model.sample(4000, random_state=0, given={"f": 1.5})
+    assert rows["c"].mean() == pytest.approx(given.mean, abs=5 * given.standard_deviation / 4000**0.5)
+    scores, deviations = model.latent_means(X, return_std=True)
+    seen = X.notna().to_numpy()
+    precision = 1 + (seen * slopes**2 / noise).sum(axis=1)
+    expected = np.nan_to_num((X.to_numpy() - means) * slopes / noise).sum(axis=1) / precision
+    assert scores[:, 0] == pytest.approx(expected, abs=1e-8)
+    assert deviations[:, 0] == pytest.approx(precision**-0.5, rel=1e-8)
+
+
+def test_maximum_likelihood_is_that_of_the_joint_normal_distribution():
+    """Where x drives a hidden number that drives three columns, no other parameters are more likely."""
+    from scipy.optimize import minimize
+    from scipy.stats import multivariate_normal
+
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=80)
+    f = 1.5 * x + rng.normal(size=80)
+    X = np.column_stack([x, f[:, None] * [1.0, -0.5, 2.0] + rng.normal(size=(80, 3))])
+    edges = [("x0", "f"), *(("f", f"x{j}") for j in (1, 2, 3))]
+    model = VBNetwork(edges, latents={"f": "number"}, method="ml", random_state=0, tol=1e-12, max_iter=5000).fit(X)
+
+    def minus_log_likelihood(theta):
+        slope, loadings, noise = theta[0], theta[1:4], np.exp(theta[4:7])
+        variance = X[:, 0].var()
+        total = slope**2 * variance + 1
+        covariance = np.outer(loadings, loadings) * total + np.diag(noise)
+        cross = slope * variance * loadings
+        joint = np.block([[np.array([[variance]]), cross[None]], [cross[:, None], covariance]])
+        return -multivariate_normal(X.mean(axis=0), joint).logpdf(X).sum()
+
+    best = minimize(minus_log_likelihood, [1.0, 1.0, -0.5, 1.5, 0, 0, 0], method="BFGS", options={"gtol": 1e-7})
+    assert model.log_likelihood_ == pytest.approx(-best.fun, abs=1e-5)
