@@ -3,8 +3,8 @@ r"""Coefficients of regressions whose noise is known, beside the counts and squa
 .. math:: y_k \sim N(c_k^\top r, 1), \qquad c_k \sim N(m_k, \Lambda_k^{-1}).
 
 Natural parameters are those of `skvbem.families.Regression` at a precision of one: those of counts are
-:math:`-\tfrac12\ln 2\pi` and those of squares :math:`-\tfrac12`, whatever was counted. So a number with a known unit has
-the statistics of one whose noise is not known.
+:math:`-\tfrac12\ln 2\pi` and those of squares :math:`-\tfrac12`, whatever was counted. So a number with a known unit
+has the statistics of one whose noise is not known.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class UnitNoise(FlatFamily):
         d, k = len(precision), n_components
         cells = np.zeros(0)
         if d:
-            own, zeros = np.arange(k), np.zeros((k, d))
+            each, zeros = np.arange(k), np.zeros((k, d))
             matrices = np.tile(np.diag(precision), (k, 1, 1))
-            cells = Regression.from_parameters(zeros, matrices, None, None, own, None, n_components=k).coordinates
+            cells = Regression.from_parameters(zeros, matrices, None, None, each, None, n_components=k).coordinates
         return cls(np.concatenate([cells, np.zeros(2 * k)]), d, k)
 
     # Coefficients -----------------------------------------------------------------------------------------------------
@@ -70,8 +70,8 @@ class UnitNoise(FlatFamily):
     def _regression(self, coordinates: np.ndarray) -> Regression | None:
         if not self.n_regressors:
             return None
-        own = np.arange(self.n_components)
-        return Regression(self._split(coordinates)[0], self.n_regressors, own, None, self.n_components)
+        each = np.arange(self.n_components)
+        return Regression(self._split(coordinates)[0], self.n_regressors, each, None, self.n_components)
 
     def _split(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cells of coefficients, counts and squares."""
@@ -83,7 +83,7 @@ class UnitNoise(FlatFamily):
         return np.concatenate([cells, of_count * ones, of_square * ones])
 
     def _constant_terms(self, coordinates: np.ndarray) -> np.ndarray:
-        """What counts and squares say, whatever the coefficients, nats."""
+        """Terms of counts and squares, the same for all coefficients, nats."""
         _, counts, squares = self._split(coordinates)
         return _OF_COUNT * counts.sum(axis=0) + _OF_SQUARE * squares.sum(axis=0)
 
@@ -107,7 +107,7 @@ class UnitNoise(FlatFamily):
 
     @property
     def precision_of(self) -> np.ndarray:
-        """Which precision matrix each row has, (n_components,)."""
+        """The precision matrix of each row by number, (n_components,)."""
         return np.arange(self.n_components)
 
     @property

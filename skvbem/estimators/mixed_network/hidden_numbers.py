@@ -36,7 +36,7 @@ def specifications(estimator: Any, numbers: Collection) -> dict[Any, HiddenNumbe
         If `prior` says anything of one but how precise its coefficients are.
     """
     given, owner = by_node(estimator.prior) or {}, type(estimator).__name__
-    found = {}
+    of_nodes = {}
     for node in numbers:
         said = given.get(node, Regression())
         silent = Regression(coefficient_precision_prior=getattr(said, "coefficient_precision_prior", 1.0))
@@ -47,8 +47,8 @@ def specifications(estimator: Any, numbers: Collection) -> dict[Any, HiddenNumbe
                 f"1.0)}}. Got {show(said)} instead."
             )
         said.check_parameters()
-        found[node] = HiddenNumber(coefficient_precision_prior=said.coefficient_precision_prior)
-    return found
+        of_nodes[node] = HiddenNumber(coefficient_precision_prior=said.coefficient_precision_prior)
+    return of_nodes
 
 
 def check_children(dag: DAG, numbers: Collection, with_emission: Collection, owner: str) -> None:

@@ -40,7 +40,8 @@ class VBNetwork(LatentNodesEstimator):
     structure : DAG, (parent, child) edges, mapping child -> parents, networkx.DiGraph, DataFrame or str, default=None
         The graph over nodes and latents; None means one latent class with every node below it.
     latents : mapping of name to int, list of names, or int, default=None
-        The hidden nodes and their numbers of states, as of `VBDiscreteDAG`.
+        The hidden nodes and their numbers of states, as of `VBDiscreteDAG`. "number" in the place of a number of states
+        stands for a latent that holds a number, such as a factor: normal given its parents, in units of its noise.
     emission : "auto", str, emission, mapping of str to columns or list of (name, emission, columns), default="auto"
         What columns hold, as of `VBMixture`; "auto" takes numbers for measurements. Each column is a node of its own,
         but for columns of numbers that a list names together: these are one node of that name. The remainder may be
@@ -49,7 +50,8 @@ class VBNetwork(LatentNodesEstimator):
         Levels of columns of categories.
     prior : "auto", float, "bdeu", "bdla", "per_row" or mapping of node to these or to arrays, default="auto"
         Dirichlet concentrations of tables, as of `VBDiscreteDAG`. Priors of emissions are parameters of these. A
-        `skvbem.emissions.Softmax` without columns is the prior of slopes of a latent whose parents are numbers.
+        `skvbem.emissions.Softmax` without columns is the prior of slopes of a latent whose parents are numbers, a
+        `skvbem.emissions.Regression` with ``coefficient_precision_prior`` alone that of a latent that holds a number.
     %(equivalent_sample_size, covariates, method, map_basis)s
     n_init : int, default=10
         Number of starts, each around rows that are drawn.
@@ -78,6 +80,9 @@ class VBNetwork(LatentNodesEstimator):
     structure_ : DAG
         Nodes in the order latents, then nodes of columns.
     latent_names_ : tuple
+        Latents with states.
+    latent_numbers_ : tuple
+        Latents that hold numbers.
     groups_ : dict of node to list of str
         Columns of each node with an emission.
     categories_ : dict of column to ndarray
@@ -198,7 +203,7 @@ class VBNetwork(LatentNodesEstimator):
         >>> X = ability[:, None] + rng.normal(scale=0.3, size=(100, 3))
         >>> model = VBNetwork(latents={"ability": "number"}, random_state=0).fit(X)
         >>> means, deviations = model.latent_means(X, return_std=True)
-        >>> round(np.corrcoef(means[:, 0], ability)[0, 1], 2), bool((deviations < 0.3).all())
+        >>> float(np.corrcoef(means[:, 0], ability)[0, 1].round(2)), bool((deviations < 0.3).all())
         (0.99, True)
         """
         check_is_fitted(self)

@@ -253,9 +253,10 @@ def resolve_latents(latents, structure, owner: str) -> dict:
     check_latent_names(latents, owner)
     for name, n_states in latents.items():
         if not is_whole(n_states) or n_states < 1:
+            of_number = " VBNetwork takes 'number' for one that holds a number." if isinstance(n_states, str) else ""
             raise ValueError(
-                f"The 'latents' parameter of {owner} must give latent {name!r} an int >= 1 as its number of states; "
-                f"in VBNetwork 'number' stands for a latent that holds a number. Got {n_states!r} instead."
+                f"The 'latents' parameter of {owner} must give latent {name!r} an int >= 1 as its number of states. "
+                f"Got {n_states!r} instead.{of_number}"
             )
     return {name: int(n_states) for name, n_states in latents.items()}
 

@@ -49,8 +49,8 @@ class NumberSymmetries:
 
     def shared(self, h: int) -> tuple[int, ...]:
         """Discrete parents that all families around a hidden number have in common, by position."""
-        own = [] if self.model.emissions[h].n_regressors == 0 else [h]
-        sets = [set(self._parents(k)) for k in (*own, *self.families[h][1:])]
+        first = 1 if self.model.emissions[h].n_regressors == 0 else 0  # without parents it is the same for both signs
+        sets = [set(self._parents(k)) for k in self.families[h][first:]]
         return tuple(sorted(set.intersection(*sets)))
 
     @property
