@@ -28,13 +28,12 @@ from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.emissions.regression import lagged, steps_of
 from skvbem.reading.categories import CategoryEncoder, categories_among
 from skvbem.reading.forms import REMAINDER, EmissionGroup, is_list_of_emissions, names_columns, without_remainder
-from skvbem.reading.guesses import MIN_LEVELS, warn_of_names_of_rows, warn_of_numbers
+from skvbem.reading.guesses import MIN_LEVELS, are_whole, warn_of_names_of_rows, warn_of_numbers
 from skvbem.reading.interval_columns import joined, of_ends, with_ends
 from skvbem.reading.kinds import encoder_of_given, hold_numbers_in_blocks, holds_numbers
 from skvbem.reading.names import ColumnSelection
 from skvbem.reading.tables import (
     Table,
-    blocks_of_rows,
     check_blocks,
     is_missing,
     listed,
@@ -217,7 +216,7 @@ class ColumnGroups:
             if at
         ]
         numbers = [cells for group, each, _ in parts if group.encoder is None for cells in each.T]
-        if any(_are_whole(cells) for cells in numbers):
+        if any(are_whole(cells) for cells in numbers):
             families = {
                 FOR_NUMBERS if group.encoder is None else FOR_CATEGORIES: ([group.columns[k] for k in at], each)
                 for group, each, at in parts
@@ -476,12 +475,6 @@ class ColumnGroups:
             + (str([levels.tolist() for levels in group.levels]) if group.levels else "")
             for group in self.groups
         ) + (f"|intervals:{self.intervals}" if self.intervals else "")
-
-
-def _are_whole(cells: np.ndarray) -> bool:
-    """True if no number has a fraction; the first rows that have one decide."""
-    blocks = (cells[rows] for rows in blocks_of_rows(len(cells)))
-    return all(((block == np.trunc(block)) | np.isnan(block)).all() for block in blocks)
 
 
 # Which column is what -------------------------------------------------------------------------------------------------

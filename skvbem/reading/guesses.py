@@ -13,7 +13,7 @@ import numpy as np
 from skvbem._arguments import is_option, is_real
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of, is_registered
 from skvbem.errors import DataWarning, warn
-from skvbem.reading.tables import is_fraction, kind_of, listed, named_columns, show
+from skvbem.reading.tables import blocks_of_rows, is_fraction, kind_of, listed, named_columns, show
 
 # Values of whole numbers that look like categories at most, and rows for each; values of counts, and rows.
 _MAX_CATEGORIES, _ROWS_PER_CATEGORY = 10, 10
@@ -360,3 +360,9 @@ def _as_parameter(
     for family, columns in families.items():
         entries.append((f"{family}_columns" if family in known else family, repr(family), columns))
     return "[" + ", ".join(f"({name!r}, {emission}, {shown(columns)})" for name, emission, columns in entries) + "]"
+
+
+def are_whole(cells: np.ndarray) -> bool:
+    """True if no number has a fraction; the first rows that have one decide."""
+    blocks = (cells[rows] for rows in blocks_of_rows(len(cells)))
+    return all(((block == np.trunc(block)) | np.isnan(block)).all() for block in blocks)

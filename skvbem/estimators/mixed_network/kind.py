@@ -197,7 +197,6 @@ class MixedNetworkKind(Kind):
         return {
             "structure_": fitted.model.dag,
             "latent_names_": fitted.latents,
-            "latent_numbers_": fitted.latent_numbers,
             "parameters_": fitted.named_parameters(fitted.point),
             "groups_": {group.name: list(group.names) for group in groups if group.name in fitted.with_emission},
             "categories_": {

@@ -171,6 +171,12 @@ class VBNetwork(LatentNodesEstimator):
     def _joint_modes(self, X) -> list[np.ndarray]:
         return questions.joint_modes(self, X)
 
+    @property
+    def latent_numbers_(self) -> tuple:
+        """Latents that hold numbers."""
+        check_is_fitted(self)
+        return self._fitted_.latent_numbers
+
     def latent_means(self, X, *, return_std=False, interventions=None):
         """Posterior means of hidden numbers given each row, such as scores of factors.
 
