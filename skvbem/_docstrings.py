@@ -128,7 +128,7 @@ sample_weight : array-like of shape (n_samples,), default=None
 
 blocks.X : array-like, pandas or polars DataFrame of shape (n_samples, n_features), dask collection, or Blocks
     NaN, None and NA are missing cells. An array of floats in C order is read where it lies. If rows come in
-    blocks (see `blocks_of`), one block at a time is in memory.
+    blocks (see `blocks_of`), one block at a time is in memory. Partitions of dask stay on the workers of a client.
 
 blocks.sample_weight : array-like of shape (n_samples,), dask array or Blocks, default=None
     How often each row counts; rows of weight 0 are as if absent. Where X comes in blocks, so may these.

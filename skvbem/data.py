@@ -113,23 +113,28 @@ def fingerprint(tables: Sequence[np.ndarray], weight: np.ndarray | None) -> str:
     tables : sequence of ndarray of shape (n_rows, n_columns)
         Codes or floats, side by side.
     """
-    return fingerprint_of_blocks([(tables, weight)])
+    return fingerprint_of_parts([hash_sums((tables, weight))])
 
 
-def fingerprint_of_blocks(blocks: Iterable[tuple[Sequence[np.ndarray], np.ndarray | None]]) -> str:
-    """The fingerprint of all rows of blocks (tables, weight), either all with weights or none."""
-    of_whole, of_any, whole = 0, 0, True
-    for tables, weight in blocks:
-        whole = whole and _are_whole(weight)
-        for at in range(0, len(tables[0]), _ROWS_AT_ONCE):
-            rows = slice(at, at + _ROWS_AT_ONCE)
-            hashes = row_hashes(tables, rows)
-            if weight is not None:
-                of_any += int(mixed(hashes ^ weight[rows].view(np.uint64)).sum(dtype=np.uint64))
-            if whole:
-                times = np.uint64(1) if weight is None else weight[rows].astype(np.uint64)
-                of_whole += int((mixed(hashes) * times).sum(dtype=np.uint64))
-    return f"{(of_whole if whole else of_any) % 2**64:016x}"
+def fingerprint_of_parts(sums: Iterable[tuple[int, int, bool]]) -> str:
+    """The fingerprint of all rows from the `hash_sums` of their parts, either all with weights or none."""
+    of_whole, of_any, are_whole = map(list, zip(*sums))
+    return f"{sum(of_whole if all(are_whole) else of_any) % 2**64:016x}"
+
+
+def hash_sums(part: tuple[Sequence[np.ndarray], np.ndarray | None]) -> tuple[int, int, bool]:
+    """Sums of hashes of rows, of a part (tables, weight): as often as they count, with weights, and which are these."""
+    tables, weight = part
+    of_whole, of_any, whole = 0, 0, _are_whole(weight)
+    for at in range(0, len(tables[0]), _ROWS_AT_ONCE):
+        rows = slice(at, at + _ROWS_AT_ONCE)
+        hashes = row_hashes(tables, rows)
+        if weight is not None:
+            of_any += int(mixed(hashes ^ weight[rows].view(np.uint64)).sum(dtype=np.uint64))
+        if whole:
+            times = np.uint64(1) if weight is None else weight[rows].astype(np.uint64)
+            of_whole += int((mixed(hashes) * times).sum(dtype=np.uint64))
+    return of_whole, of_any, whole
 
 
 def row_hashes(tables: Sequence[np.ndarray], rows: slice) -> np.ndarray:

@@ -10,6 +10,7 @@ __all__ = [
     "BoundFellError",
     "DataWarning",
     "EvidenceWarning",
+    "LostBlockError",
     "NoInteriorModeError",
     "NoLinearResponseError",
     "PosteriorWarning",
@@ -68,6 +69,10 @@ class NoLinearResponseError(ValueError):
 
 class BoundFellError(RuntimeError):
     """The objective fell by more than rounding: a defect in a model's expectation, never a property of data."""
+
+
+class LostBlockError(RuntimeError):
+    """A block of rows that cannot be had from where it was: a fit without it would be one of other data."""
 
 
 class DataWarning(UserWarning):

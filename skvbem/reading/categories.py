@@ -17,17 +17,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from skvbem._arguments import is_collection, is_option
+from skvbem.blocks import Blocks
 from skvbem.errors import DataWarning, UnknownCategoryWarning, warn
-from skvbem.reading.coding import LARGEST_EXACT, Coding, coding_of
+from skvbem.reading.coding import LARGEST_EXACT, coding_of
 from skvbem.reading.guesses import doubt_in_words, doubts_about
 from skvbem.reading.tables import (
     MAX_NAMED_COLUMNS,
-    Column,
     Table,
     as_plain,
     first_unhashable,
@@ -79,22 +80,31 @@ class _Seen:
         self.dtype: np.dtype | None = None
         self._n_tables, self._n_dtypes = 0, 0
 
-    def add(self, coding: Coding, column: Column) -> None:
-        """Take note of the values of one more table."""
-        levels = column.levels
-        self.are_ordered &= column.is_ordered
-        for value in coding.values:
+    def add(self, values: list, dtype: np.dtype | None, levels: list | None, is_ordered: bool) -> None:
+        """Take note of the values of one more table, of their data type, and of the levels that this declares."""
+        self.are_ordered &= is_ordered
+        for value in values:
             self.values.setdefault((kind_of(value), value), value)
         self.levels = levels if not self._n_tables or levels == self.levels else None
         self._n_tables += 1
-        if not coding.values and self._n_tables > 1:  # a column of missing cells may have any type
+        if not values and self._n_tables > 1:  # a column of missing cells may have any type
             return
-        if not self._n_dtypes or coding.dtype == self.dtype:
-            self.dtype = coding.dtype
+        if not self._n_dtypes or dtype == self.dtype:
+            self.dtype = dtype
         else:
-            both = self.dtype is not None and coding.dtype is not None
-            self.dtype = np.result_type(self.dtype, coding.dtype) if both else None
-        self._n_dtypes += bool(coding.values)
+            both = self.dtype is not None and dtype is not None
+            self.dtype = np.result_type(self.dtype, dtype) if both else None
+        self._n_dtypes += bool(values)
+
+
+def _seen_in(markers: set[tuple], table: Table) -> tuple[list, int, list[tuple]]:
+    """Names and number of rows of a table; of each column the values, what their data type is and what it declares."""
+    of_columns = []
+    for j, name in enumerate(table.names):
+        column = table.column(j)
+        coding = coding_of(name, column).without(markers)
+        of_columns.append((coding.values, coding.dtype, column.levels, column.is_ordered))
+    return table.names, table.n_samples, of_columns
 
 
 # The encoder ----------------------------------------------------------------------------------------------------------
@@ -214,7 +224,7 @@ class CategoryEncoder:
         for j, name in enumerate(table.names):
             column, seen = table.column(j), _Seen()
             coding = coding_of(name, column).without(markers)
-            seen.add(coding, column)
+            seen.add(coding.values, coding.dtype, column.levels, column.is_ordered)
             levels = self._learned(name, seen, declared, markers, doubts)
             categories.append(levels)
             if not len(levels):
@@ -226,26 +236,25 @@ class CategoryEncoder:
         self._settle(table.names, categories, observed, f"{table.n_samples} x {table.n_columns}", doubts)
         return codes
 
-    def fit_blocks(self, tables: Iterable[Table], are_ordered: bool = False) -> None:
+    def fit_blocks(self, tables: Blocks, are_ordered: bool = False) -> None:
         """Learn the categories of rows that come in blocks, as `fit_encode` would of all together.
 
         Levels that data types declare count where all blocks declare the same.
 
         Parameters
         ----------
-        tables : iterable of Table
+        tables : Blocks of Table
             Of the same columns.
         are_ordered : bool, default=False
             As there.
         """
         markers, names, n_rows = missing_markers(self.missing_values, self.owner), None, 0
-        for table in tables:
-            if names is None:
-                names, seen = table.names, [_Seen() for _ in table.names]
-            n_rows += table.n_samples
-            for j, name in enumerate(names):
-                column = table.column(j)
-                seen[j].add(coding_of(name, column).without(markers), column)
+        seen: list[_Seen] = []
+        for names, n, of_columns in tables.results(partial(_seen_in, markers)):
+            seen = seen or [_Seen() for _ in names]
+            n_rows += n
+            for of, of_column in zip(seen, of_columns):
+                of.add(*of_column)
         assert names is not None, "blocks of rows have rows"
         declared = self._declared(names, markers)
         doubts: dict[str, dict] = {"order": {}} if are_ordered else {}

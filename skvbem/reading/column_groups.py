@@ -21,7 +21,7 @@ from sklearn.base import clone
 from skvbem._arguments import is_list, is_option
 from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean
-from skvbem.blocks import Blocks
+from skvbem.blocks import Blocks, blocks_of
 from skvbem.emissions import EMISSIONS, Emission, EmissionSpecification
 from skvbem.emissions.independent import Independent
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
@@ -193,9 +193,10 @@ class ColumnGroups:
         reader = EmissionReader(options.owner, table.names, table.source, options.covariance_type)
         guesses = reader.guesses(options.emission)
         hold_numbers = [holds_numbers(table.column(j)) for j in range(table.n_columns)] if guesses else []
-        emission_groups, intervals = with_ends(reader.groups(options.emission, hold_numbers), [table], options.owner)
+        asked = reader.groups(options.emission, hold_numbers)
+        emission_groups, intervals = with_ends(asked, table.names, blocks_of([table]), options.owner)
         table = of_ends(table, intervals)
-        groups, values = cls._unread(table, emission_groups, options, [table], intervals), []
+        groups, values = cls._unread(table, emission_groups, options, blocks_of([table]), intervals), []
         for group in groups.groups:
             if group.encoder is None:
                 values.append(groups._numbers(table, group, is_fit=True))
@@ -235,25 +236,25 @@ class ColumnGroups:
     @classmethod
     def of_groups(cls, table: Table, emission_groups: Sequence[EmissionGroup], options: ColumnOptions) -> ColumnGroups:
         """Groups that are known, whose categories alone are learned of a table."""
-        groups = cls._unread(table, emission_groups, options)
+        groups = cls._unread(table, emission_groups, options, blocks_of([]))
         for group in groups.groups:
             if group.encoder is not None:
                 group.encoder.fit_encode(table.columns(group.columns), group.specification.has_order)
         return groups
 
     @classmethod
-    def learned_from_blocks(cls, tables: Blocks, options: ColumnOptions) -> ColumnGroups:
-        """The groups that an `emission` parameter makes of a table whose rows come in blocks: those of all together.
+    def learned_from_blocks(cls, first: Table, tables: Blocks, options: ColumnOptions) -> ColumnGroups:
+        """The groups that an `emission` parameter makes of a table in blocks, the first of which has the names of all.
 
         Raises
         ------
         ValueError, TypeError
             If the parameter, or a cell, is not what it should be.
         """
-        first = next(iter(tables))
         reader = EmissionReader(options.owner, first.names, first.source, options.covariance_type)
         hold_numbers = hold_numbers_in_blocks(first.names, tables) if reader.guesses(options.emission) else []
-        emission_groups, intervals = with_ends(reader.groups(options.emission, hold_numbers), tables, options.owner)
+        asked = reader.groups(options.emission, hold_numbers)
+        emission_groups, intervals = with_ends(asked, first.names, tables, options.owner)
         if intervals:
             first, tables = of_ends(first, intervals), tables.map(partial(of_ends, intervals=intervals))
         groups = cls._unread(first, emission_groups, options, tables, intervals)
@@ -261,9 +262,11 @@ class ColumnGroups:
             of_group = tables.map(partial(Table.columns, positions=[*group.columns, *group.given]))
             if group.encoder is None:
                 if group.given_encoder is None:
-                    check_blocks(of_group, group.specification, missing_markers(groups.missing_values, groups.owner))
-                for table in tables if group.given or group.specification.are_given else ():
-                    groups._numbers(table, group)
+                    names = first.columns([*group.columns, *group.given]).names
+                    markers = missing_markers(groups.missing_values, groups.owner)
+                    check_blocks(of_group, names, group.specification, markers)
+                if group.given or group.specification.are_given:
+                    list(tables.results(partial(groups._numbers, group=group), len))  # which checks them
             else:
                 group.encoder.fit_blocks(of_group, group.specification.has_order)
         return groups
@@ -274,7 +277,7 @@ class ColumnGroups:
         table: Table,
         emission_groups: Sequence[EmissionGroup],
         options: ColumnOptions,
-        tables: Iterable[Table] = (),
+        tables: Blocks,
         intervals: tuple[int, ...] = (),
     ) -> ColumnGroups:
         """Groups whose categories are still to be learned, but for those of `tables` that are given."""

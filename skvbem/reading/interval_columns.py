@@ -7,12 +7,13 @@ measurement is no end with probability 0.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from skvbem.blocks import Blocks
 from skvbem.reading.forms import EmissionGroup
 from skvbem.reading.tables import Column, Table, is_interval, is_missing_value, kind_of, show
 
@@ -21,14 +22,16 @@ UPPER = "_high"
 
 
 def with_ends(
-    emission_groups: Sequence[EmissionGroup], tables: Iterable[Table], owner: str
+    emission_groups: Sequence[EmissionGroup], names: Sequence[str], tables: Blocks, owner: str
 ) -> tuple[list[EmissionGroup], tuple[int, ...]]:
     """Groups of columns whose columns of intervals are two each, and the positions of these columns.
 
     Parameters
     ----------
     emission_groups : sequence of EmissionGroup
-    tables : iterable of Table
+    names : sequence of str
+        Of all columns.
+    tables : Blocks of Table
         All rows.
     owner : str
         Name of the estimator's class.
@@ -42,9 +45,8 @@ def with_ends(
     if not pairs:
         return list(emission_groups), ()
     seen: set[int] = set()
-    for table in tables:
-        seen |= {at for at in pairs if at not in seen and _holds_intervals(table.column(at))}
-        names = table.names
+    for of_table in tables.results(partial(_intervals_in, pairs)):
+        seen |= of_table
     intervals = tuple(sorted(seen))
     for name in (names[at] for at in intervals):
         if f"{name}{UPPER}" in names:
@@ -66,6 +68,11 @@ def with_ends(
             columns += [at, upper[at]] if at in upper else [at]
         groups.append(group._replace(columns=columns) if seen.intersection(group.columns) else group)
     return groups, intervals
+
+
+def _intervals_in(pairs: Sequence[int], table: Table) -> set[int]:
+    """Which columns of a table, of some, hold intervals."""
+    return {at for at in pairs if _holds_intervals(table.column(at))}
 
 
 def of_ends(table: Table, intervals: Sequence[int]) -> Table:

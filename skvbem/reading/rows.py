@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -13,14 +13,14 @@ import numpy as np
 from skvbem._lazy import cached_property
 from skvbem._numerics import extremes
 from skvbem.blocks import Blocks, map_reduce
-from skvbem.data import fingerprint, fingerprint_of_blocks, mixed, row_hashes, rows_that_count
+from skvbem.data import fingerprint, fingerprint_of_parts, hash_sums, mixed, row_hashes, rows_that_count
 from skvbem.emissions import Emission
 from skvbem.emissions.base import parts_of
 from skvbem.emissions.known_labels import PartlyLabeled
 from skvbem.errors import DataWarning, warn
 from skvbem.models.mixture.model import DataInParts, Mixture, MixtureData
 from skvbem.reading.base import Extent, Reading
-from skvbem.reading.column_groups import ColumnGroups
+from skvbem.reading.column_groups import ColumnGroups, Group
 from skvbem.reading.guesses import MARKS_OF_NUMBERS, marks_in_measurements
 from skvbem.reading.labels import RowLabels
 from skvbem.reading.tables import are_complete, are_observed, count_missing, listed, named_columns
@@ -88,7 +88,7 @@ class TableReading(Reading):
             return _compiled(self.columns, self.labels, model, None, block)
         blocks = cast(Blocks, self.blocks)
         survey, n_rows, n_fractions, total_weight = map_reduce(partial(_survey, self.columns, model.emission), blocks)
-        parts = blocks.map(partial(_compiled, self.columns, None, model, survey))
+        parts = blocks.map(partial(_compiled, self.columns, None, model, survey)).kept()
         return DataInParts(survey, parts, n_rows, total_weight, not n_fractions)
 
     def arranged(self, model: Mixture, survey: Any = None) -> Iterator[tuple]:
@@ -99,7 +99,7 @@ class TableReading(Reading):
     def fingerprint(self) -> str:
         """The text that tells these rows, and how they are read, from others."""
         if self.labels is None:
-            return f"{fingerprint_of_blocks(self.blocks)} {self.columns.meaning()}"
+            return f"{fingerprint_of_parts(_of_blocks(self, hash_sums))} {self.columns.meaning()}"
         ((values, weight),) = self.blocks
         return (
             f"{fingerprint(_with_labels(values, self.labels), weight)} {self.columns.meaning()} {self.labels.names!r}"
@@ -114,7 +114,7 @@ class TableReading(Reading):
     @property
     def has_whole_weights(self) -> bool:
         """Whether every row or sequence counts a whole number of times."""
-        return all(weight is None or bool((weight == np.floor(weight)).all()) for _, weight in self.blocks)
+        return all(_of_blocks(self, _has_whole_weights))
 
     @property
     def unit_hashes(self) -> np.ndarray:
@@ -196,6 +196,11 @@ def _survey(columns: ColumnGroups, emission: Emission, block: tuple) -> tuple[An
     if weight is None:
         return survey, n_rows, 0, float(n_rows)
     return survey, n_rows, int(np.count_nonzero(weight != np.floor(weight))), float(weight.sum())
+
+
+def _has_whole_weights(block: tuple) -> bool:
+    _, weight = block
+    return weight is None or bool((weight == np.floor(weight)).all())
 
 
 def _with_labels(values: list[np.ndarray], labels: RowLabels | None) -> list[np.ndarray]:
@@ -399,17 +404,33 @@ def ranges(rows: TableReading, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest value of each column of a group."""
     low, high = np.array(np.inf), np.array(-np.inf)
     group = rows.columns.groups[k]
-    for values, _ in rows.blocks:
-        lowest, highest = extremes(group.specification.measured(group.modeled(values[k])))
+    for lowest, highest in _of_blocks(rows, partial(_extremes, group, k)):
         low, high = np.fmin(low, lowest), np.fmax(high, highest)
     return low, high
+
+
+def _of_blocks(rows: TableReading, step: Callable) -> Iterator:
+    """What a step returns for each block of rows, in memory or not."""
+    return rows.blocks.results(step) if isinstance(rows.blocks, Blocks) else map(step, rows.blocks)
+
+
+def _extremes(group: Group, k: int, block: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest value of each column of a group in a block."""
+    values, _ = block
+    return extremes(group.specification.measured(group.modeled(values[k])))
+
+
+def _column(group: Group, k: int, j: int, block: tuple) -> np.ndarray:
+    """A column of a group in a block."""
+    values, _ = block
+    return group.modeled(values[k])[:, j]
 
 
 def warn_of_marks(rows: TableReading, k: int, low: np.ndarray, high: np.ndarray) -> None:
     """Warn of columns of measurements with codes of missing cells, of ranges (n_columns,) that are known."""
     group, marks = rows.columns.groups[k], {}
     for j in np.flatnonzero(np.isin(low, MARKS_OF_NUMBERS) | np.isin(high, MARKS_OF_NUMBERS)).tolist():
-        cells = np.concatenate([group.modeled(values[k])[:, j] for values, _ in rows.blocks])
+        cells = np.concatenate(list(_of_blocks(rows, partial(_column, group, k, j))))
         if codes := marks_in_measurements(cells):
             marks[group.names[j]] = codes
     if marks:

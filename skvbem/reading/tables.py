@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Number
 from typing import Any, NoReturn
 
@@ -377,15 +378,21 @@ def read_numbers(
     return specification.stored(values)
 
 
-def check_blocks(tables: Blocks, specification: EmissionSpecification, markers: set[tuple]) -> None:
-    """Refuse values in blocks, and columns that hold nothing in any of them."""
+def check_blocks(
+    tables: Blocks, names: Sequence[str], specification: EmissionSpecification, markers: set[tuple]
+) -> None:
+    """Refuse values in blocks, and columns, of these names, that hold nothing in any of them."""
     observed: Any = False
-    for table in tables:
-        values = read_numbers(table, specification, markers)
-        observed = observed | (~is_missing(values)).any(axis=0)
-    for name, is_observed in zip(table.names, observed):
+    for of_table in tables.results(partial(_observed_in, specification, markers)):
+        observed = observed | of_table
+    for name, is_observed in zip(names, observed):
         if not is_observed:
             raise _empty(name)
+
+
+def _observed_in(specification: EmissionSpecification, markers: set[tuple], table: Table) -> np.ndarray:
+    """Whether any cell of each column of a table is observed, (n_columns,); its cells are checked."""
+    return np.any(~is_missing(read_numbers(table, specification, markers)), axis=0)
 
 
 def is_missing(values: np.ndarray) -> np.ndarray:

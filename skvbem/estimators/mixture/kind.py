@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,10 +77,11 @@ class MixtureKind(LabelKind):
         owner = type(estimator).__name__
         tables, names = WeightedTables(X, sample_weight, owner), {}
         if columns is None:
-            first, options = next(iter(tables.tables)), self.column_options(estimator)
-            columns = ColumnGroups.learned_from_blocks(tables.tables, _with_membership(estimator, options, first))
+            first, options = tables.first, self.column_options(estimator)
+            options = _with_membership(estimator, options, first)
+            columns = ColumnGroups.learned_from_blocks(first, tables.tables, options)
             names = first.names_of_fit()
-        blocks = tables.blocks.map(lambda block: (columns.values(block[0], is_known=True), block[1]))
+        blocks = tables.blocks.map(partial(_values_of, columns))
         return TableReading(columns, blocks, are_in_blocks=True, names=names, given=given)
 
     def learned_columns(self, estimator, table: Table) -> tuple[ColumnGroups, list[np.ndarray]]:
@@ -200,6 +202,12 @@ class MixtureKind(LabelKind):
         """Rows with the covariates of a reading."""
         given = like.columns.as_emission_takes(like.values)
         return self.fitted.drawn_at(model, point, len(like.values[0]), rng, given)[0]
+
+
+def _values_of(columns: ColumnGroups, block: tuple) -> tuple[list[np.ndarray], np.ndarray | None]:
+    """The values of each group of a table that was checked, and the weights beside it."""
+    table, weight = block
+    return columns.values(table, is_known=True), weight
 
 
 def _with_membership(estimator, options: ColumnOptions, table: Table) -> ColumnOptions:

@@ -1,36 +1,24 @@
-"""Distinct rows of data, sampled where they are many: what starts and moves look at, and seeds of starts among them.
-
-Distinct rows are sampled with chances in proportion to their repeats: an exponential race between them, over
-any blocks of rows. A distinct row, known by its hash, arrives at an exponential time that its hash draws, divided by
-how much all its repeats count; the first to arrive are sampled. That needs the sum over the repeats of a row, wherever
-they stand, but not the sums of all rows at once. One pass adds up what the hashes in each of many buckets count, no
-less than any of them does, and exactly what those of the earliest draws count. Rows that might then still be among the
-first are few: a second pass adds up what they count. Memory does not grow with the rows, but for one row in some
-hundred.
-"""
+"""Distinct rows of data, sampled where they are many: what starts and moves look at, and seeds of starts among them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Self
 
 import numpy as np
 
 from skvbem._lazy import cached_property
-from skvbem.data import mixed
 from skvbem.emissions import Emission
 from skvbem.emissions.base import from_outside
 from skvbem.emissions.outside import checked_coordinates
+from skvbem.models.labels.sampled_rows import draws, sampled, sampled_elsewhere
 
 # Distinct rows sampled at most.
 MAX_DISTINCT_ROWS = 2048
 # How often seeds move to the means of their rows.
 _N_SEED_MOVES = 10
-# Rows hashed at once, and buckets at the least and at most.
-_ROWS, _MIN_BUCKETS, _MAX_BUCKETS = 2**14, 2**12, 2**22
-# What sums of buckets, added in another order than those of rows, may lack.
-_SLACK = 1 + 1e-9
 # Decimals of squared distances and sums of weights that are compared: equal ones are equal in any order of rows.
 _DECIMALS = 9
 # A value of a column has ties where so many rows have it, and no smaller share of all.
@@ -62,119 +50,6 @@ class HashedRows:
     def parts(self) -> tuple[Self]:
         """The rows as parts: one."""
         return (self,)
-
-
-class _Sample:
-    """Hashes of rows, how much the rows of each count, and where the first of them stands.
-
-    Parameters
-    ----------
-    seed : int
-    most : int or None
-        How many hashes are kept: those whose draws come first, so that a hash is kept from its first row on or not
-        at all.
-    """
-
-    def __init__(self, seed: int, most: int | None = None):
-        self.seed, self.most, self.latest = np.uint64(seed), most, np.inf
-        self.hashes, self.total = np.empty(0, dtype=np.uint64), np.empty(0)
-        self.chunk, self.row = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        self._waiting: list[tuple[np.ndarray, ...]] = []
-        self._n_waiting = 0
-
-    def add(self, hashes: np.ndarray, weight: np.ndarray, chunk: int, rows: np.ndarray) -> None:
-        """Count rows. They wait until there are many beside the hashes, so that few hashes cost no pass over all."""
-        self._waiting.append((hashes, weight, np.full(len(hashes), chunk), rows))
-        self._n_waiting += len(hashes)
-        if self._n_waiting >= max(_ROWS, len(self.hashes) // 4):
-            self.close()
-
-    def close(self) -> None:
-        """Count the rows that wait, in the order in which they came."""
-        if not self._waiting:
-            return
-        hashes, weight, chunk, rows = (np.concatenate(each) for each in zip(*self._waiting))
-        self._waiting, self._n_waiting = [], 0
-        new, first = np.unique(hashes, return_index=True)
-        unknown = ~np.isin(new, self.hashes, assume_unique=True)
-        new, first = new[unknown], first[unknown]
-        every = np.concatenate([self.hashes, new])
-        order = np.argsort(every)
-        self.hashes = every[order]
-        self.total = np.concatenate([self.total, np.zeros(len(new))])[order]
-        self.chunk = np.concatenate([self.chunk, chunk[first]])[order]
-        self.row = np.concatenate([self.row, rows[first]])[order]
-        np.add.at(self.total, np.searchsorted(self.hashes, hashes), weight)
-        if self.most is not None and len(self.hashes) > self.most:
-            times = draws(self.hashes, self.seed)
-            self.latest = float(np.partition(times, self.most - 1)[self.most - 1])
-            self._keep(np.flatnonzero(times <= self.latest))
-
-    def _keep(self, which: np.ndarray) -> None:
-        self.hashes, self.total = self.hashes[which], self.total[which]
-        self.chunk, self.row = self.chunk[which], self.row[which]
-
-    @property
-    def arrivals(self) -> np.ndarray:
-        """When the distinct rows arrive."""
-        return draws(self.hashes, self.seed) / self.total
-
-    def sample(self, most: int) -> None:
-        """Keep the first to arrive, each counting once, if there are more than `most`."""
-        if len(self.hashes) > most:
-            self._keep(np.sort(np.argsort(self.arrivals, kind="stable")[:most]))
-            self.total = np.ones(most)
-
-
-def draws(hashes: np.ndarray, seed: np.uint64 | np.ndarray) -> np.ndarray:
-    """An exponential draw for each hash; of several seeds (..., 1), (..., n_hashes)."""
-    return -np.log1p(-((mixed(hashes ^ seed) >> np.uint64(11)) * 2.0**-53))
-
-
-def _sampled(parts: Iterable, n_rows: int, seed: int, most: int) -> _Sample:
-    """Distinct rows that count: all of them, or those that arrive first, each counting once then.
-
-    Samples of one seed are nested: a larger one has the rows of a smaller one.
-
-    Parameters
-    ----------
-    parts : iterable
-        The data, the same for each of two passes, with `row_hashes` of a slice of rows and their `weight`.
-    n_rows : int
-        Of all parts.
-    seed : int
-    most : int
-    """
-    early = _Sample(seed, most + max(most // 8, _ROWS // 8))
-    n_buckets = min(max(1 << (max(n_rows, 1) // 4).bit_length(), _MIN_BUCKETS), _MAX_BUCKETS)
-    buckets, mask = np.zeros(n_buckets), np.uint64(n_buckets - 1)
-    for chunk, hashes, weight, rows in _hashed(parts):
-        np.add.at(buckets, (mixed(hashes) & mask).astype(np.int64), weight)
-        soon = slice(None) if early.latest == np.inf else draws(hashes, early.seed) <= early.latest
-        early.add(hashes[soon], weight[soon], chunk, rows[soon])
-    early.close()
-    if early.latest == np.inf:
-        early.sample(most)
-        return early
-    last = np.partition(early.arrivals, most - 1)[most - 1] * _SLACK
-    del early  # both would be large together
-    possible = _Sample(seed)
-    for chunk, hashes, weight, rows in _hashed(parts):
-        soon = draws(hashes, possible.seed) <= last * buckets[(mixed(hashes) & mask).astype(np.int64)]
-        possible.add(hashes[soon], weight[soon], chunk, rows[soon])
-    possible.close()
-    possible.sample(most)
-    return possible
-
-
-def _hashed(parts: Iterable) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
-    """Rows that count, some at a time: their chunk, hashes, weights, and places in the chunk."""
-    for number, chunk in enumerate(parts):
-        for at in range(0, len(chunk), _ROWS):
-            rows = slice(at, min(at + _ROWS, len(chunk)))
-            weight = chunk.weight[rows]
-            weighted = np.flatnonzero(weight > 0)
-            yield number, chunk.row_hashes(rows)[weighted], weight[weighted], at + weighted
 
 
 def coordinates_of(emission: Emission, block: Any) -> np.ndarray:
@@ -224,18 +99,20 @@ class DistinctRows:
             Whose parts have weights and hashes of rows.
         most : int
         """
-        sampled = _sampled(data.parts, len(data), 0, most)
-        order = np.lexsort((sampled.row, sampled.chunk))
-        chunk, row, weight, hashes = (
-            each[order] for each in (sampled.chunk, sampled.row, sampled.total, sampled.hashes)
-        )
+        are_here = getattr(data.parts, "are_here", True)
+        sample = (sampled if are_here else sampled_elsewhere)(data.parts, len(data), 0, most)
+        order = np.lexsort((sample.row, sample.chunk))
+        chunk, row, weight, hashes = (each[order] for each in (sample.chunk, sample.row, sample.total, sample.hashes))
         total = 0.0
         blocks: list[Any] = []
-        for number, rows in enumerate(data.parts):
-            total += float(rows.weight.sum())
-            mine = row[chunk == number]
-            if len(mine) or not (len(row) or blocks):  # where no row counts, one block without any
-                blocks.append(rows.table[mine])
+        if are_here:
+            taken = map(_taken, zip(data.parts, (row[chunk == number] for number in count())))
+        else:
+            taken = data.parts.beside([row[chunk == number] for number in range(len(data.parts))]).results(_taken)
+        for table, of_part in taken:
+            total += of_part
+            if len(table) or not (len(row) or blocks):  # where no row counts, one block without any
+                blocks.append(table)
         coordinates = np.concatenate([coordinates_of(emission, block) for block in blocks])
         is_sample = len(row) == most and bool((weight == 1.0).all())
         share = total / weight.sum() if len(weight) else 1.0
@@ -293,6 +170,12 @@ class DistinctRows:
         away = self.squares_from([row])[0]
         n_near = int(np.exp(rng.uniform(np.log(fewest), np.log(most))))
         return away <= np.partition(away, n_near - 1)[n_near - 1], row
+
+
+def _taken(pair: tuple[Any, np.ndarray]) -> tuple[Any, float]:
+    """Rows of a part, and how much all of its rows count."""
+    part, rows = pair
+    return part.table[rows], float(part.weight.sum())
 
 
 # Seeds of starts ------------------------------------------------------------------------------------------------------

@@ -212,7 +212,7 @@ class Mixture(LabelModel):
 
     def condensed(self, data: MixtureData | DataInParts) -> MixtureData | DataInParts:
         """Few rows in place of all where one component is all there is, and its bound the same with them."""
-        if self.n_components > 1 or getattr(data, "is_condensed", False):
+        if self.n_components > 1 or getattr(data, "is_condensed", False) or not getattr(data.parts, "are_here", True):
             return data
         few = condensed(self.emission, data.blocks(self.emission.block_rows(1)))
         if few is None or len(few[0]) >= len(data):

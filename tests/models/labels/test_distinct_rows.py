@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from skvbem.blocks import Blocks
+from skvbem.blocks.elsewhere import BlocksElsewhere, Part
 from skvbem.data import mixed, row_hashes
 from skvbem.emissions.gaussian.dense import DenseGaussian
-from skvbem.models.labels import distinct_rows as seeding
-from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows, _sampled
+from skvbem.models.labels import sampled_rows as seeding
+from skvbem.models.labels.distinct_rows import MAX_DISTINCT_ROWS, DistinctRows
+from skvbem.models.labels.sampled_rows import sampled, sampled_elsewhere
 from skvbem.models.mixture.model import Mixture
 from skvbem.models.mixture.weights import FiniteWeights
 
@@ -47,6 +49,20 @@ def cut(hashes, weight, ends):
     return Blocks(lambda: (Chunk(hashes[a:b], weight[a:b]) for a, b in pairwise(edges)))
 
 
+class Here:
+    """An engine whose parts are where it is."""
+
+    def results(self, step, parts):
+        return (step(*part.items) for part in parts)
+
+    def kept(self, step, parts):
+        return list(self.results(step, parts))
+
+
+def elsewhere(parts):
+    return BlocksElsewhere(Here(), [Part(number, (rows,)) for number, rows in enumerate(parts)])
+
+
 REPEATS = {
     "all different": lambda rng, n: np.arange(n),
     "few": lambda rng, n: rng.integers(0, 300, n),
@@ -76,27 +92,31 @@ def test_the_sample_is_that_of_all_rows_sorted(repeats, weights, n_buckets, rng,
     }[weights]
     ends = np.sort(rng.integers(0, n, 5)).tolist()  # an empty chunk may be among them
     expected = by_sorting(hashes, weight, seed)
-    for at in ([], ends):
-        sampled = _sampled(cut(hashes, weight, at), n, seed, MAX_DISTINCT_ROWS)
-        chunk, row, total = sampled.chunk, sampled.row, sampled.total
+    for at, sample in (([], sampled), (ends, sampled), (ends, sampled_elsewhere)):
+        parts = cut(hashes, weight, at)
+        found = sample(parts if sample is sampled else elsewhere(parts), n, seed, MAX_DISTINCT_ROWS)
+        chunk, row, total = found.chunk, found.row, found.total
         first_rows = np.array([0, *at])
         assert (np.diff(hashes[first_rows[chunk] + row].astype(object)) > 0).all()
         assert hashes[first_rows[chunk] + row].tolist() == expected[0].tolist()
-        assert total.tolist() == expected[1].tolist()
+        if sample is sampled:
+            assert total.tolist() == expected[1].tolist()
+        else:  # added part by part
+            assert total == pytest.approx(expected[1], rel=1e-13)
 
 
 def test_memory_does_not_grow_with_the_rows(monkeypatch, rng):
     """Of a hundred thousand different rows a small share is ever counted."""
     counted = []
-    close = seeding._Sample.close
+    close = seeding.Sample.close
 
     def spied(tally):
         close(tally)
         counted.append(len(tally.hashes))
 
-    monkeypatch.setattr(seeding._Sample, "close", spied)
+    monkeypatch.setattr(seeding.Sample, "close", spied)
     hashes = mixed(np.arange(100_000, dtype=np.uint64))
-    _sampled(cut(hashes, np.ones(len(hashes)), []), len(hashes), 3, MAX_DISTINCT_ROWS)
+    sampled(cut(hashes, np.ones(len(hashes)), []), len(hashes), 3, MAX_DISTINCT_ROWS)
     assert max(counted) < 25_000
 
 

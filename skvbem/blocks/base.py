@@ -3,7 +3,7 @@
 A part has a number, its place among all. A step is pure: parameters in, statistics of the part out, so that it may run
 anywhere, in any order, and again. The results are added in a tree that the numbers of the parts alone decide: the same
 bits for any number of threads and any order in which parts come to an end. Parts are sections of a table, which
-threads share, or blocks that are never in memory all at once.
+threads share, blocks that are never in memory all at once, or parts that are elsewhere (`skvbem.blocks.elsewhere`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import is_collection
 from skvbem._arithmetic import arithmetic
 
 # Children of a node of the tree, and sections of a table in memory that threads share: their sums are added one after
@@ -36,6 +35,8 @@ class Blocks:
 
     #: One of them at a time is in memory.
     are_in_blocks = True
+    #: Their functions run in this process.
+    are_here = True
 
     def __init__(self, iterate: Callable[[], Iterable], changes: tuple[Callable[[Any], Any], ...] = ()):
         self._iterate, self._changes = iterate, changes
@@ -47,10 +48,19 @@ class Blocks:
         """The blocks of a function's results, computed when each block has its turn."""
         return type(self)(self._iterate, (*self._changes, change))
 
+    def beside(self, items: Iterable) -> Blocks:
+        """The blocks, each in a pair with one of as many items."""
+        return Blocks(lambda: zip(self, items, strict=True))
+
+    def kept(self) -> Blocks:
+        """The blocks as their functions change them; where rows are elsewhere, held there for many passes."""
+        return self
+
     def results(self, *step: Callable[[Any], Any]) -> Iterator:
         """The result of a step for each block, in the order of the blocks; blocks themselves without a step.
 
-        All that reads blocks reads them here. Where rows are elsewhere a subclass has its functions run there.
+        All that reads blocks reads them here. Where rows are elsewhere their functions run there, and only results of
+        the step come back.
         """
         for block in self._iterate():
             for change in (*self._changes, *step):
@@ -123,69 +133,3 @@ def sections(blocks: Sequence) -> list:
         return [blocks]
     ends = np.linspace(0, len(blocks), min(_FAN_IN, len(blocks)) + 1).astype(int)
     return [blocks[a:b] for a, b in pairwise(ends)]
-
-
-def blocks_of(X) -> Blocks:
-    """Rows in blocks that come again for every pass, of anything that can give them.
-
-    A fit passes over the rows many times: what is iterated once must be the same when it is iterated again.
-
-    Parameters
-    ----------
-    X : sequence or other iterable of tables, callable, dask array or data frame, or table
-        A callable takes no argument and returns a fresh iterator of tables, such as
-        ``lambda: pandas.read_csv("rows.csv", chunksize=100_000)``. Collections of dask are taken partition by
-        partition; their own scheduler computes each. A table (array, data frame) is one block. Tables need neither
-        have the same number of rows nor be of one type. Weights come in the same forms, as 1-D arrays.
-
-    Returns
-    -------
-    Blocks
-
-    Raises
-    ------
-    TypeError
-        If X can be iterated only once, as a generator can, or not at all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skvbem import VBMixture, blocks_of
-    >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> whole = VBMixture(2, random_state=0).fit(X)
-    >>> in_blocks = VBMixture(2, random_state=0).fit(blocks_of([X[:100], X[100:250], X[250:]]))
-    >>> bool(np.isclose(whole.lower_bound_, in_blocks.lower_bound_, rtol=1e-9))
-    True
-    """
-    if isinstance(X, Blocks):
-        return X
-    if is_dask(X):
-        return Blocks(lambda: _partitions(X))
-    if hasattr(X, "shape") or hasattr(X, "__dataframe__"):
-        return Blocks(lambda: [X])
-    if isinstance(X, Iterator):
-        raise TypeError(
-            f"Blocks must come again for every pass over the rows; a {type(X).__name__} comes once. Give a function "
-            "that makes it, as in blocks_of(lambda: pandas.read_csv(path, chunksize=100_000)), or a list of tables."
-        )
-    if callable(X):
-        return Blocks(X)
-    if is_collection(X):
-        return Blocks(lambda: X)
-    raise TypeError(
-        "Blocks are made of a sequence of tables, of another iterable of them, of a function that returns one, or of a "
-        f"dask array or data frame. Got a {type(X).__name__} instead."
-    )
-
-
-def is_dask(X) -> bool:
-    """True for a collection of dask; dask itself is not imported."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "npartitions")
-
-
-def _partitions(X) -> Iterator:
-    """The parts of a dask collection, each with all of its columns, computed one at a time."""
-    if hasattr(X, "numblocks"):
-        of_rows = X.rechunk({1: -1}) if X.ndim == 2 and X.numblocks[1] > 1 else X
-        return (of_rows.blocks[k].compute() for k in range(of_rows.numblocks[0]))
-    return (X.partitions[k].compute() for k in range(X.npartitions))
