@@ -30,6 +30,7 @@ from skvbem._compat import (
 )
 from skvbem._progress import LongCall, long_call
 from skvbem.evidence import EvidenceScorer, scorer
+from skvbem.fitted.effects import Effect
 from skvbem.fitting.evaluation import read_again
 from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
@@ -51,6 +52,7 @@ from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.search.families.sum_of_dags import GraphPosterior
 from skvbem.search.posterior import tables
+from skvbem.search.posterior.effects import OVER_GRAPHS, EffectsOverGraphs, effect_over_structures
 from skvbem.search.posterior.ranking import EVIDENCE, Ranker, Ranking
 from skvbem.search.posterior.states_in_use import states_in_use
 from skvbem.search.posterior.tables import average_over
@@ -354,6 +356,7 @@ class StructureSearchCV(
             ranker = self._ranker(job, ranking, rescoring, progress, checkpoint, seed, call)
             ranked = ranker.ranked(tried, log_priors, len(tried) == space.n_settings, graphs)
             state = self._state(job, ranked, names, ranking, log_priors)
+            state[OVER_GRAPHS] = EffectsOverGraphs.of(graphs)
         timed_out = runner.over == "time_budget" or call.was_cut or ranker.was_cut
         state |= {"space_": space, "strategy_": strategy, "prior_": prior, "stopped_by_": runner.over}
         state |= {"timed_out_": timed_out, "n_splits_": n_splits(job)}
@@ -523,6 +526,57 @@ class StructureSearchCV(
         rules = next((part.rules for part in parts if isinstance(part, StructureSpace)), None)
         settings, targets = self.cv_results_["params"], self.intervention_targets_
         return tables.equivalence_classes(structure, settings, _weights(vars(self)), rules, targets)
+
+    def effect(self, cause, outcome, *, change=None, state=None, method="graphs", n_draws=2000) -> Effect:
+        """The total effect of one node of networks on another, over structures and their parameters.
+
+        It is the change of the expected outcome with one unit more of the cause, if that is set. Where no directed
+        path leads from the cause to the outcome it is 0. The best structure alone would be too sure of all this. It is
+        causal if edges are, and nothing is hidden.
+
+        Parameters
+        ----------
+        cause, outcome : node
+            Columns of numbers or of categories.
+        change, state : default=None
+            States of categories, as `VBNetwork.effect` takes them.
+        method : {"graphs", "adjustment"}, default="graphs"
+            "graphs" draws structures from the posterior, and parameters of each. "adjustment" has a closed form: the
+            regression of the outcome on the cause and its parents, over the probabilities of these [PTHK20]. Its
+            intervals are wider.
+        n_draws : int, default=2000
+            Draws of structures, or of parameters of each. They are the same in every call.
+
+        Returns
+        -------
+        Effect
+            With `mean`, `interval` and `probability_no_path`.
+
+        Raises
+        ------
+        ValueError
+            If a node is unknown, or the search has not kept enough. Complete measurements under the prior "bge" of
+            `skvbem.emissions.Regression`, up to 12 of them, need nothing more: graphs are drawn from the sum over all.
+            Other searches need `averaging`.
+        TypeError
+            If candidates have no effects.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import DAGSpace, StructureSearchCV, VBNetwork
+        >>> from skvbem.emissions import Regression
+        >>> rng = np.random.default_rng(0)
+        >>> a, b = rng.normal(size=(2, 60))
+        >>> X = np.column_stack([a, b, a + b + rng.normal(size=60)])
+        >>> prior = Regression(prior="bge", coefficient_precision_prior=0.1)
+        >>> search = StructureSearchCV(VBNetwork(emission=prior), DAGSpace(["x0", "x1", "x2"]), random_state=0).fit(X)
+        >>> effect = search.effect("x0", "x2")
+        >>> effect.mean > 0.5, effect.probability_no_path < 0.2
+        (True, True)
+        """
+        check_is_fitted(self)
+        return effect_over_structures(vars(self), cause, outcome, method, n_draws, change=change, state=state)
 
     def states_in_use(self, X, n_draws=200, *, max_sweeps=2048, **params) -> LabeledTable:
         """Posterior probabilities of numbers of hidden states in use, over all candidates.

@@ -6,7 +6,8 @@ import pytest
 from estimators.advice import keywords, message
 from sklearn.base import clone
 
-from skvbem import VBNetwork
+from skvbem import DAGSpace, StructureSearchCV, VBDiscreteDAG, VBNetwork
+from skvbem.emissions import Regression
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"g": RNG.choice(["u", "v", "w"], 60), "x": RNG.normal(size=60)})
@@ -46,3 +47,29 @@ def test_posteriors_have_intervals():
     text = message(lambda: at_a_point.effect("x", "y").interval(), part)
     low, high = at_a_point.set_params(method=keywords(text)["method"][0]).fit(X).effect("x", "y").interval()
     assert low < high
+
+
+def test_searches_that_keep_fits_have_effects():
+    numbers = X[["x", "y"]]
+    search = StructureSearchCV(VBNetwork(), DAGSpace(["x", "y"]), random_state=0).fit(numbers)
+    text = message(lambda: search.effect("x", "y"), "Search with averaging=True.")
+    kept = clone(search).set_params(averaging=keywords(text)["averaging"][0]).fit(numbers)
+    text = message(lambda: kept.effect("x", "y", method="adjustment"), "Take method='graphs'.")
+    assert kept.effect("x", "y", method=keywords(text)["method"][-1]).mean != 0
+    known = keywords(text.replace("Regression(", "Regression( "))
+    prior = Regression(prior=known["prior"][0], coefficient_precision_prior=known["coefficient_precision_prior"][0])
+    joint = StructureSearchCV(VBNetwork(emission=prior), DAGSpace(["x", "y"]), random_state=0).fit(numbers)
+    assert joint.effect("x", "y", method="adjustment").mean != 0
+    part = "hold numbers, which have no states. Leave 'change' out."
+    assert "'x' and 'y'" in message(lambda: joint.effect("x", "y", change=(0, 1)), part)
+
+
+def test_networks_of_any_columns_have_effects():
+    codes = X[["g", "h"]]
+    space = DAGSpace(["g", "h"], forbidden=[("h", "g")])
+    tables = StructureSearchCV(VBDiscreteDAG(), space, averaging=True, random_state=0).fit(codes)
+    assert "VBNetwork" in message(
+        lambda: tables.effect("g", "h"), "has no effects. Search over structures of a VBNetwork."
+    )
+    search = StructureSearchCV(VBNetwork(), space, averaging=True, random_state=0).fit(codes)
+    assert search.effect("g", "h", change=("u", "v"), state="b").mean > 0

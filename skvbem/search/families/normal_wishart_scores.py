@@ -162,7 +162,7 @@ class NormalWishartScores:
         for first in range(0, n_sets, at_once):
             batch = sets[first : first + at_once]
             cells = batch[:, :, None], batch[:, None, :]
-            before, after = log_determinants(self.scale[cells]), log_determinants(self._posterior_scale[cells])
+            before, after = log_determinants(self.scale[cells]), log_determinants(self.posterior_scale[cells])
             evidences[first : first + at_once] = constant + 0.5 * (dof * before - (dof + weight) * after)
         return evidences - weight * np.log(self.unit)[sets].sum(axis=1)
 
@@ -210,7 +210,7 @@ class NormalWishartScores:
         return sum(self.score(child, parents) for child, parents in families)
 
     @cached_property
-    def _posterior_scale(self) -> np.ndarray:
+    def posterior_scale(self) -> np.ndarray:
         """R, in units."""
         share = self.total_weight * self.mean_precision / (self.total_weight + self.mean_precision)
         return self.scale + self.products + share * np.outer(self.mean, self.mean)

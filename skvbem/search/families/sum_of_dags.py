@@ -39,6 +39,7 @@ from skvbem.search.families.best_dag import (
     best_of_subsets,
     log_odds_of_families,
 )
+from skvbem.search.families.normal_wishart_scores import NormalWishartScores
 from skvbem.search.tuning import TUNING
 from skvbem.spaces.rules import EdgeRules
 
@@ -71,6 +72,8 @@ class GraphPosterior:
     posterior : SumOfGraphs
     log_total_of_prior : float
         ln of the sum over graphs of their prior weights, nats.
+    measurements : NormalWishartScores or None
+        The data, if they are measurements under one Normal-Wishart prior.
     """
 
     nodes: tuple
@@ -78,6 +81,7 @@ class GraphPosterior:
     log_odds: np.ndarray
     posterior: SumOfGraphs
     log_total_of_prior: float
+    measurements: NormalWishartScores | None = None
 
     @property
     def edges(self) -> np.ndarray:
@@ -129,7 +133,9 @@ def graph_posterior(
     edge_log_odds = np.stack([log_odds_of_families(data.nodes, rules, log_odds, k) for k in range(n)])
     if isinstance(data, CompleteData):  # graphs of tables that are too large have no prior
         edge_log_odds[scores == -inf] = -inf
-    return GraphPosterior(tuple(data.nodes), scores, edge_log_odds, summed(scores), _SumOfSets(edge_log_odds).log_total)
+    log_total_of_prior = _SumOfSets(edge_log_odds).log_total
+    measurements = data if isinstance(data, NormalWishartScores) else None
+    return GraphPosterior(tuple(data.nodes), scores, edge_log_odds, summed(scores), log_total_of_prior, measurements)
 
 
 def summed(scores: np.ndarray) -> SumOfGraphs:
@@ -143,10 +149,23 @@ def summed(scores: np.ndarray) -> SumOfGraphs:
     for child in range(n):
         others = [k for k in range(n) if k != child]
         for place, parent in enumerate(others):
-            with_edge = _log_sums_of_subsets(np.where(index >> place & 1, scores[child], -inf))
+            with_edge = log_sums_of_subsets(np.where(index >> place & 1, scores[child], -inf))
             share = np.exp(with_edge - np.where(log_a[child] > -inf, log_a[child], 0.0))
             edges[parent, child] = float((sink_probabilities[child] * share).sum())
     return SumOfGraphs(set_sums.log_total, np.clip(edges, 0.0, 1.0))
+
+
+def parent_set_probabilities(scores: np.ndarray, child: int) -> np.ndarray:
+    """Posterior probabilities of all sets of parents of a node, masks of the others, (2 ** (n_nodes - 1),).
+
+    A set is that of a graph in which the node is a sink of the nodes ahead of it, which hold the set.
+    """
+    sums = _SumOfSets(scores)
+    of_sinks, log_a = sums.sink_probabilities()[child], sums.log_a[child]
+    sets = np.arange(scores.shape[1])
+    ahead = [np.flatnonzero((sets & mask) == mask) if scores[child, mask] > -inf else sets[:0] for mask in sets]
+    parts = [(of_sinks[of] * np.exp(scores[child, mask] - log_a[of])).sum() for mask, of in zip(sets, ahead)]
+    return np.clip(np.array(parts, dtype=float), 0.0, 1.0)
 
 
 class _SumOfSets:
@@ -160,7 +179,7 @@ class _SumOfSets:
 
     def __init__(self, scores: np.ndarray):
         scale = best_of_sets(np.stack([best_of_subsets(each.copy()) for each in scores]))
-        self.log_a = np.stack([_log_sums_of_subsets(each) for each in scores])
+        self.log_a = np.stack([log_sums_of_subsets(each) for each in scores])
         self._by_size = np.argsort(np.bitwise_count(np.arange(len(scale))), kind="stable")
         self._log_scale = np.where(scale > -inf, scale, 0.0).astype(np.longdouble)
         self._sums = np.empty(len(scale), np.longdouble)
@@ -176,7 +195,7 @@ class _SumOfSets:
         return sink_probabilities
 
 
-def _log_sums_of_subsets(scores: np.ndarray) -> np.ndarray:
+def log_sums_of_subsets(scores: np.ndarray) -> np.ndarray:
     """ln of the sum of the exponentials over the subsets of every set."""
     sums = scores.astype(np.longdouble)
     _sum_of_dags.log_sums_of_subsets(sums)

@@ -1,6 +1,6 @@
 """Errors in effects of one node on another, given a graph and over graphs."""
 
-TESTS = ("estimators/mixed_network/test_effects.py",)
+TESTS = ("estimators/mixed_network/test_effects.py", "search/test_effects_over_structures.py")
 
 ERRORS = {
     "effects go along one path": [
@@ -25,4 +25,29 @@ ERRORS = {
     "an effect of nothing has no weight of its own": [
         ("                return float(point)\n", "                pass\n"),
     ],
+    "layers of graphs have parents anywhere": [
+        ("of_node = _log_difference(of_node, self._log_a[j, union & ~last])", "of_node = np.full(len(last), of_node)"),
+    ],
+    "nodes of a layer have no parent in the last": [
+        ("options = options[(options & last) > 0] if union else options", "options = options[(options & last) >= 0]"),
+    ],
+    "sets of parents are as probable as those of the best graph": [
+        ("parts = [(of_sinks[of] * np.exp(scores[child, mask] - log_a[of])).sum()", "parts = [(of_sinks[of]).sum()"),
+    ],
+    "coefficients of graphs have a degree of freedom for each column": [
+        (
+            "shape = 0.5 * (data.degrees_of_freedom + data.total_weight + len(above))",
+            "shape = 0.5 * data.total_weight / 2",
+        ),
+    ],
+    "effects over graphs are in standard deviations": [
+        (
+            "draws = np.linalg.inv(identity - slopes)[:, y, x] * self.data.unit[y] / self.data.unit[x]",
+            "draws = np.linalg.inv(identity - slopes)[:, y, x]",
+        ),
+    ],
+    "an outcome among the parents of its cause has an effect on itself": [
+        ("            if y not in above:\n                parts", "            if True:\n                parts"),
+    ],
+    "only edges are paths": [("reached = np.minimum(reached @ reached, 1.0)", "pass")],
 }
