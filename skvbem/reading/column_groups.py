@@ -211,16 +211,13 @@ class ColumnGroups:
         self, values: Sequence[np.ndarray], guessed: Sequence[list[int]], guesses: str, by_name: bool, categories
     ) -> None:
         """Warn where columns that nobody named, some of each group, may hold what their data types do not say."""
-        parts = [
-            (group, of_group if len(at) == of_group.shape[1] else of_group[:, at], at)
-            for group, of_group, at in zip(self.groups, values, guessed)
-            if at
-        ]
-        numbers = [cells for group, each, _ in parts if group.encoder is None for cells in each.T]
+        each = zip(self.groups, values, guessed)
+        parts = [(group, of if len(at) == of.shape[1] else of[:, at], at) for group, of, at in each if at]
+        numbers = [cells for group, of, _ in parts if group.encoder is None for cells in of.T]
         if any(are_whole(cells) for cells in numbers):
             families = {
-                FOR_NUMBERS if group.encoder is None else FOR_CATEGORIES: ([group.columns[k] for k in at], each)
-                for group, each, at in parts
+                FOR_NUMBERS if group.encoder is None else FOR_CATEGORIES: ([group.columns[k] for k in at], of)
+                for group, of, at in parts
             }
             named: list[tuple[str, Any, list[int]]] = []
             for group, at in zip(self.groups, guessed):
