@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from skvbem._arithmetic import arithmetic
 from skvbem.blocks.base import Blocks
+from skvbem.errors import LostBlockError
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,3 +113,19 @@ class BlocksElsewhere(Blocks):
     def results(self, *step: Callable[[Any], Any]) -> Iterator:
         """The result of a step for each block, in the order of the blocks; blocks themselves without a step."""
         return self.engine.results(Chain((*self._changes, *step)), self.parts)
+
+
+def read(number: int, block: Any) -> Any:
+    """A block, or what a function returns that is in its place.
+
+    Raises
+    ------
+    LostBlockError
+        If the function fails.
+    """
+    if not callable(block):
+        return block
+    try:
+        return block()
+    except Exception as error:
+        raise LostBlockError(f"Block {number} of X cannot be read: {type(error).__name__}: {error}") from error

@@ -110,6 +110,15 @@ def _seen_in(markers: set[tuple], table: Table) -> tuple[list, int, list[tuple]]
 # The encoder ----------------------------------------------------------------------------------------------------------
 
 
+def check_named(categories: Mapping, of_categories: Collection, names: Collection[str], owner: str) -> None:
+    """Refuse a `categories` parameter that names others than columns of categories among all that have these names."""
+    for name in categories:
+        if name not in of_categories:
+            columns = listed(map(show, names))
+            what = "which holds no categories" if name in names else f"which is not a column of X: {columns}"
+            raise ValueError(f"The 'categories' parameter of {owner} names {show(name)}, {what}.")
+
+
 def categories_among(categories, names: Collection):
     """A `categories` parameter, of a mapping what it declares of some columns."""
     if not isinstance(categories, Mapping):

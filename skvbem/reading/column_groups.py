@@ -26,7 +26,7 @@ from skvbem.emissions import EMISSIONS, Emission, EmissionSpecification
 from skvbem.emissions.independent import Independent
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS, family_of
 from skvbem.emissions.regression import lagged, steps_of
-from skvbem.reading.categories import CategoryEncoder, categories_among
+from skvbem.reading.categories import CategoryEncoder, categories_among, check_named
 from skvbem.reading.forms import REMAINDER, EmissionGroup, is_list_of_emissions, names_columns, without_remainder
 from skvbem.reading.guesses import MIN_LEVELS, are_whole, warn_of_names_of_rows, warn_of_numbers
 from skvbem.reading.interval_columns import joined, of_ends, with_ends
@@ -255,13 +255,13 @@ class ColumnGroups:
         if intervals:
             first, tables = of_ends(first, intervals), tables.map(partial(of_ends, intervals=intervals))
         groups = cls._unread(first, emission_groups, options, tables, intervals)
+        markers = missing_markers(groups.missing_values, groups.owner)
         for group in groups.groups:
-            of_group = tables.map(partial(Table.columns, positions=[*group.columns, *group.given]))
+            positions = [*group.columns, *group.given]
+            of_group = tables.map(partial(Table.columns, positions=positions))
             if group.encoder is None:
                 if group.given_encoder is None:
-                    names = first.columns([*group.columns, *group.given]).names
-                    markers = missing_markers(groups.missing_values, groups.owner)
-                    check_blocks(of_group, names, group.specification, markers)
+                    check_blocks(of_group, first.columns(positions).names, group.specification, markers)
                 if group.given or group.specification.are_given:
                     list(tables.results(partial(groups._numbers, group=group), len))  # which checks them
             else:
@@ -297,7 +297,9 @@ class ColumnGroups:
             of_given = encoder_of_given(tables, columns, options) if specification.are_given else None
             groups.append(Group(name, specification, tuple(columns), tuple(part), encoder, tuple(given), of_given))
         if not is_option(categories, "auto"):
-            _check_named(categories, groups, names, owner)
+            of_categories = {name for group in groups if group.encoder is not None for name in group.names}
+            of_categories |= {name for group in groups if group.given_encoder for name in group.given_encoder.names_}
+            check_named(categories, of_categories, names, owner)
         return cls(names, tuple(groups), options.missing_values, owner, intervals)
 
     def values(self, table: Table, *, is_known: bool = False) -> list[np.ndarray]:
@@ -478,16 +480,6 @@ class ColumnGroups:
 
 
 # Which column is what -------------------------------------------------------------------------------------------------
-
-
-def _check_named(categories: Mapping, groups: Sequence[Group], names: Sequence[str], owner: str) -> None:
-    of_categories = {name for group in groups if group.encoder is not None for name in group.names}
-    of_categories |= {name for group in groups if group.given_encoder for name in group.given_encoder.names_}
-    for name in categories:
-        if name not in of_categories:
-            columns = listed(map(show, names))
-            what = "which holds no categories" if name in names else f"which is not a column of X: {columns}"
-            raise ValueError(f"The 'categories' parameter of {owner} names {show(name)}, {what}.")
 
 
 # The `emission` parameter ---------------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ class WeightedTables:
         """A table with the names and the container of all: the first block, or its first row where it is elsewhere."""
         if self.X.are_here:
             return next(iter(self.tables))
-        return read_table(next(self._raw_elsewhere.results(_row_of)), self.owner)
+        (row,) = self._raw_elsewhere.those([0]).results(_row_of)
+        return read_table(row, self.owner)
 
     @cached_property
     def _raw_elsewhere(self) -> BlocksElsewhere:

@@ -1,6 +1,8 @@
 """Engines for tests, which do by turns what real ones do at times: another order, steps taken twice, lost parts."""
 
+import os
 import pickle
+import signal
 from itertools import pairwise
 
 import numpy as np
@@ -60,3 +62,15 @@ def elsewhere(X, ends, engine=None):
     """Rows in parts that an engine has."""
     parts = [Part(number, (block,)) for number, block in enumerate(cut(X, ends))]
     return BlocksElsewhere(engine or Shuffled(), parts)
+
+
+def killed_at_first(path, part):
+    """A step whose process is killed, as one that takes too much memory is, unless it was before."""
+    if part.sum() > 2 and not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return part
+
+
+def killed(part):
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -566,6 +566,11 @@ CASES = {
             path=table_of(NUMBERS),
         ),
     ),
+    "processes that share no list": Case(
+        lambda: blocks_of(lambda: [NUMBERS], n_jobs=2),
+        "or leave 'n_jobs' out",
+        each_name(lambda name: VBMixture(1, **FEW).fit(blocks_of(lambda: [NUMBERS]))),
+    ),
     "more sets than can be listed": Case(
         lambda: MANY_SETS.adjustment_sets("y", "x"),
         "Name nodes that cannot be observed as ",
