@@ -48,8 +48,8 @@ def effect_of(
     is_above = above in with_ancestors(question.parents, {below})
     if not is_above:
         return Effect.of_draws(np.zeros(question.n_draws), probability_no_path=1.0)
-    if fitted.latents:
-        warn_of_unidentified(fitted.model.dag, fitted.latents, (below,), (above,), set())
+    if fitted.hidden:
+        warn_of_unidentified(fitted.model.dag, fitted.hidden, (below,), (above,), set())
     question.check_not_driven(below)
     if cause in fitted.numbers:
         return Effect.of_draws(question.slopes(cause, outcome))

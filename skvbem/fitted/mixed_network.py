@@ -90,6 +90,11 @@ class FittedMixedNetwork(Fitted):
         """The hidden nodes that hold numbers."""
         return tuple(self.with_emission[k] for k in self.model.latent_numbers)
 
+    @property
+    def hidden(self) -> tuple:
+        """All hidden nodes, with states or numbers."""
+        return (*self.latents, *self.latent_numbers)
+
     def identified(self) -> Self:
         """The fit with an order and signs of hidden numbers; see `NumberSymmetries.canonical`."""
         symmetries = NumberSymmetries(self.model)
@@ -346,7 +351,8 @@ class FittedMixedNetwork(Fitted):
     def under_fit(self, reading: MixedReading, **limits: Any) -> UnderFit:
         """Likelihoods and cells of rows at the point of the network, for fit indices."""
         ((values, weight),) = reading.blocks
-        at_point, rows, latents = Predictive(self.model, None, self.point), self.rows(values), self.latents
+        at_point, latents = Predictive(self.model, None, self.point), self.latents
+        rows = self.rows(values, reading.values_set)
         scores = at_point.log_densities(rows, **limits)
         posteriors = at_point.all_posteriors(rows, [[latent] for latent in latents], **limits) if latents else []
         sizes, nothing = [len(self.levels[name]) for name in rows.names], rows.taken(np.array([0]), np.ones(1))
@@ -376,8 +382,8 @@ class FittedMixedNetwork(Fitted):
         return values_of(self.groups, codes, columns, given or ()), codes
 
     @staticmethod
-    def drawn_for(
-        groups: ColumnGroups, model: MixedNetwork, point: tuple, values: list[np.ndarray], rng: np.random.Generator
-    ) -> Any:
-        """As many rows as values of groups have, drawn at a point, the same categories set: values of each group."""
-        return values_of(groups, *drawn_at(model, point, len(values[0]), rng, rows_of(groups, model, values)), values)
+    def drawn_for(like: MixedReading, model: MixedNetwork, point: tuple, rng: np.random.Generator) -> Any:
+        """As many rows as others, drawn at a point, the same categories and numbers set: values of each group."""
+        groups, values = like.columns, like.values
+        rows = rows_of(groups, model, values, values_set=like.values_set)
+        return values_of(groups, *drawn_at(model, point, len(values[0]), rng, rows), values)

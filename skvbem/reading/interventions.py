@@ -78,15 +78,16 @@ def with_set_cells(codes: np.ndarray, is_set: np.ndarray | None, columns: Catego
 
 def with_set_values(
     columns: ColumnGroups, values: list[np.ndarray], is_set: np.ndarray | None, owner: str
-) -> tuple[list[np.ndarray], frozenset]:
-    """Values of groups of columns in which cells were set, and the nodes of numbers among these.
+) -> tuple[list[np.ndarray], dict[Any, np.ndarray], frozenset]:
+    """Values of groups of columns in which cells were set, numbers that nodes were set to, and nodes without any.
 
-    Categories of tables are as `with_set_cells` has them. Others and numbers are missing: without children they say
-    nothing.
+    Categories of tables are as `with_set_cells` has them. Numbers are missing among the values, since what they were
+    set to says nothing of their own node: that is beside, (n_rows, n_columns), NaN elsewhere. Intervals and answers
+    in an order are missing alone: without children they say nothing.
     """
     if is_set is None or not is_set.any():
-        return values, frozenset()
-    result, numbers = [], set()
+        return values, {}, frozenset()
+    result, numbers, leaves = [], {}, set()
     is_set = np.concatenate([is_set, is_set[:, list(columns.intervals)]], axis=1)  # both ends of an interval
     for group, of_group in zip(columns.groups, values):
         cells = is_set[:, list(group.columns)]
@@ -101,10 +102,13 @@ def with_set_values(
                     "them apart in the 'emission', and let edges say how one depends on the other."
                 )
             _refuse_unknown(unknown & unknown.all(axis=1)[:, None] if is_interval else unknown, group.names, owner)
+            if group.encoder is None and not is_interval:
+                numbers[group.name] = np.where(cells, of_group, np.nan)
+            else:
+                leaves.add(group.name)
             of_group = np.where(cells, np.nan if group.encoder is None else -1, of_group).astype(of_group.dtype)
-            numbers.add(group.name)
         result.append(of_group)
-    return result, frozenset(numbers)
+    return result, numbers, frozenset(leaves)
 
 
 def _refuse_unknown(unknown: np.ndarray, names: Any, owner: str) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from skvbem._lazy import cached_property
 from skvbem.data import row_hashes
 from skvbem.emissions import Emission, EmissionSpecification
 from skvbem.emissions.registry import family_of
@@ -155,6 +156,14 @@ def with_given(values: Sequence[np.ndarray], k: int, given: Sequence[int]) -> np
     return np.concatenate([values[k], *(values[parent] for parent in given)], axis=1) if given else values[k]
 
 
+def as_children_see(
+    groups: ColumnGroups, values: Sequence[np.ndarray], values_set: Mapping[Any, np.ndarray]
+) -> list[np.ndarray]:
+    """Values of groups with what nodes of numbers were set to, which their own families do not see."""
+    of_groups = [values_set.get(group.name) for group in groups.groups]
+    return [of if to is None else np.where(np.isnan(to), of, to) for of, to in zip(values, of_groups)]
+
+
 def rows_of(
     groups: ColumnGroups,
     model: MixedNetwork,
@@ -171,12 +180,11 @@ def rows_of(
     ValueError
         If numbers are missing that are parents of observed ones.
     """
-    given, tables, of_emissions = explaining(groups, model.dag), [], {}
-    to_children = list(values)
-    for e, k in enumerate(emission_groups(groups)):
-        if groups.groups[k].name in values_set:
-            of_emissions[e] = of_node = values_set[groups.groups[k].name]
-            to_children[k] = np.where(np.isnan(of_node), values[k], of_node)
+    given, tables = explaining(groups, model.dag), []
+    values_set = {node: of_node for node, of_node in values_set.items() if model.dag.children(node)}
+    to_children = as_children_see(groups, values, values_set)
+    names = [groups.groups[k].name for k in emission_groups(groups)]
+    of_emissions = {e: values_set[name] for e, name in enumerate(names) if name in values_set}
     for e, (emission, k) in enumerate(zip(model.emissions, emission_groups(groups))):
         together = np.concatenate([values[k], *(to_children[parent] for parent in given[k])], axis=1)
         if given[k] and e not in model.number_families.summing:
@@ -208,11 +216,14 @@ class MixedReading(TableReading):
 
     Parameters
     ----------
-    numbers_set : frozenset
-        Nodes that hold numbers and were set in some rows, in which these are missing.
+    values_set : mapping of node to ndarray of shape (n_rows, n_columns)
+        What nodes of numbers were set to in some rows, NaN elsewhere. Among the values these cells are missing.
+    set_leaves : frozenset
+        Other nodes without a table that were set in some rows, in which they are missing.
     """
 
-    numbers_set: frozenset = frozenset()
+    values_set: Mapping[Any, np.ndarray] = field(default_factory=dict)
+    set_leaves: frozenset = frozenset()
 
     @property
     def is_complete(self) -> bool:
@@ -225,12 +236,13 @@ class MixedReading(TableReading):
 
     @property
     def intervention_targets(self) -> tuple[tuple, ...]:
-        """See `Reading`; columns of categories alone."""
+        """See `Reading`; columns of categories, then nodes of numbers."""
         groups = [k for k, group in enumerate(self.columns.groups) if group.specification.has_table]
         cells = [each for k, each in enumerate(_cells_set(self.columns, self.values)) if k in groups]
+        cells += [~np.isnan(of_node) for of_node in self.values_set.values()]
         if not any(each.any() for each in cells):
             return ()
-        names = [name for k in groups for name in self.columns.groups[k].names]
+        names = [*(name for k in groups for name in self.columns.groups[k].names), *self.values_set]
         return tuple(tuple(compress(names, row)) for row in np.unique(np.concatenate(cells, axis=1), axis=0))
 
     @property
@@ -245,9 +257,9 @@ class MixedReading(TableReading):
 
     @property
     def without_children(self) -> tuple:
-        """The nodes on which no other can depend: answers in an order, and numbers that were set."""
+        """The nodes on which no other can depend: answers in an order, and intervals that were set."""
         groups = [self.columns.groups[k] for k in emission_groups(self.columns)]
-        return tuple(each.name for each in groups if each.encoder is not None or each.name in self.numbers_set)
+        return tuple(each.name for each in groups if each.encoder is not None or each.name in self.set_leaves)
 
     @property
     def unexplained(self) -> tuple:
@@ -272,7 +284,34 @@ class MixedReading(TableReading):
         groups = self.columns.groups
         kept = [k for k, group in enumerate(groups) if group.specification.has_table or group.name in nodes]
         columns = replace(self.columns, groups=tuple(groups[k] for k in kept))
-        return replace(self, columns=columns, blocks=[([values[k] for k in kept], weight)])
+        values_set = {node: of for node, of in self.values_set.items() if node in nodes}
+        return replace(self, columns=columns, blocks=[([values[k] for k in kept], weight)], values_set=values_set)
+
+    def taken(self, units: np.ndarray, weight: np.ndarray | None) -> Self:
+        """The reading of some rows."""
+        values_set = {node: of_node[units] for node, of_node in self.values_set.items()}
+        return replace(super().taken(units, weight), values_set=values_set)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The text that tells these rows, and what numbers were set to, from others."""
+        return self._with_values_set.fingerprint if self.values_set else super().fingerprint
+
+    @property
+    def fingerprint_in_order(self) -> str:
+        """The text that tells these rows, in this order, from others."""
+        return self._with_values_set.fingerprint_in_order if self.values_set else super().fingerprint_in_order
+
+    @property
+    def unit_hashes(self) -> np.ndarray:
+        """Hashes of rows, (n_rows,)."""
+        return self._with_values_set.unit_hashes if self.values_set else super().unit_hashes
+
+    @property
+    def _with_values_set(self) -> MixedReading:
+        """The reading with what numbers were set to as further values of each row."""
+        ((values, weight),) = self.blocks
+        return replace(self, blocks=[([*values, *self.values_set.values()], weight)], values_set={})
 
     def emissions(self, dag: DAG) -> list[tuple[Group, Emission]]:
         """Each node that has an emission, in the family that its parents make it, and this emission."""
@@ -287,7 +326,8 @@ class MixedReading(TableReading):
         """The probability of the state of a node that covariates drive, as an emission of these rows."""
         ((values, weight),) = self.blocks
         levels = next((group.levels for group in self.columns.groups if group.specification.are_given), [])
-        covariates, here = covariates_of(self.columns, dag, node, values), are_driven(self.columns, node, values)
+        to_children = as_children_see(self.columns, values, self.values_set)
+        covariates, here = covariates_of(self.columns, dag, node, to_children), are_driven(self.columns, node, values)
         if not here.all() and here.any():
             covariates, weight = covariates[here], None if weight is None else weight[here]
         return softmax.for_data(covariates, weight, n_categories=[*map(len, levels)] or None)
@@ -295,7 +335,7 @@ class MixedReading(TableReading):
     def compiled_for(self, model: MixedNetwork, n_starts: int, **limits) -> MixedData:
         """The rows as a mixed network takes them, in the order in which they cost least."""
         ((values, weight),) = self.blocks
-        rows = rows_of(self.columns, model, values, weight)
+        rows = rows_of(self.columns, model, values, weight, self.values_set)
         orders = (emission.row_order(table) for emission, table in zip(model.emissions, rows.tables))
         order = next((order for order in orders if order is not None), None)
         rows = rows if order is None else rows.taken(order, rows.weight[order])

@@ -319,13 +319,15 @@ def test_numbers_that_a_user_names_stay_and_parts_of_spaces_get_theirs():
     assert searched_space([DAG(X.columns, {})], AS_LEARNED).n_settings == 1
 
 
-def test_numbers_that_were_set_have_no_children():
+def test_numbers_that_were_set_may_have_children():
     X = conditional_gaussian(40)
     who = np.where(np.arange(40) < 10, "size", None)
     options = {"strategy": "exhaustive", "scoring": "lower_bound", "refit": False, "random_state": 0}
     search = StructureSearchCV(AS_LEARNED, DAGSpace(X.columns), **options).fit(X, interventions=who)
-    assert search.space_.leaves == ("size",)
-    assert len(search.cv_results_["params"]) == 8
+    assert search.space_.leaves == ()
+    assert search.intervention_targets_ == ((), ("size",))
+    untold = StructureSearchCV(AS_LEARNED, DAGSpace(X.columns), **options).fit(X)
+    assert len(search.cv_results_["params"]) == len(untold.cv_results_["params"])
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 

@@ -59,15 +59,15 @@ class MixedNetworkKind(Kind):
         table, weight, is_weighted = weighted_rows(table, sample_weight)
         is_set = is_set if is_set is None or is_weighted is None else is_set[is_weighted]
         if columns is not None:
-            values, _ = with_set_values(columns, columns.values(table), is_set, owner)
-            return MixedReading(columns, [(values, weight)], is_weighted, given=given)
+            values, values_set, _ = with_set_values(columns, columns.values(table), is_set, owner)
+            return MixedReading(columns, [(values, weight)], is_weighted, given=given, values_set=values_set)
         emission = self.emission(estimator)
         parameters = ("categories", "missing_values", "handle_unknown")
         options = ColumnOptions(owner, emission, **{name: getattr(estimator, name) for name in parameters})
         refuse_lags(owner, emission)
         options = with_covariates(estimator, options, table)
         groups, values = columns_of_nodes(*ColumnGroups.learned(table, options), emission)
-        values, numbers_set = with_set_values(groups, values, is_set, owner)
+        values, values_set, leaves = with_set_values(groups, values, is_set, owner)
         if not are_observed(values).any():
             raise ValueError(f"X must have an observed cell. Got {table.n_samples} x {table.n_columns} missing ones.")
         if any(group.given for group in groups.groups):
@@ -76,7 +76,7 @@ class MixedNetworkKind(Kind):
                 "'covariates' out, and make their nodes parents in the 'structure'."
             )
         reading = MixedReading(groups, [(values, weight)], is_weighted, names=table.names_of_fit(), given=given)
-        return self.adapted(estimator, replace(reading, numbers_set=numbers_set))
+        return self.adapted(estimator, replace(reading, values_set=values_set, set_leaves=leaves))
 
     def adapted(self, estimator, reading: MixedReading) -> MixedReading:
         """The reading with the numbers that are hidden in the estimator's network."""
@@ -119,7 +119,7 @@ class MixedNetworkKind(Kind):
         hidden_numbers.check_children(dag, hidden, with_emission, owner)
         _check_parents_with_order(dag, reading.columns, owner)
         _check_structure(dag, with_emission, latents, owner)
-        _check_numbers_set(dag, reading.numbers_set, owner)
+        _check_set_leaves(dag, reading.set_leaves, owner)
         sizes = {**latents, **n_categories}
         parents = {node: dag.parents(node) for node in dag.nodes if node in sizes}
         driven, prior = driven_nodes(estimator, dag, latents, reading)
@@ -174,8 +174,7 @@ class MixedNetworkKind(Kind):
 
     def drawn_like(self, like: MixedReading, model: MixedNetwork, point, rng: np.random.Generator) -> Any:
         """As many rows."""
-        ((values, _),) = like.blocks
-        return self.fitted.drawn_for(like.columns, model, point, values, rng)
+        return self.fitted.drawn_for(like, model, point, rng)
 
     def warn_of_data(self, estimator, reading: MixedReading, model: MixedNetwork, data: MixedData) -> None:
         """Warn of one row, and of codes of missing cells; say in the log which columns the structure does not name."""
@@ -231,13 +230,13 @@ def _check_tables(columns: ColumnGroups, owner: str) -> None:
             )
 
 
-def _check_numbers_set(dag: DAG, numbers_set: frozenset, owner: str) -> None:
-    """Refuse children of numbers that were set, which are as missing ones."""
-    for node in sorted(numbers_set):
+def _check_set_leaves(dag: DAG, leaves: frozenset, owner: str) -> None:
+    """Refuse children of intervals that were set, which are as missing ones."""
+    for node in sorted(leaves):
         if children := dag.children(node):
             raise StructureError(
-                f"'interventions' of {owner} set {node!r}, which holds numbers and is a parent of {children[0]!r}. "
-                "Only numbers without children can be set. Cut these into categories, or do not set them."
+                f"'interventions' of {owner} set {node!r}, which holds intervals and is a parent of {children[0]!r}. "
+                "Only intervals without children can be set. Cut these into categories, or do not set them."
             )
 
 

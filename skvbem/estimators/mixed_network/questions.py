@@ -26,7 +26,9 @@ from skvbem.tables import LabeledTable
 def score_samples(estimator: Any, X: Any, interventions: Any = None) -> np.ndarray:
     """Log predictive density of each row, nats, (n_rows,)."""
     fitted, reading = question(estimator, X, interventions=interventions)
-    return fitted.predictive.log_densities(fitted.rows(reading.values), **estimator._kind.limits(estimator))
+    return fitted.predictive.log_densities(
+        fitted.rows(reading.values, reading.values_set), **estimator._kind.limits(estimator)
+    )
 
 
 def _about_latents(estimator: Any, X: Any, interventions: Any = None) -> tuple[FittedMixedNetwork, MixedRows]:
@@ -37,7 +39,7 @@ def _about_latents(estimator: Any, X: Any, interventions: Any = None) -> tuple[F
         raise ValueError(
             f"This {type(estimator).__name__} has no latents with states to predict. Declare some, or {instead}."
         )
-    return fitted, fitted.rows(reading.values)
+    return fitted, fitted.rows(reading.values, reading.values_set)
 
 
 def latent_marginals(estimator: Any, X: Any, interventions: Any = None) -> list[np.ndarray]:
@@ -55,7 +57,9 @@ def latent_means(estimator: Any, X: Any, interventions: Any = None) -> tuple[np.
             f"This {type(estimator).__name__} has no hidden numbers. Declare some, as in "
             "latents={'ability': 'number'}, or take 'predict_proba' for latents with states."
         )
-    return latent_numbers(fitted.predictive, fitted.rows(reading.values), **estimator._kind.limits(estimator))
+    return latent_numbers(
+        fitted.predictive, fitted.rows(reading.values, reading.values_set), **estimator._kind.limits(estimator)
+    )
 
 
 def joint_modes(estimator: Any, X: Any) -> list[np.ndarray]:
@@ -93,8 +97,8 @@ def _asked(estimator: Any, targets: tuple, given: Mapping, done: Mapping) -> Mix
         )
     row = row_of_evidence(fitted, given, done)
     _check_possible(estimator, given, row)
-    if done and fitted.latents:
-        warn_of_unidentified(fitted.model.dag, fitted.latents, targets, done, set(given))
+    if done and fitted.hidden:
+        warn_of_unidentified(fitted.model.dag, fitted.hidden, targets, done, set(given))
     return row
 
 

@@ -387,8 +387,8 @@ def drawn_at(
 ) -> tuple[dict, list[np.ndarray]]:
     """Rows drawn at a point: codes (n_rows,) of every node with a table, and the columns of every emission.
 
-    Nodes with a table that were set in rows `like` these are set to the same, and covariates that are no nodes are
-    those of these rows.
+    Nodes that were set in rows `like` these are set to the same, and covariates that are no nodes are those of these
+    rows.
     """
     columns: dict[int, np.ndarray] = {}
 
@@ -400,6 +400,8 @@ def drawn_at(
                 unknown = np.full((n_rows, emission.n_columns), np.nan)
                 given = np.concatenate([unknown, *before], axis=1)
             columns[k] = emission.sample_given(given, None, point[1 + k], states, rng)[:, : emission.n_columns]
+            if like is not None and k in like.values_set:  # else it follows its parents
+                columns[k] = np.where(np.isnan(like.values_set[k]), columns[k], like.values_set[k])
         return columns[k]
 
     def probabilities(node, codes: dict) -> np.ndarray:

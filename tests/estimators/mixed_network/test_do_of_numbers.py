@@ -154,6 +154,29 @@ def test_answers_by_enumeration(seed):
     assert found.mean == approx(weights @ means, rel=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_densities_of_rows_in_which_nodes_were_set(seed):
+    rng = np.random.default_rng(100 + seed)
+    network = random_network(rng)
+    row = {"a": "yes", "b": "q", "x": 2.5, "y": 2.0, "z": 4.0}
+    role = dict(zip(row, rng.permutation(["seen", "seen", "done", "done", "nothing"])))
+    if not any(role[name] == "seen" for name in row):
+        return
+    done = {name: row[name] for name, of in role.items() if of == "done"}
+    evidence = {name: row[name] for name, of in role.items() if of == "seen"}
+    seen = [k for k, name in enumerate(NUMBERS) if name in evidence]
+    total = 0.0
+    for code, p, mean, covariance in joint_of(network, done):
+        p *= all(LEVELS[node][code[node]] == evidence[node] for node in LEVELS if node in evidence)
+        at = [evidence[NUMBERS[k]] for k in seen]
+        total += p * (multivariate_normal.pdf(at, mean[seen], covariance[np.ix_(seen, seen)]) if seen else 1.0)
+    cells = {
+        name: [row[name] if of != "nothing" else (np.nan if name in NUMBERS else None)] for name, of in role.items()
+    }
+    found = network.score_samples(pd.DataFrame(cells, columns=list(network.feature_names_in_)), interventions=[[*done]])
+    assert found == approx([np.log(total)], rel=1e-8)
+
+
 def test_categories_alone_as_discrete_networks(rng):
     X = pd.DataFrame({name: rng.integers(0, 2, 60).astype(str) for name in "abc"})
     edges = [("a", "b"), ("a", "c"), ("b", "c")]

@@ -31,7 +31,16 @@ ERRORS = {
         ("        alive[:, places] &= ~are_set[:, places]\n", "        pass\n"),
     ],
     "children of numbers that were set do not see them": [
-        ("to_children[k] = np.where(np.isnan(of_node), values[k], of_node)", "to_children[k] = values[k]"),
+        ("of if to is None else np.where(np.isnan(to), of, to)", "of"),
+    ],
+    "rows are alike that were set to other numbers": [
+        ("partial(row_hashes, [*values, *values_set.values()])", "partial(row_hashes, list(values))"),
+    ],
+    "rows drawn anew draw numbers that were set": [
+        ("columns[k] = np.where(np.isnan(like.values_set[k]), columns[k], like.values_set[k])", "pass"),
+    ],
+    "some rows have what others were set to": [
+        ("{node: of_node[units] for node, of_node in self.values_set.items()}", "dict(self.values_set)"),
     ],
     "clusters have factors of nodes that were set": [
         ("        return (codes >= 0) & (codes < self.layout.cardinalities[node])\n", "        return codes >= 0\n"),
