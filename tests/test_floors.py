@@ -114,7 +114,7 @@ FLOORS_WITHIN = {
     },
     "search": {"strategies": 1, "structure_search_cv": 2},
 }
-OPTIONAL = {"matplotlib", "pandas", "polars", "networkx", "narwhals", "mpl_toolkits"}
+OPTIONAL = {"matplotlib", "pandas", "polars", "networkx", "narwhals", "mpl_toolkits", "dask"}
 SOURCES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 KERNELS = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.p[yx][xd]"))  # none where it is installed
 

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from skvbem import VBMixture, blocks_of
+from skvbem import VBFactorAnalysis, VBMixture, blocks_of
 from skvbem.blocks import clusters
 from skvbem.blocks.elsewhere import BlocksElsewhere
 from skvbem.errors import LostBlockError
@@ -51,6 +51,10 @@ def fails_at_first(number, folder, n_times):
     return rows(number)
 
 
+def fails_always(number):
+    raise OSError("nobody asked")
+
+
 def slow(number, seconds):
     time.sleep(seconds * (number == 0))
     return rows(number)
@@ -77,6 +81,8 @@ def test_a_fit_under_a_client_is_that_of_rows_in_memory(client):
     assert on_workers.lower_bound_ == pytest.approx(whole.lower_bound_, rel=1e-9)
     assert bits(on_workers) == bits(fit(blocks_of([rows(number) for number in range(4)])))
     assert bits(on_workers) == bits(fit(collection(slow, 0.2).persist()))
+    one, other = (VBFactorAnalysis(1, random_state=0, max_iter=20).fit(data) for data in (X, collection()))
+    assert other.lower_bound_ == pytest.approx(one.lower_bound_, rel=1e-9)
     weight = np.random.default_rng(0).uniform(0, 2, len(X))
     weighted = VBMixture(3, n_init=2, tol=1e-9, random_state=0).fit(
         collection(), sample_weight=arrays.from_array(weight, chunks=[np.diff(ENDS).tolist()])
@@ -160,6 +166,28 @@ def test_errors_of_cells_are_those_of_rows_in_memory(client):
     X[1600, 1] = np.inf
     with pytest.raises(ValueError, match="Column 'x1' of X holds infinity"):
         fit(arrays.from_array(X, chunks=(500, 3)))
+
+
+def test_answers_about_collections_are_collections():
+    """Which compute nothing before they are asked to, and are of the fit as it was then."""
+    X = collection(fails_always)
+    model, factors = fit(np.concatenate([rows(number) for number in range(4)])), VBFactorAnalysis(1, random_state=0)
+    factors.fit(rows(0))
+    assert model.predict_proba(X).shape == (2000, 3)
+    given = collection().rechunk((600, 2))
+    some = given[given[:, 0] > 8.0]  # of sizes that are not known, 0 among them
+    here = some.compute()
+    for one, method in ((model, "predict_proba"), (model, "predict"), (model, "score_samples"), (factors, "transform")):
+        lazy, expected = getattr(one, method)(some), getattr(one, method)(here)
+        assert isinstance(lazy, arrays.Array)
+        assert lazy.dtype == expected.dtype
+        one.set_params(random_state=1)
+        assert np.array_equal(lazy.compute(scheduler="sync"), expected)
+    before = model.score_samples(given)
+    now = model.score_samples(given.compute())
+    model.fit(rows(0))
+    assert np.array_equal(before.compute(scheduler="sync"), now)
+    assert not np.array_equal(model.score_samples(given.compute()), now)
 
 
 def test_without_a_client_partitions_come_one_by_one():

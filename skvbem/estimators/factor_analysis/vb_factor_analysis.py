@@ -13,6 +13,7 @@ from skvbem._arguments import check_count, check_flag, check_level
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem.blocks import Blocks
+from skvbem.blocks.answers import by_partition
 from skvbem.emissions import FactorGaussian
 from skvbem.emissions.specification import HIERARCHICAL
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
@@ -260,6 +261,7 @@ class VBFactorAnalysis(VBEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
+    @by_partition()
     def score_samples(self, X):
         """Log predictive density of each row, nats; what is missing is integrated out.
 
@@ -271,6 +273,7 @@ class VBFactorAnalysis(VBEstimator):
         fitted, reading = question(self, X)
         return fitted.log_predictive(reading.values)
 
+    @by_partition(width="n_factors_")
     def transform(self, X):
         """Scores: the posterior means of the factors of each row, rotated as the loadings are.
 

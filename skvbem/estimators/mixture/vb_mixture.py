@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from skvbem._compat import Interval, StrOptions, keep_parameters
 from skvbem._docstrings import share_texts
 from skvbem.blocks import Blocks
+from skvbem.blocks.answers import by_partition
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL, VBEstimator, has_posterior
 from skvbem.estimators.given_parameters import fit_of_parameters, given_distributions
 from skvbem.estimators.labels import COLUMN_CONSTRAINTS
@@ -288,6 +289,7 @@ class VBMixture(VBEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
+    @by_partition()
     def score_samples(self, X):
         """Log predictive density of each row, nats; what is missing is integrated out.
 
@@ -308,6 +310,7 @@ class VBMixture(VBEstimator):
         """
         return impute_rows(self, X, fill, random_state)
 
+    @by_partition(width="n_components_")
     def predict_proba(self, X):
         """Posterior probabilities of the components given each row, under the predictive distribution.
 
@@ -317,6 +320,7 @@ class VBMixture(VBEstimator):
         fitted, reading = question(self, X)
         return fitted.responsibilities(reading.values)
 
+    @by_partition(int)
     def predict(self, X):
         """Most probable component of each row.
 
