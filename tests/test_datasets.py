@@ -29,6 +29,7 @@ THIRD_PARTY = TESTS / "data" / "third_party"
 
 LOADERS = {name: getattr(datasets, name) for name in datasets.__all__ if name.startswith("load_")}
 TABLES = {name: loader for name, loader in LOADERS.items() if name != "load_alice"}
+DEDICATED = {"load_sachs"}
 CLASSIFIED = {"load_soybean_small", "load_soybean_large", "load_zoo", "load_car"}
 SHAPES = {
     "load_coleman_panel": (3398, 4),
@@ -50,6 +51,7 @@ SHAPES = {
     "load_ability_tests": (7, 6),
     "load_nile": (100, 1),
     "load_co2": (526, 1),
+    "load_sachs": (853, 11),
     "load_anes96": (944, 10),
 }
 DTYPES = {
@@ -58,6 +60,7 @@ DTYPES = {
     "load_faithful": float,
     "load_ability_tests": float,
     "load_co2": float,
+    "load_sachs": float,
     "load_lizards": object,
     "load_berkeley_admissions": object,
     "load_titanic": object,
@@ -71,6 +74,7 @@ MEASURED = {
     "load_nile",
     "load_co2",
     "load_anes96",
+    "load_sachs",
 }
 SHA256 = {  # first twelve digits
     "ability_tests.csv": "4ebb6974cdd0",
@@ -89,6 +93,7 @@ SHA256 = {  # first twelve digits
     "lizards.csv": "70cbeb4be5ed",
     "lsat6.csv": "0d9a934de64b",
     "nile.csv": "88e97bea7249",
+    "sachs.csv": "74bc06d9b8ee",
     "soybean_large.csv": "965d41faf0b6",
     "soybean_small.csv": "3896fb390c5b",
     "stouffer_toby.csv": "2044c59f9120",
@@ -395,16 +400,18 @@ def test_bundled_files_are_those_of_the_loaders_and_attributed():
     assert bundled == {loader().filename for loader in TABLES.values()} | {"alice_27symbols.txt"} == set(SHA256)
     attribution = folder.joinpath("ATTRIBUTION.md").read_text(encoding="utf-8")
     open_license, public = attribution.split("## Published tables")
-    licensed = {TABLES[name]().filename for name in CLASSIFIED}
+    licensed = {TABLES[name]().filename for name in CLASSIFIED | DEDICATED}
     assert set(re.findall(r"^\| `([^`]+)`", open_license, re.MULTILINE)) == licensed
     assert set(re.findall(r"^\| `([^`]+)`", public, re.MULTILINE)) == bundled - licensed
     assert "https://creativecommons.org/licenses/by/4.0/" in open_license
+    assert "https://creativecommons.org/publicdomain/zero/1.0/" in open_license
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_descriptions_name_the_license(name):
     terms = re.search(r"License: (.*)", TABLES[name]().DESCR).group(1)
-    assert terms.startswith("CC BY 4.0" if name in CLASSIFIED else ("counts of a published", "published measure"))
+    licensed = "CC BY 4.0" if name in CLASSIFIED else "CC0 1.0" if name in DEDICATED else None
+    assert terms.startswith(licensed or ("counts of a published", "published measure"))
 
 
 def test_no_copyleft_file_in_the_package():

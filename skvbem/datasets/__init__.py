@@ -24,6 +24,7 @@ from skvbem.datasets._tables import (
     load_lizards,
     load_lsat6,
     load_nile,
+    load_sachs,
     load_soybean_large,
     load_soybean_small,
     load_stouffer_toby,
@@ -56,6 +57,7 @@ __all__ = [
     "load_earthquakes",
     "load_fetal_lamb",
     "load_nile",
+    "load_sachs",
     "load_co2",
     "load_alice",
     # generators

@@ -20,6 +20,7 @@ from skvbem.datasets._generated import make_rows_with_moments
 _GAPS, _STRINGS = "float with NaN where a cell is missing", "str (dtype object)"
 _COUNTS = "counts of a published table, free to copy; cite the source."
 _MEASUREMENTS = "published measurements, free to copy; cite the source."
+_CC0 = "CC0 1.0, as the collection has it that the file is from; cite the source. See ``ATTRIBUTION.md``."
 _PUBLIC_DOMAIN = "published measurements in the public domain; cite the source."
 _UCI = "CC BY 4.0, UCI Machine Learning Repository; {donor}. See ``ATTRIBUTION.md``."
 _SECTIONS = ("See Also", "Notes", "References", "Examples")
@@ -222,6 +223,22 @@ def load_lsat6(*, as_frame=False):
     ----------
     .. [1] R. D. Bock and M. Lieberman (1970). Fitting a response model for n dichotomously scored items.
        Psychometrika 35, 179-197.
+    """
+
+
+@_table("sachs.csv", (853, 11), holds="float", terms=_CC0, categorical=False)
+def load_sachs(*, as_frame=False):
+    """853 human immune cells: amounts of eleven proteins and phospholipids of one signaling network, by flow cytometry.
+
+    Columns raf, mek, plc, pip2, pip3, erk, akt, pka, pkc, p38 and jnk, in units of fluorescence, all above 0. Their
+    logarithms are nearer to normal. No cell is missing. The cells were stimulated and nothing else was set. The
+    published network of consensus has 20 edges; among them are raf -> mek -> erk, pka -> akt, pkc -> p38, pkc -> jnk
+    and plc -> pip2.
+
+    References
+    ----------
+    .. [1] K. Sachs, O. Perez, D. Pe'er, D. A. Lauffenburger and G. P. Nolan (2005). Causal protein-signaling networks
+       derived from multiparameter single-cell data. Science 308, 523-529.
     """
 
 

@@ -9,6 +9,7 @@ from scipy.stats import t as student
 from scipy.stats import wishart
 
 from skvbem import DAGSpace, StructureSearchCV, VBDiscreteDAG, VBNetwork
+from skvbem.datasets import load_sachs
 from skvbem.emissions import Regression
 from skvbem.estimators import Effect
 from skvbem.graphs.dag import DAG
@@ -207,3 +208,16 @@ def test_what_a_search_lacks_is_said(measured, rng):
 
 def test_intervals_over_structures_are_shown():
     assert "P(no path) 1.000" in repr(Effect.of_draws(np.zeros(3), probability_no_path=1.0))
+
+
+def test_signaling_of_immune_cells():
+    """The best graph over standardized logarithms, and its evidence, as computed by another program."""
+    X = np.log(load_sachs(as_frame=True).data)
+    search = searched(X)
+    known = {"mek raf", "pip2 pip3", "akt pka", "akt erk", "jnk pkc", "p38 pkc"}
+    assert {" ".join(sorted(edge)) for edge in search.best_structure_.edges} == known
+    in_units = search.best_score_ + len(X) * np.log(X.std(ddof=0)).sum()
+    assert in_units == approx(-12356.569198, abs=1e-5)
+    effect = search.effect("pkc", "p38")
+    assert 0.2 < effect.probability_no_path < 0.8
+    assert effect.interval(0.9)[0] == 0.0
