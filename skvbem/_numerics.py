@@ -144,6 +144,9 @@ def extremes(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     ends = []
     for end, nothing in ((np.fmin, np.inf), (np.fmax, -np.inf)):
+        if cells.shape[1:] == (1,):  # no short rows
+            ends.append(end.reduce(cells[:, 0], initial=nothing, keepdims=True))
+            continue
         result = np.full(cells.shape[1:], nothing)
         for at in range(0, len(cells), _COMPARED_ROWS):
             left = cells[at : at + _COMPARED_ROWS]

@@ -37,6 +37,8 @@ class Moments(NamedTuple):
         Rows, by their weights.
     has_gaps : ndarray of bool, shape (d,)
         Which columns have missing cells, in rows of any weight.
+    lowest, highest : ndarray of shape (d,)
+        The least and the largest observed cell, from infinity to minus infinity where none is.
     """
 
     origin: np.ndarray
@@ -45,6 +47,8 @@ class Moments(NamedTuple):
     correlation: np.ndarray
     total_weight: float
     has_gaps: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +146,8 @@ def weighted_moments(values: np.ndarray | Blocks, weight: np.ndarray | None) -> 
     correlation = (1 - shrinkage) * cross / unit / unit[:, None]
     correlation[constant] = correlation[:, constant] = 0.0
     np.fill_diagonal(correlation, 1.0)
-    return Moments(origin, reach * mean, deviation, correlation, n_rows, extent.has_gaps)
+    reaching = extent.has_gaps, extent.lowest, extent.highest
+    return Moments(origin, reach * mean, deviation, correlation, n_rows, *reaching)
 
 
 def root_mean_square(units: np.ndarray) -> float:

@@ -12,7 +12,7 @@ Predictive: Student's t.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -28,7 +28,7 @@ from skvbem._numerics import diagonal_places, log_rising
 from skvbem.blocks import Blocks
 from skvbem.emissions.base import Products, Step, by_cell
 from skvbem.emissions.linear import LinearEmission, LinearStep, LinearTable
-from skvbem.emissions.moments import weighted_moments
+from skvbem.emissions.moments import Moments, weighted_moments
 from skvbem.emissions.parameters import check_positive, check_shape, named_arrays
 from skvbem.emissions.specification import HIERARCHICAL, Ends, NormalSpecification, Parameters, is_hierarchical
 from skvbem.families import Regression as RegressionFamily
@@ -182,6 +182,11 @@ class Regression(NormalSpecification):
         self.check_parameters()
         options = {"n_covariates": len(self.covariates), "n_lags": self.lags, "intercept": self.intercept}
         return RegressionEmission.for_data(values, weight, **options)
+
+    def of_moments(self, moments: Sequence[Moments]) -> RegressionEmission:
+        """The emission of the columns of some tables side by side, without lagged responses, by moments of each."""
+        self.check_parameters()
+        return RegressionEmission.of_moments(moments, n_covariates=len(self.covariates), intercept=self.intercept)
 
     def prior_options(self, emission: Any, names: Sequence[str]) -> dict[str, Any]:
         """Precision of coefficients, degrees of freedom and variance of the noise."""
@@ -354,15 +359,23 @@ class RegressionEmission(LinearEmission):
         intercept: bool = True,
     ) -> Self:
         """The emission of rows of responses, covariates and earlier responses, NaN where missing."""
-        moments = weighted_moments(values, weight)
-        origin, mean, unit = moments.origin, moments.mean, moments.deviation
+        moments = [weighted_moments(values, weight)]
+        return cls.of_moments(moments, n_covariates=n_covariates, n_lags=n_lags, intercept=intercept)
+
+    @classmethod
+    def of_moments(
+        cls, moments: Sequence[Moments], *, n_covariates: int = 0, n_lags: int = 0, intercept: bool = True
+    ) -> Self:
+        """The emission of the columns of some tables side by side, those of `for_data`, by moments of each."""
+        fields = ("origin", "mean", "deviation")
+        origin, mean, unit = (np.concatenate([getattr(each, name) for each in moments]) for name in fields)
         if not intercept:
             size = np.hypot(unit, origin + mean)
             origin, mean, unit = np.zeros(len(origin)), origin + mean, np.where(size > 0, size, 1.0)
         d = (len(origin) - n_covariates) // (1 + n_lags)
         places = np.concatenate([np.arange(d, d + n_covariates), np.tile(np.arange(d), n_lags)])
         regressor_units = origin[places], unit[places], (mean / unit)[places]
-        return cls(origin[:d], unit[:d], *regressor_units, n_lags, intercept, moments.total_weight)
+        return cls(origin[:d], unit[:d], *regressor_units, n_lags, intercept, moments[0].total_weight)
 
     @property
     def n_columns(self) -> int:
@@ -448,6 +461,12 @@ class RegressionEmission(LinearEmission):
         return prior
 
     # Rows -------------------------------------------------------------------------------------------------------------
+
+    def survey_of_complete(self, moments: Moments) -> LinearTable:
+        """What `survey` says of rows without missing cells, by moments of the responses."""
+        none = self.survey(np.empty((0, self.n_columns + len(self.given_origin))))
+        reach = np.maximum(np.abs(moments.lowest - self.origin), np.abs(moments.highest - self.origin)) / self.unit
+        return replace(none, reach=reach)
 
     def measure(self, values: np.ndarray) -> np.ndarray:
         """Responses in units from the origin, (n_columns, n_rows), NaN without one of their regressors."""

@@ -15,7 +15,9 @@ from sklearn.base import clone
 from skvbem._lazy import cached_property
 from skvbem.data import row_hashes
 from skvbem.emissions import Emission, EmissionSpecification
+from skvbem.emissions.moments import Moments, weighted_moments
 from skvbem.emissions.registry import family_of
+from skvbem.emissions.regression import Regression, RegressionEmission
 from skvbem.emissions.softmax import Softmax, SoftmaxMembership
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -170,10 +172,12 @@ def rows_of(
     values: Sequence[np.ndarray],
     weight: np.ndarray | None = None,
     values_set: Mapping[Any, np.ndarray] = MappingProxyType({}),
+    surveys: Mapping[int, Any] = MappingProxyType({}),
 ) -> MixedRows:
     """Rows as a mixed network takes them.
 
-    Nodes of numbers that were set in some rows have what these were set to, (n_rows, n_columns), NaN elsewhere.
+    Nodes of numbers that were set in some rows have what these were set to, (n_rows, n_columns), NaN elsewhere. What
+    some emissions know of all rows, by their numbers, is not looked for again.
 
     Raises
     ------
@@ -186,11 +190,12 @@ def rows_of(
     names = [groups.groups[k].name for k in emission_groups(groups)]
     of_emissions = {e: values_set[name] for e, name in enumerate(names) if name in values_set}
     for e, (emission, k) in enumerate(zip(model.emissions, emission_groups(groups))):
-        together = np.concatenate([values[k], *(to_children[parent] for parent in given[k])], axis=1)
+        parents = [to_children[parent] for parent in given[k]]
+        together = np.concatenate([values[k], *parents], axis=1) if parents else values[k]
         if given[k] and e not in model.number_families.summing:
             places = tuple(column for parent in given[k] for column in groups.groups[parent].columns)
             replace(groups.groups[k], given=places).check_given(together, groups.names)
-        tables.append(emission.prepare(together))
+        tables.append(emission.prepare(together, surveys.get(e)))
     for node, (k, _) in model.drivers.items():
         tables.append(model.emissions[k].prepare(covariates_of(groups, model.dag, node, to_children)))
     categories = [(group.names, of) for group, of in zip(groups.groups, values) if group.specification.has_table]
@@ -315,12 +320,38 @@ class MixedReading(TableReading):
 
     def emissions(self, dag: DAG) -> list[tuple[Group, Emission]]:
         """Each node that has an emission, in the family that its parents make it, and this emission."""
+        return [self.emission_of(dag, self.columns.groups[k].name) for k in emission_groups(self.columns)]
+
+    def emission_of(self, dag: DAG, node) -> tuple[Group, Emission]:
+        """A node that has an emission, in the family that its parents make it, and this emission."""
         ((values, weight),) = self.blocks
-        given, nodes = explaining(self.columns, dag), []
-        for k in emission_groups(self.columns):
-            group = explained(self.columns, dag, k)
-            nodes.append((group, group.emission(with_given(values, k, given[k]), weight)))
-        return nodes
+        k = next(k for k in emission_groups(self.columns) if self.columns.groups[k].name == node)
+        group, given = explained(self.columns, dag, k), number_parents(self.columns, dag, node)
+        specification = group.specification
+        if given and isinstance(specification, Regression) and not group.is_hidden:
+            return group, specification.of_moments([self._moments_of(each) for each in (k, *given)])
+        return group, group.emission(with_given(values, k, given), weight)
+
+    def _moments_of(self, k: int) -> Moments:
+        """Moments of a group of numbers, found once: each of its children has them."""
+        if k not in self._moments:
+            ((values, weight),) = self.blocks
+            self._moments[k] = weighted_moments(values[k], weight)
+        return self._moments[k]
+
+    @cached_property
+    def _moments(self) -> dict[int, Moments]:
+        return {}
+
+    def _surveys(self, model: MixedNetwork) -> dict[int, Any]:
+        """What regressions know of rows without missing cells, by the numbers of emissions."""
+        given, surveys = explaining(self.columns, model.dag), {}
+        for e, (emission, k) in enumerate(zip(model.emissions, emission_groups(self.columns))):
+            moments = [self._moments.get(each) for each in (k, *given.get(k, ()))]
+            is_complete = not any(of is None or of.has_gaps.any() for of in moments)
+            if is_complete and isinstance(emission, RegressionEmission):
+                surveys[e] = emission.survey_of_complete(self._moments[k])
+        return surveys
 
     def membership(self, dag: DAG, node, softmax: Softmax) -> SoftmaxMembership:
         """The probability of the state of a node that covariates drive, as an emission of these rows."""
@@ -335,7 +366,7 @@ class MixedReading(TableReading):
     def compiled_for(self, model: MixedNetwork, n_starts: int, **limits) -> MixedData:
         """The rows as a mixed network takes them, in the order in which they cost least."""
         ((values, weight),) = self.blocks
-        rows = rows_of(self.columns, model, values, weight, self.values_set)
+        rows = rows_of(self.columns, model, values, weight, self.values_set, self._surveys(model))
         orders = (emission.row_order(table) for emission, table in zip(model.emissions, rows.tables))
         order = next((order for order in orders if order is not None), None)
         rows = rows if order is None else rows.taken(order, rows.weight[order])

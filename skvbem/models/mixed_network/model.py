@@ -259,12 +259,12 @@ class MixedNetwork(LatentModel):
             together=[[self.position[node] for node in group] for group in together],
         )
         sizes = (
-            each.size_of_terms(table, np.where(seen, counting.weight, 0.0))
+            each.size_of_terms(table, counting.weight if seen.all() else np.where(seen, counting.weight, 0.0))
             for each, table, seen in zip(self.emissions, counting.tables, counting.observed)
         )
         complete = self._complete(counting)
         known = (
-            self._known(k, layout, codes, counting, each, complete.get(k))
+            complete.get(k) or self._known(k, layout, codes, counting, each)
             for k, each in enumerate(zip(observed, tables))
         )
         return MixedData(
@@ -334,15 +334,17 @@ class MixedNetwork(LatentModel):
             factors.append(FactorRows(emissions, tables, prod(shape), states))
         return tuple(factors)
 
-    def _complete(self, rows: MixedRows) -> dict[int, tuple[np.ndarray, float]]:
-        """Statistics and log base of emissions without discrete parents, of numbers none of which is missing."""
+    def _complete(self, rows: MixedRows) -> dict[int, KnownRows]:
+        """All rows of each emission without discrete parents, where none of the numbers is missing."""
         families, layout = self.number_families, self.layout
         ks = [k for k in families.products if not layout.parents[layout.n_tables + k] and k in families.summing]
         if len(ks) < _FEWEST_TOGETHER or not all(rows.observed[k].all() for k in families.products):
             return {}
         if not all(np.isfinite(rows.tables[k].values).all() for k in families.products):
             return {}
-        return families.statistics_of_complete(ks, rows.tables, rows.weight)
+        statistics = families.statistics_of_complete(ks, rows.tables, rows.weight)
+        every, state = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
+        return {k: KnownRows(k, every, rows.tables[k], state, rows.weight, *of) for k, of in statistics.items()}
 
     def _known(
         self,
@@ -351,7 +353,6 @@ class MixedNetwork(LatentModel):
         codes: Mapping[int, np.ndarray],
         rows: MixedRows,
         of_node: tuple[np.ndarray, Any],
-        complete: tuple[np.ndarray, float] | None,
     ) -> KnownRows | None:
         """The rows of an emission whose parents are all observed, None if there are none."""
         parents = layout.parents[layout.n_tables + k]
@@ -366,8 +367,6 @@ class MixedNetwork(LatentModel):
         states = joint_codes(digits, shape, len(at))
         table = table if len(at) == len(rows) else table[at]
         known = KnownRows(k, at, table, states, rows.weight[at])
-        if complete is not None:
-            return replace(known, statistics=complete[0], log_base=complete[1])
         if k >= len(self.emissions) or not (emission := self.emissions[k]).is_conjugate(table):
             return known
         natural = self.prior.blocks[1 + k].expected_natural()

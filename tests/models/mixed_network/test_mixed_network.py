@@ -6,9 +6,10 @@ from bridge import FORMS, FastNetwork
 from laws.mixed_networks import MixedNetworkCase
 from reference.random_networks import random_problem
 
-from skvbem.emissions import EMISSIONS, Gaussian
+from skvbem.emissions import EMISSIONS, Gaussian, Regression
 from skvbem.emissions.categorical import CategoricalEmission
 from skvbem.emissions.independent import Independent
+from skvbem.emissions.moments import weighted_moments
 from skvbem.graphs.dag import DAG
 from skvbem.models.mixed_network.beliefs import latent_entropy
 from skvbem.models.mixed_network.data import MixedRows
@@ -322,3 +323,20 @@ def test_samples_are_like_the_rows(fitted_groups):
     assert np.corrcoef(codes["category"], columns[0][:, 0])[0, 1] == approx(
         np.corrcoef(rows.codes[:, 0], np.nan_to_num(values[0][:, 0], nan=3.0))[0, 1], abs=0.1
     )
+
+
+@pytest.mark.parametrize("has_gap", [False, True])
+def test_a_regression_of_moments_of_its_columns_is_that_of_their_table(has_gap):
+    rng = np.random.default_rng(4)
+    values, weight = rng.normal(3.0, [1.0, 2.0, 3.0], (50, 3)), rng.integers(1, 4, 50).astype(float)
+    values[7, 2] = np.nan if has_gap else 3.0
+    specification = Regression(covariates=["u", "v"])
+    moments = [weighted_moments(values[:, [k]], weight) for k in range(3)]
+    emission, wanted = specification.of_moments(moments), specification.for_data(values, weight)
+    for name in ("origin", "unit", "given_origin", "given_unit", "given_mean", "total_weight"):
+        np.testing.assert_allclose(getattr(emission, name), getattr(wanted, name), rtol=1e-14, atol=1e-14)
+    assert [bool(each.has_gaps.any()) for each in moments] == [False, False, has_gap]
+    if not has_gap:
+        survey, of_rows = emission.survey_of_complete(moments[0]), emission.survey(values)
+        assert (survey.complete, of_rows.complete, len(survey)) == (True, True, 0)
+        np.testing.assert_array_equal(survey.reach, of_rows.reach)
