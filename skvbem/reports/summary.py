@@ -14,6 +14,7 @@ from skvbem.fitting.evaluation import last_run
 from skvbem.fitting.fit import objective_name
 from skvbem.fitting.kind import kind_of
 from skvbem.reports.membership import membership_tables
+from skvbem.reports.standardized_tables import standardized_tables
 from skvbem.uncertainty.intervals import ReportedIntervals
 
 # Tables that are printed.
@@ -169,7 +170,11 @@ def summary(estimator, intervals: ReportedIntervals, level: float) -> Summary:
         _facts(estimator),
         (*(() if is_given else _reservations(estimator)), *intervals.doubts),
         {} if is_given else estimator.latent_states_,
-        (*intervals.tables(fitted), *membership_tables(fitted, intervals.draws, level)),
+        (
+            *intervals.tables(fitted),
+            *membership_tables(fitted, intervals.draws, level),
+            *standardized_tables(fitted, intervals, level),
+        ),
         level,
         intervals.method,
     )
