@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -89,6 +89,21 @@ class FittedMixedNetwork(Fitted):
     def latent_numbers(self) -> tuple:
         """The hidden nodes that hold numbers."""
         return tuple(self.with_emission[k] for k in self.model.latent_numbers)
+
+    def cells_summed_out(self) -> Iterator[tuple[int, Group, slice]]:
+        """Columns that may be missing in any row: number of the group, the group, and which of its columns.
+
+        Not those that drive a latent, nor numbers that explain others and are not normal.
+        """
+        model = self.model
+        needed = {name for node in model.driven for name in names_of_covariates(self.groups, model.dag, node)}
+        not_summing = [e for e, given in enumerate(model.given) if given and e not in model.number_families.summing]
+        needed |= {self.with_emission[parent] for e in not_summing for parent in model.given[e]}
+        for k, group in enumerate(self.groups.groups):
+            if group.specification.are_given or group.is_hidden or needed & {group.name, *group.names}:
+                continue
+            n = group.specification.columns_of_each
+            yield from ((k, group, slice(first, first + n)) for first in range(0, len(group.columns), n))
 
     @property
     def hidden(self) -> tuple:

@@ -20,6 +20,7 @@ from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.queries import latent_numbers
 from skvbem.reading.mixed_network import values_of
 from skvbem.reading.output import filled
+from skvbem.reading.tables import is_missing
 from skvbem.tables import LabeledTable
 
 
@@ -29,6 +30,29 @@ def score_samples(estimator: Any, X: Any, interventions: Any = None) -> np.ndarr
     return fitted.predictive.log_densities(
         fitted.rows(reading.values, reading.values_set), **estimator._kind.limits(estimator)
     )
+
+
+def score_cells(estimator: Any, X: Any, interventions: Any = None) -> np.ndarray:
+    """Log predictive density of each cell given the rest of its row, nats, (n_rows, n_columns)."""
+    fitted, reading = question(estimator, X, interventions=interventions)
+    limits, values = estimator._kind.limits(estimator), reading.values
+    scores = np.full((len(values[0]), len(fitted.groups.names_in_x)), np.nan)
+
+    def densities(of_groups: list[np.ndarray], which: np.ndarray) -> np.ndarray:
+        rows = fitted.rows(of_groups, reading.values_set).taken(which, np.ones(len(which)))
+        return fitted.predictive.log_densities(rows, **limits)
+
+    whole = densities(values, np.arange(len(scores)))
+    for k, group, cells in fitted.cells_summed_out():
+        of_group, gone = values[k], np.nan if group.encoder is None else -1
+        is_known = ~is_missing(of_group[:, cells]).all(axis=1)
+        if group.specification.has_table:  # what was set has no density
+            is_known &= of_group[:, cells.start] < group.encoder.n_categories_[cells.start]
+        without, which = of_group.copy(), np.flatnonzero(is_known)
+        without[:, cells] = gone
+        rest = densities([*values[:k], without, *values[k + 1 :]], which)
+        scores[which, group.columns[cells.start]] = whole[which] - rest
+    return scores
 
 
 def _about_latents(estimator: Any, X: Any, interventions: Any = None) -> tuple[FittedMixedNetwork, MixedRows]:

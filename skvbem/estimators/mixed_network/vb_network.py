@@ -165,6 +165,40 @@ class VBNetwork(LatentNodesEstimator):
         """
         return questions.score_samples(self, X, interventions)
 
+    def score_cells(self, X, *, interventions=None) -> np.ndarray:
+        """Log predictive density of each cell given the rest of its row, nats: low where a cell does not fit its row.
+
+        Densities of numbers are in the unit of their column, so that cells of one column are compared with each other.
+        With ``method="vb"`` parents of observed numbers are summed out over 64 draws of the parameters, so that their
+        scores have an error.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        interventions : array-like or str, default=None
+            As in `fit`: which columns were set in each row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            NaN of cells that are missing or were set, of covariates, and of numbers that cannot be summed out: parents
+            of latents, and counts that explain numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBNetwork
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=100)
+        >>> X = np.column_stack([x, x + 0.1 * rng.normal(size=100)])
+        >>> X[7] = [1.0, -1.0]  # neither is far from its mean
+        >>> scores = VBNetwork([("x0", "x1")]).fit(X).score_cells(X)
+        >>> scores.argmin(axis=0).tolist()
+        [7, 7]
+        """
+        check_is_fitted(self)
+        return questions.score_cells(self, X, interventions)
+
     def _latent_marginals(self, X, interventions=None) -> list[np.ndarray]:
         return questions.latent_marginals(self, X, interventions)
 

@@ -6,6 +6,7 @@ TESTS = (
     "search/test_interventions.py",
     "estimators/mixed_network/test_interventions_mixed.py",
     "estimators/mixed_network/test_do_of_numbers.py",
+    "estimators/mixed_network/test_score_cells.py",
 )
 
 ERRORS = {
@@ -41,6 +42,9 @@ ERRORS = {
     ],
     "some rows have what others were set to": [
         ("{node: of_node[units] for node, of_node in self.values_set.items()}", "dict(self.values_set)"),
+    ],
+    "cells have the density of their row": [
+        ("= whole[which] - rest", "= whole[which]"),
     ],
     "clusters have factors of nodes that were set": [
         ("        return (codes >= 0) & (codes < self.layout.cardinalities[node])\n", "        return codes >= 0\n"),
