@@ -88,6 +88,7 @@ class HiddenNumberEmission(RegressionEmission):
         coefficient_precision_prior: float | str | np.ndarray = 1.0,
         degrees_of_freedom_prior: float | None = None,
         variance_prior=None,
+        hides_scale: bool = False,
     ) -> ConjugateFamily:
         """One prior of coefficients about 0 for all components; their precisions may be hidden. The noise is known.
 
@@ -96,6 +97,7 @@ class HiddenNumberEmission(RegressionEmission):
         n_components : int
         coefficient_precision_prior : float or "hierarchical", default=1.0
         degrees_of_freedom_prior, variance_prior : None
+        hides_scale : False
         """
         learned = is_hierarchical(coefficient_precision_prior)
         precision = np.full(self.n_regressors, 1.0 if learned else coefficient_precision_prior)

@@ -34,7 +34,7 @@ from skvbem.emissions.specification import HIERARCHICAL, Ends, NormalSpecificati
 from skvbem.families import Regression as RegressionFamily
 from skvbem.families import RegressionPoint
 from skvbem.families.base import ConjugateFamily
-from skvbem.families.hierarchical import with_hidden_rates, with_learned_precisions
+from skvbem.families.hierarchical import with_hidden_rates, with_hidden_scale, with_learned_precisions
 from skvbem.families.hyperpriors import floor_of_scales
 
 # The prior that fits together over all columns: Bayesian Gaussian equivalent.
@@ -60,13 +60,15 @@ class Regression(NormalSpecification):
         regressor of each column.
     degrees_of_freedom_prior : float, default=None
         For the precision of each noise: by default 3 under a hierarchical `variance_prior`, and 1 under a known one.
+        Under "bge" 3 for a known scale, and 1 for a hidden one.
     variance_prior : float, array-like of shape (n_columns,), "hierarchical" or None, default="hierarchical"
         Prior variance of the noise of each column; "hierarchical" has it learned from all components. None is the
         variance of the column.
     prior : {"independent", "bge"}, default="independent"
         How the priors of nodes of a network fit together. Under "bge" they are those of one Normal-Wishart distribution
-        of all columns, so that graphs that allow the same distributions have one evidence. It needs a number as
-        `coefficient_precision_prior`, 0.1 for example, and no `variance_prior`.
+        of all columns, so that graphs that allow the same distributions have one evidence. Its scale is
+        `coefficient_precision_prior`; "hierarchical" has one scale learned from all columns. It takes no
+        `variance_prior`.
 
     See Also
     --------
@@ -91,6 +93,8 @@ class Regression(NormalSpecification):
     Under ``prior="bge"`` [KMH14]_ coefficients of p regressors besides the constant have the precision t given as
     `coefficient_precision_prior`, and the constant has 1. The noise has
     :math:`\rho_{kj} \sim \mathrm{Gamma}\left(\tfrac{\nu + p}{2}, \tfrac t2\right)`, with :math:`\nu = 3` by default.
+    A hidden scale is :math:`t \sim \mathrm{Gamma}(\frac12, \frac12)`, the same in all nodes of a network, and
+    :math:`\nu = 1`. Searches over complete measurements integrate over t; bounds of fits have a factor q(t).
 
     The evidence is that of the columns given their regressors. A missing column is integrated out; a missing regressor
     beside an observed column is refused.
@@ -156,11 +160,6 @@ class Regression(NormalSpecification):
     def _check_bge(self) -> None:
         """Refuse parameters that the joint prior of all columns does not have."""
         owner = f"prior={BGE!r} of {type(self).__name__}"
-        if is_hierarchical(self.coefficient_precision_prior):
-            raise ValueError(
-                f"{owner} needs a number as 'coefficient_precision_prior', the precision of slopes. Got "
-                f"{self.coefficient_precision_prior!r}. Take 0.1, for example."
-            )
         if not is_hierarchical(self.variance_prior):
             raise ValueError(
                 f"{owner} has a prior of variances that follows from 'coefficient_precision_prior' and "
@@ -170,12 +169,14 @@ class Regression(NormalSpecification):
             raise ValueError(f"{owner} needs intercept=True, since columns have means. Got False.")
 
     @property
-    def joint_prior(self) -> tuple[float, float] | None:
-        """Scale, and degrees of freedom of one column, of the prior "bge"; None under another."""
+    def joint_prior(self) -> tuple[float | None, float] | None:
+        """Scale, None if hidden, and degrees of freedom of one column, of the prior "bge"; None under another."""
         if self.prior != BGE:
             return None
-        dof = self.degrees_of_freedom_prior
-        return float(self.coefficient_precision_prior), _DOF_HIDDEN if dof is None else float(dof)
+        is_hidden, dof = is_hierarchical(self.coefficient_precision_prior), self.degrees_of_freedom_prior
+        if dof is None:
+            dof = _DOF_UNDER_A_HIDDEN_SCALE if is_hidden else _DOF_HIDDEN
+        return None if is_hidden else float(self.coefficient_precision_prior), float(dof)
 
     def for_data(self, values: np.ndarray | Blocks, weight: np.ndarray | None = None) -> RegressionEmission:
         """The emission of rows of responses, covariates and lagged responses, NaN where missing."""
@@ -198,13 +199,14 @@ class Regression(NormalSpecification):
         if self.joint_prior is not None:
             scale, dof = self.joint_prior
             dof += emission.n_regressors - 1
-            precisions = np.full(emission.n_regressors, scale)
+            precisions = np.full(emission.n_regressors, 1.0 if scale is None else scale)
+            variances = precisions[-1] / dof * emission.unit**2
             precisions[0] = 1.0
-            variances = scale / dof * emission.unit**2
             return {
                 "coefficient_precision_prior": precisions,
                 "degrees_of_freedom_prior": dof,
                 "variance_prior": variances,
+                "hides_scale": scale is None,
             }
         return {
             "coefficient_precision_prior": self.coefficient_precision_prior,
@@ -295,6 +297,8 @@ class Regression(NormalSpecification):
 PRECISION_OF_COEFFICIENTS, _DOF_OF_SCALE = (0.5, 0.5), 1.0
 # Degrees of freedom of a noise where the prior says none, under a hidden scale and under a known one.
 _DOF_HIDDEN, _DOF = 3.0, 1.0
+# Of the prior "bge" with a hidden scale; shape and rate of that scale.
+_DOF_UNDER_A_HIDDEN_SCALE, HIDDEN_SCALE = 1.0, (0.5, 0.5)
 
 
 def lagged(responses: np.ndarray, lengths: Sequence[int] | np.ndarray, n_lags: int) -> np.ndarray:
@@ -419,6 +423,7 @@ class RegressionEmission(LinearEmission):
         coefficient_precision_prior: float | str | np.ndarray = 1.0,
         degrees_of_freedom_prior: float | None = None,
         variance_prior=None,
+        hides_scale: bool = False,
     ) -> ConjugateFamily:
         """One prior for all components: of each coefficient about 0, of each precision of the noise a Gamma.
 
@@ -433,6 +438,9 @@ class RegressionEmission(LinearEmission):
         variance_prior : float, array_like of shape (n_columns,) or "hierarchical", optional
             Of the noise of each response: one over it is the prior mean of the precision. That of the data if None;
             hidden, with a Gamma prior that all components share, if "hierarchical".
+        hides_scale : bool, default=False
+            Whether precisions of coefficients but the constant's, and rates of noises, are multiples of one hidden
+            scale, that of all emissions beside this one.
         """
         k, d, n_regressors = n_components, self.n_columns, self.n_regressors
         learned, hidden = is_hierarchical(coefficient_precision_prior), is_hierarchical(variance_prior)
@@ -455,6 +463,8 @@ class RegressionEmission(LinearEmission):
         if learned:
             all_of_them = np.ones((d, n_regressors), dtype=bool)
             prior = with_learned_precisions(prior, all_of_them, *PRECISION_OF_COEFFICIENTS, response_of)
+        if hides_scale:
+            prior = with_hidden_scale(prior, *HIDDEN_SCALE)
         if hidden:  # twice the rate has the prior mean `dof`, that of a variance of 1
             floor = 0.5 * floor_of_scales(self.total_weight)
             prior = with_hidden_rates(prior, _DOF_OF_SCALE / 2, _DOF_OF_SCALE / dof, floor, response_of)

@@ -33,7 +33,7 @@ from scipy.linalg import block_diag
 from skvbem._lazy import cached_property
 from skvbem._numerics import times_log
 from skvbem.errors import NoInteriorModeError
-from skvbem.families.hyperpriors import BlockHyperpriors, Hyperprior
+from skvbem.families.hyperpriors import Hyperprior, hyperprior_of_blocks
 from skvbem.families.parallel_generator import ParallelGenerator
 
 #: Counts that are as good as none: a probability or a rate with fewer stands at the edge of the parameters.
@@ -394,7 +394,7 @@ class Product(ConjugateFamily):
             for end, n, block in zip(ends, self.n_cells, self.blocks)
             if block.hyperprior is not None
         ]
-        return BlockHyperpriors(parts, ends[-1]) if parts else None
+        return hyperprior_of_blocks(parts, ends[-1])
 
     def leaves_hyperparameters(self, statistics: np.ndarray) -> np.ndarray:
         """True where statistics leave hyperparameters of some block to their prior, of the shape of the batch."""

@@ -73,7 +73,14 @@ from scipy.sparse import csr_array, vstack
 from skvbem._numerics import diagonal_places
 from skvbem.families.base import ConjugateFamily, FlatFamily
 from skvbem.families.gamma import Gamma
-from skvbem.families.hyperpriors import BlockHyperpriors, GammaHyperprior, Hyperprior, WishartHyperprior
+from skvbem.families.hyperpriors import (
+    LOWEST_SCALE,
+    BlockHyperpriors,
+    GammaHyperprior,
+    Hyperprior,
+    SharedGammaHyperprior,
+    WishartHyperprior,
+)
 from skvbem.families.normal_gamma import NormalGamma
 from skvbem.families.normal_wishart import NormalWishart
 from skvbem.families.parallel_generator import ParallelGenerator
@@ -511,6 +518,29 @@ def with_hidden_rates(
         known = replace(prior, base=known)
     hierarchical = _with_gammas(known, GammaHyperprior(np.full(n, shape), np.full(n, rate), power, twice))
     return replace(hierarchical, base=hierarchical.base + twice.T @ np.broadcast_to(floor, n))
+
+
+def with_hidden_scale(prior: Regression, shape: float, rate: float) -> Hierarchical:
+    r"""A regression whose precisions of slopes, and rates of noises, are multiples of one scale with a Gamma prior.
+
+    Blocks of a product that are such share the scale.
+
+    Parameters
+    ----------
+    prior : Regression
+        Of means 0, where the scale is 1. Its first regressor is a constant, whose precision is known.
+    shape, rate : float
+        Of the Gamma distribution.
+    """
+    cells, n_slopes = prior.split(np.arange(len(prior.coordinates))), prior.n_regressors - 1
+    slopes = prior.precision_cells[:, diagonal_places(prior.n_regressors)[1:]].ravel()
+    multiples, power = np.zeros((1, len(prior.coordinates))), 0.5 * n_slopes * prior.n_rows
+    multiples[0, slopes], multiples[0, cells[-1]] = prior.coordinates[slopes], prior.coordinates[cells[-1]]
+    power += 0.5 * float(prior.coordinates[cells[-2]].sum())
+    known = replace(prior, coordinates=prior.coordinates - multiples[0])
+    constant = -float(prior.log_normalizer())
+    scale = SharedGammaHyperprior(np.array([shape]), np.array([rate]), np.array([power]), multiples, constant)
+    return Hierarchical(known + LOWEST_SCALE * multiples[0], scale)
 
 
 def with_hidden_mean_precision(prior: Regression | Hierarchical, mean: np.ndarray, hidden: HiddenMeanPrecision) -> Any:

@@ -31,6 +31,8 @@ from skvbem.families.parallel_generator import ParallelGenerator
 # The floor under a hidden scale: for each row, as a share of the variance of the data, and at most. Less than it would
 # leave a component of rows that are all alike so narrow that rounding could lower its bound.
 _FLOOR_OF_ROW, _HIGHEST_FLOOR = 1e-6, 0.1
+#: The floor under the hidden scale of a joint prior of all columns, which is a count of rows.
+LOWEST_SCALE = 1e-6
 
 
 class Hyperprior(ABC):
@@ -181,6 +183,11 @@ class GammaHyperprior(Hyperprior):
     def _like(values: np.ndarray, natural: np.ndarray) -> np.ndarray:
         """An array by group with as many axes as natural parameters have."""
         return values.reshape(-1, *(1 for _ in natural.shape[1:]))
+
+
+@dataclass(frozen=True, eq=False)
+class SharedGammaHyperprior(GammaHyperprior):
+    """Gamma priors of rates that are the same in all blocks of a product that have such priors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,6 +378,29 @@ class BlockHyperpriors(Hyperprior):
         for cells, hyperprior in self.blocks:
             statistics[cells] += hyperprior.prior_statistics
         return statistics
+
+
+def hyperprior_of_blocks(parts: Sequence[tuple[slice, Hyperprior]], n_cells: int) -> BlockHyperpriors | None:
+    """The hyperprior of a product from those of its blocks, of which some may share rates; None if there are none.
+
+    Parameters
+    ----------
+    parts : sequence of pairs of slice and Hyperprior
+        The cells of a block, and its hyperprior.
+    n_cells : int
+        Of all blocks.
+    """
+    shared = [(cells, each) for cells, each in parts if isinstance(each, SharedGammaHyperprior)]
+    if len(shared) < 2:
+        return BlockHyperpriors(parts, n_cells) if parts else None
+    loadings = np.zeros((len(shared[0][1].shape), n_cells))
+    for cells, each in shared:
+        loadings[:, cells] = each.loadings
+    power = np.sum([each.power for _, each in shared], axis=0)
+    constant = sum(each.constant for _, each in shared)
+    together = replace(shared[0][1], power=power, loadings=loadings, constant=constant)
+    others = [(cells, each) for cells, each in parts if not isinstance(each, SharedGammaHyperprior)]
+    return BlockHyperpriors([*others, (slice(0, n_cells), together)], n_cells)
 
 
 def floor_of_scales(total_weight: Any) -> Any:

@@ -80,7 +80,12 @@ _IN_MODULES = {
     "skvbem.families.dirichlet_mixture": ("DirichletMixture",),
     "skvbem.families.gamma": ("Gamma",),
     "skvbem.families.hierarchical": ("Hierarchical",),
-    "skvbem.families.hyperpriors": ("BlockHyperpriors", "GammaHyperprior", "WishartHyperprior"),
+    "skvbem.families.hyperpriors": (
+        "BlockHyperpriors",
+        "GammaHyperprior",
+        "SharedGammaHyperprior",
+        "WishartHyperprior",
+    ),
     "skvbem.families.normal_gamma": ("NormalGamma", "NormalPoint"),
     "skvbem.families.normal_wishart": ("NormalWishart",),
     "skvbem.families.one_dimensional.direction_concentration": (

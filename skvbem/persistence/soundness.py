@@ -196,7 +196,7 @@ def _cells_below(hyperprior: Any) -> int:
     return hyperprior.loadings.shape[1] if hasattr(hyperprior, "loadings") else hyperprior.n_cells
 
 
-@checks("GammaHyperprior")
+@checks("GammaHyperprior", "SharedGammaHyperprior")
 def _gamma_hyperprior(hyperprior: Any) -> None:
     n = len(hyperprior.shape)
     for name in ("shape", "rate", "power"):

@@ -50,7 +50,7 @@ from skvbem.search.execution.jobs import (
 )
 from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
-from skvbem.search.families.sum_of_dags import GraphPosterior
+from skvbem.search.families.hidden_scale import PosteriorOverGraphs
 from skvbem.search.posterior import tables
 from skvbem.search.posterior.effects import OVER_GRAPHS, EffectsOverGraphs, effect_over_structures
 from skvbem.search.posterior.ranking import EVIDENCE, Ranker, Ranking
@@ -470,7 +470,7 @@ class StructureSearchCV(
             state["structure_posterior_errors_"] = ranked.errors
         return state | tables.covariate_probabilities(table["params"], _weights(state))
 
-    def _structures(self, job: Job, state: dict, graphs: GraphPosterior | None, is_cut_off: bool) -> dict:
+    def _structures(self, job: Job, state: dict, graphs: PosteriorOverGraphs | None, is_cut_off: bool) -> dict:
         """Published tables of edges by the posterior, if candidates are graphs; NaN of a search that was cut off."""
         if not (isinstance(job, EvidenceJob) and job.fits_graphs):
             return {}

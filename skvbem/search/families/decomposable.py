@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from math import inf, log
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,12 +19,15 @@ from skvbem.graphs.dag import DAG
 from skvbem.models.network.completed_rows import CompletedRows
 from skvbem.search.execution.readings import candidate, shallow_candidate
 from skvbem.search.families.family_scores import Families, FamilyScores, FittedFamilies, MaximizedLikelihood
+from skvbem.search.families.hidden_scale import HiddenScaleScores
 from skvbem.search.families.normal_wishart_scores import NormalWishartScores
 from skvbem.spaces.settings import resolve_latents, value_key
 
 #: What a score has to be, to be a sum over families, before anything else.
 NEEDS_EVIDENCE = "needs scores of the evidence of all rows, with cv=None, of a network such as VBDiscreteDAG"
 _NO_LATENTS = "needs complete data; there are latents"
+#: Scores of families of measurements under one prior of all of them.
+OfMeasurements: TypeAlias = NormalWishartScores | HiddenScaleScores
 
 
 class NotDecomposable(ValueError):
@@ -48,7 +51,7 @@ class DecomposableScores:
         self._estimator, self._reading, self._scorers, self._most_cells = estimator, reading, scorers, most_cells
         self._remembered: dict[Hashable, FamilyScores] = {}
         self._fitted: dict[Hashable, FittedFamilies] = {}
-        self._jointly_normal: dict[Hashable, NormalWishartScores | None] = {}
+        self._jointly_normal: dict[Hashable, OfMeasurements | None] = {}
 
     def scores(self, setting: Mapping, name: str) -> Families:
         """The families whose scores sum up to the score of that name, for a setting and others of unlike graphs.
@@ -142,7 +145,7 @@ class DecomposableScores:
             self._fitted[key] = FittedFamilies(dag.nodes, needed, value_of, has_known_prior)
         return self._fitted[key]
 
-    def _measurements(self, estimator, key: Hashable) -> NormalWishartScores | None:
+    def _measurements(self, estimator, key: Hashable) -> OfMeasurements | None:
         """The scores of columns that are measurements under one prior of all of them; None where others are among them.
 
         Raises
@@ -154,7 +157,7 @@ class DecomposableScores:
             self._jointly_normal[key] = self._of_measurements(estimator)
         return self._jointly_normal[key]
 
-    def _of_measurements(self, estimator) -> NormalWishartScores | None:
+    def _of_measurements(self, estimator) -> OfMeasurements | None:
         groups = self._reading.columns.groups
         prior, *others = {getattr(group.specification, "joint_prior", None) for group in groups}
         if prior is None or others or not self._is_complete or any(len(group.columns) > 1 for group in groups):
@@ -167,7 +170,8 @@ class DecomposableScores:
             return None
         (scale, dof), ((values, weight),) = prior, self._reading.blocks
         names = [group.name for group in groups]
-        return NormalWishartScores.of_rows(names, np.hstack(values), weight, scale=scale, degrees_of_freedom=dof)
+        scores = NormalWishartScores.of_rows(names, np.hstack(values), weight, degrees_of_freedom=dof)
+        return HiddenScaleScores(scores) if scale is None else scores.with_scale(scale)
 
     def _network(self, estimator):
         """The network of an estimator that has no latents."""

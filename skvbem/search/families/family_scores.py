@@ -53,8 +53,11 @@ class Families(Protocol):
         """The part of the score that all graphs have in common, nats."""
         ...
 
-    def score(self, child: int, parents: int) -> float:
-        """The score of one family by the places of its nodes, the parents a mask of bits; -inf if there is none."""
+    def score(self, child: int, parents: int) -> Any:
+        """The score of one family by the places of its nodes, the parents a mask of bits; -inf if there is none.
+
+        A float, or one for each scale of a mixture.
+        """
         ...
 
     def grown(self, child: int, parents: int, further: Sequence[int]) -> np.ndarray:

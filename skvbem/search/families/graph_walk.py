@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from math import inf, log, log1p
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +20,13 @@ from skvbem.spaces.rules import EdgeRules
 
 
 @dataclass(frozen=True)
-class _Row:
+class FamilyRow:
     """The score of one node's family with its edges' log odds, and what an edge to it adds that appears or disappears.
 
     Entries of `gains` are -inf where the rules do not allow the change.
     """
 
-    score: float
+    score: Any
     gains: np.ndarray
 
 
@@ -51,7 +52,7 @@ class FamilyGraphs:
         self._log_odds = np.zeros((len(self.nodes), len(self.nodes)))
         for (parent, child), value in odds.log_odds.items():
             self._log_odds[place[child], place[parent]] = value
-        self._rows: OrderedDict[tuple[int, int], _Row] = OrderedDict()
+        self._rows: OrderedDict[tuple[int, int], FamilyRow] = OrderedDict()
         self._families: dict = {}
         # the families of columns that the rules do not know, which have no parents
         known = set(self._places.tolist())
@@ -65,7 +66,7 @@ class FamilyGraphs:
     def graph(self, parents: tuple[int, ...]) -> Graph:
         """A graph, from the parents of every node as masks of bits."""
         rows = [self.row(child, mask) for child, mask in enumerate(parents)]
-        return Graph(self, parents, rows, np.array([row.gains for row in rows]), _edges(parents))
+        return Graph(self, parents, rows, np.array([row.gains for row in rows]), edges_of(parents))
 
     def dag(self, parents: tuple[int, ...]) -> DAG:
         """A graph with the names of its nodes, from the parents of every node as masks of bits."""
@@ -113,22 +114,22 @@ class FamilyGraphs:
                     masks[parent], masks[child] = below, above
         return tuple(masks)
 
-    def value(self, rows: list[_Row]) -> float:
+    def value(self, rows: list[FamilyRow]) -> float:
         """The score of a graph plus the log odds of its edges."""
         return self._rest + sum(row.score for row in rows)
 
-    def row(self, child: int, parents: int) -> _Row:
+    def row(self, child: int, parents: int) -> FamilyRow:
         """The score of one node's family, with the gains of changing it."""
         key = child, parents
         if key in self._rows:
             self._rows.move_to_end(key)
         else:
             self._rows[key] = self._made(child, parents)
-            if 8.0 * len(self._rows) * len(self.nodes) > TUNING.cache_bytes:
+            if float(self._rows[key].gains.nbytes) * len(self._rows) > TUNING.cache_bytes:
                 self._rows.popitem(last=False)
         return self._rows[key]
 
-    def _made(self, child: int, parents: int) -> _Row:
+    def _made(self, child: int, parents: int) -> FamilyRow:
         n_parents, odds = parents.bit_count(), self._log_odds[child]
         mine, above = int(self._places[child]), self._above(parents)
         score = self.scores.score(mine, above)
@@ -142,7 +143,7 @@ class FamilyGraphs:
                     less = self.scores.score(mine, above & ~(1 << int(self._places[k])))
                     gains[k] = less - score - odds[k]
         edges = [k for k in range(len(self.nodes)) if parents >> k & 1]
-        return _Row(score + float(odds[edges].sum()), gains)
+        return FamilyRow(score + float(odds[edges].sum()), gains)
 
     def grown(self, child: int, parents: int, further: list[int]) -> np.ndarray:
         """The scores of a family with one parent more, for each of some nodes, with the log odds of its edges."""
@@ -164,7 +165,7 @@ class Graph:
     graphs : FamilyGraphs
     parents : tuple of int
         The parents of every node, masks of bits.
-    rows : list of _Row
+    rows : list of FamilyRow
         Of its families.
     row_gains : ndarray of shape (n_nodes, n_nodes)
         Of these, for each parent that appears or disappears.
@@ -172,7 +173,7 @@ class Graph:
         True if each column is a parent of each row.
     """
 
-    def __init__(self, graphs: FamilyGraphs, parents: tuple[int, ...], rows: list[_Row], row_gains, edges):
+    def __init__(self, graphs: FamilyGraphs, parents: tuple[int, ...], rows: list[FamilyRow], row_gains, edges):
         self._graphs, self.parents, self._rows = graphs, parents, rows
         self._row_gains, self._edges = row_gains, edges
         self.value = graphs.value(rows)
@@ -185,12 +186,16 @@ class Graph:
     @cached_property
     def moves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Child and parent of every move's edge, whether it turns, and what that adds; in the order of `edge_moves`."""
+        return self._moves_by(self._row_gains)
+
+    def _moves_by(self, gains: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The moves by gains (n_nodes, n_nodes) of each parent that appears or disappears."""
         edges = self._edges
         below = np.empty(edges.shape, dtype=np.uint8)
         fill_descendants(edges.view(np.uint8), below)
         most = edges.size + np.count_nonzero(edges)
         child, parent, change = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64), np.empty(most)
-        n, n_unturned = list_moves(self._row_gains, edges.view(np.uint8), below, child, parent, change)
+        n, n_unturned = list_moves(gains, edges.view(np.uint8), below, child, parent, change)
         return child[:n], parent[:n], np.arange(n) >= n_unturned, change[:n]
 
     @property
@@ -214,7 +219,7 @@ class Graph:
                 gains[node] = rows[node].gains
                 other = parent if node == child else child
                 edges[node, other] = not edges[node, other]
-        return Graph(self._graphs, after, rows, gains, edges)
+        return type(self)(self._graphs, after, rows, gains, edges)
 
 
 def after_move(parents: tuple[int, ...], child: int, parent: int, turns: bool) -> tuple[int, ...]:
@@ -226,7 +231,7 @@ def after_move(parents: tuple[int, ...], child: int, parent: int, turns: bool) -
     return tuple(masks)
 
 
-def _edges(parents: tuple[int, ...]) -> np.ndarray:
+def edges_of(parents: tuple[int, ...]) -> np.ndarray:
     """True if each column is a parent of each row, from masks of bits."""
     n = len(parents)
     n_bytes = (n + 7) // 8

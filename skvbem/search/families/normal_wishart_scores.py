@@ -210,10 +210,15 @@ class NormalWishartScores:
         return sum(self.score(child, parents) for child, parents in families)
 
     @cached_property
+    def squares(self) -> np.ndarray:
+        """R - T, the share of the rows, in units."""
+        share = self.total_weight * self.mean_precision / (self.total_weight + self.mean_precision)
+        return self.products + share * np.outer(self.mean, self.mean)
+
+    @cached_property
     def posterior_scale(self) -> np.ndarray:
         """R, in units."""
-        share = self.total_weight * self.mean_precision / (self.total_weight + self.mean_precision)
-        return self.scale + self.products + share * np.outer(self.mean, self.mean)
+        return self.scale + self.squares
 
     def _evidences(self, masks: Sequence[int]) -> list[float]:
         """ln p of sets of columns, each computed once."""

@@ -168,6 +168,11 @@ def parent_set_probabilities(scores: np.ndarray, child: int) -> np.ndarray:
     return np.clip(np.array(parts, dtype=float), 0.0, 1.0)
 
 
+def log_total_of(scores: np.ndarray) -> float:
+    """ln of the sum over all graphs, nats, from the scores of families as in `summed`; -inf where there is none."""
+    return _SumOfSets(scores).log_total
+
+
 class _SumOfSets:
     """Sums over the graphs of each set of nodes, of the best graph of the set.
 

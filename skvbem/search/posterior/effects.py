@@ -29,6 +29,7 @@ from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean, shown
 from skvbem.fitted.effects import Effect
 from skvbem.search.families.drawn_graphs import DrawnGraphs
+from skvbem.search.families.hidden_scale import PosteriorOverGraphs
 from skvbem.search.families.normal_wishart_scores import NormalWishartScores
 from skvbem.search.families.sum_of_dags import GraphPosterior, parent_set_probabilities
 
@@ -47,9 +48,11 @@ class EffectsOverGraphs:
     graphs: GraphPosterior
 
     @classmethod
-    def of(cls, graphs: GraphPosterior | None) -> Self | None:
-        """Effects under a posterior, if it is one over all graphs of measurements."""
-        return None if graphs is None or graphs.measurements is None else cls(graphs.measurements, graphs)
+    def of(cls, graphs: PosteriorOverGraphs | None) -> Self | None:
+        """Effects under a posterior, if it is one over all graphs of measurements whose prior has a known scale."""
+        if not isinstance(graphs, GraphPosterior) or graphs.measurements is None:
+            return None
+        return cls(graphs.measurements, graphs)
 
     def by_graphs(self, cause: Hashable, outcome: Hashable, n_draws: int) -> Effect:
         """The effect of one unit more, over draws of graphs and of their coefficients."""

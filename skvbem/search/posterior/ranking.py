@@ -23,7 +23,7 @@ from skvbem.evidence import SCORES, EvidenceScorer, scorer
 from skvbem.search.execution.jobs import HeldOutJob, Job, Record
 from skvbem.search.execution.runner import Runner
 from skvbem.search.families.decomposable import rest
-from skvbem.search.families.sum_of_dags import GraphPosterior
+from skvbem.search.families.hidden_scale import PosteriorOverGraphs
 from skvbem.search.posterior.rescoring import probabilities, rescored_posterior
 from skvbem.search.posterior.structure_chains import ChainPosterior, ChainsImpossible, posterior_by_chains
 from skvbem.search.reporting import order_of
@@ -143,7 +143,7 @@ class Ranker:
         self._stage, self.runner, self._rng = stage, runner, rng
         self.was_cut = False
 
-    def ranked(self, tried: Tried, log_priors: np.ndarray, is_all: bool, graphs: GraphPosterior | None) -> Ranking:
+    def ranked(self, tried: Tried, log_priors: np.ndarray, is_all: bool, graphs: PosteriorOverGraphs | None) -> Ranking:
         """The candidates in order.
 
         Parameters
@@ -152,7 +152,7 @@ class Ranker:
         log_priors : ndarray of shape (n_candidates,)
         is_all : bool
             Whether they are the whole space.
-        graphs : GraphPosterior or None
+        graphs : PosteriorOverGraphs or None
             The posterior over all graphs of the space, where scores of complete rows have one.
         """
         values = np.array([record.values[self.ranking] for _, record in tried])
@@ -188,7 +188,7 @@ class Ranker:
         except ValueError:  # it is no such sum, or the candidate cannot be fitted
             return False
 
-    def _among_all(self, ranking: Ranking, graphs: GraphPosterior) -> Ranking:
+    def _among_all(self, ranking: Ranking, graphs: PosteriorOverGraphs) -> Ranking:
         """The ranking with probabilities of candidates among all graphs of the space, tried or not."""
         dags = [self.job.graph(setting)[0] for setting, _ in ranking.tried]  # type: ignore[attr-defined]
         best = ranking.order[0]

@@ -22,7 +22,7 @@ from skvbem.graphs.dag import DAG
 from skvbem.graphs.essential import EssentialGraph
 from skvbem.graphs.undirected import UndirectedGraph
 from skvbem.search.execution.jobs import Job
-from skvbem.search.families.sum_of_dags import GraphPosterior
+from skvbem.search.families.hidden_scale import PosteriorOverGraphs
 from skvbem.search.tuning import TUNING
 from skvbem.spaces.covariates import selection
 from skvbem.spaces.rules import EdgeRules
@@ -87,7 +87,7 @@ def tables_of(
     best: HiddenStructure,
     settings: Sequence[Mapping],
     weights: np.ndarray,
-    graphs: GraphPosterior | None,
+    graphs: PosteriorOverGraphs | None,
 ) -> dict:
     """Probabilities of edges and of hidden parents by the weights of candidates, by name of an attribute.
 
@@ -97,7 +97,7 @@ def tables_of(
     best : HiddenStructure
     settings : sequence of mapping
     weights : ndarray of shape (n_candidates,)
-    graphs : GraphPosterior or None
+    graphs : PosteriorOverGraphs or None
         The sum over all graphs of the space, if nothing is hidden and it is known.
     """
     if graphs is None:

@@ -15,8 +15,9 @@ from skvbem.search.families.best_dag import CompleteData, FamilyByFamily, LocalS
 from skvbem.search.families.decomposable import NotDecomposable
 from skvbem.search.families.family_scores import FamilyScores
 from skvbem.search.families.graph_walk import EdgeLogOdds
+from skvbem.search.families.hidden_scale import HiddenScaleScores, PosteriorOverGraphs, best_dags, mixed_posterior
 from skvbem.search.families.normal_wishart_scores import NormalWishartScores
-from skvbem.search.families.sum_of_dags import GraphPosterior, graph_posterior
+from skvbem.search.families.sum_of_dags import graph_posterior
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.objectives import FamilyObjective
 from skvbem.search.tuning import TUNING
@@ -31,7 +32,9 @@ class Exact(Strategy):
 
     Networks of mixed columns (`VBNetwork`) are searched so, too: each family that the space allows is fitted once.
     Ten nodes take a minute. Numbers have no children with tables in such a space, so that no family is fitted in vain.
-    Measurements alone under the prior "bge" (`skvbem.emissions.Regression`) need no fits: twelve nodes take a second.
+    Measurements alone under the prior "bge" (`skvbem.emissions.Regression`) need no fits: twelve nodes take a
+    second, and five where its scale is hidden. Then the score is a mixture over scales: the best graph at each scale is
+    found, and the best by the mixture among these and the graphs that moves of edges lead to.
 
     The table of the search has the best graph first, then the best graphs near it, up to a hundred in all. Moves of
     edges lead to them from graph to graph. The posterior is over these graphs.
@@ -84,18 +87,25 @@ class Exact(Strategy):
             data, odds = _families(problem.space, problem.job, problem.ranking, problem.prior)
         except NotDecomposable as error:
             _refuse(str(error))
-        dag, score = best_dag(data, odds.rules, odds.log_odds, self.max_memory)
-        if score == -inf:
+        if isinstance(data, HiddenScaleScores):
+            best_graphs = best_dags(data, odds.rules, odds.log_odds, self.max_memory)
+        else:
+            best_graphs = [best_dag(data, odds.rules, odds.log_odds, self.max_memory)]
+        best = {dag: score for dag, score in sorted(best_graphs, key=lambda each: each[1]) if score > -inf}
+        if not best:
             _refuse("found no graph that both the space and the prior allow")
-        problem.scores([{"structure": dag}])
+        problem.scores([{"structure": max(best, key=best.__getitem__)}])
         graphs = FamilyObjective.of(problem)
         if graphs is not None:
-            graphs.at({"structure": dag})
+            for dag in best:
+                graphs.at({"structure": dag})
             graphs.explore()
             graphs.conclude()
 
 
-def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tuple[LocalScores, EdgeLogOdds]:
+def _families(
+    space: Space, job: Job, ranking: str, prior: StructurePrior
+) -> tuple[LocalScores | HiddenScaleScores, EdgeLogOdds]:
     """The scores of all families of the nodes of a space, and the odds of edges.
 
     Raises
@@ -110,7 +120,7 @@ def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tu
     scores, odds = job.family_scores(space.first, ranking), EdgeLogOdds.of(prior, space.rules)
     if odds is None:
         raise NotDecomposable(f"needs a prior over structures that is uniform or an EdgePrior. Got {prior!r}")
-    if isinstance(scores, NormalWishartScores):
+    if isinstance(scores, (NormalWishartScores, HiddenScaleScores)):
         return scores.among(space.observed), odds
     if not isinstance(scores, FamilyScores):
         return FamilyByFamily(tuple(space.observed), scores), odds
@@ -136,7 +146,7 @@ def _families(space: Space, job: Job, ranking: str, prior: StructurePrior) -> tu
     return data, odds
 
 
-def posterior_over_space(space: Space, job: Job, ranking: str, prior: StructurePrior) -> GraphPosterior | None:
+def posterior_over_space(space: Space, job: Job, ranking: str, prior: StructurePrior) -> PosteriorOverGraphs | None:
     """The posterior over all graphs of a space by a sum over them; None where there is no such sum.
 
     Parameters
@@ -154,6 +164,8 @@ def posterior_over_space(space: Space, job: Job, ranking: str, prior: StructureP
     is_long = isinstance(data, FamilyByFamily) and data.n_operations(odds.rules) > TUNING.max_operations
     if len(data.nodes) > TUNING.max_summed_nodes or not data.are_evidences or is_long:
         return None
+    if isinstance(data, HiddenScaleScores):
+        return mixed_posterior(data, odds.rules, odds.log_odds)
     return graph_posterior(data, odds.rules, odds.log_odds)
 
 

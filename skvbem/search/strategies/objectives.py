@@ -16,6 +16,8 @@ from skvbem.graphs.dag import DAG
 from skvbem.search.families.decomposable import NotDecomposable
 from skvbem.search.families.family_scores import rounding
 from skvbem.search.families.graph_walk import EdgeLogOdds, FamilyGraphs, Graph, after_move
+from skvbem.search.families.hidden_scale import HiddenScaleScores
+from skvbem.search.families.mixed_graph_walk import MixedGraphs
 from skvbem.search.strategies.base import Problem, gains
 from skvbem.search.strategies.starts import random_walk, setting_to_start_from
 from skvbem.search.tuning import TUNING
@@ -156,6 +158,8 @@ class FamilyObjective(Objective):
             scores = problem.job.family_scores(space.first, problem.ranking)
         except NotDecomposable:
             return None
+        if isinstance(scores, HiddenScaleScores):
+            return cls(problem, MixedGraphs(scores, odds))
         return cls(problem, FamilyGraphs(scores, odds))
 
     def at(self, setting: Mapping) -> ClimbState:

@@ -306,7 +306,6 @@ def test_beside_other_groups_and_covariates(rng):
         (Regression(["u"], lags=1), "by earlier values .* VBHMM has sequences"),
         (Regression(["u"], variance_prior=-1.0), "'variance_prior' parameter of Regression must be > 0"),
         (Regression(["u"], coefficient_precision_prior=1e300), "between 1e-100 and 1e12"),
-        (Regression(["u"], prior="bge"), "needs a number as 'coefficient_precision_prior'"),
         (Regression(["u"], prior="bge", coefficient_precision_prior=1.0, variance_prior=2.0), "Leave it out"),
         (Regression(["u"], prior="bge", coefficient_precision_prior=1.0, intercept=False), "needs intercept=True"),
     ],

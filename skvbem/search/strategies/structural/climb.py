@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from skvbem.graphs.dag import DAG
+from skvbem.search.families.mixed_graph_walk import MixedGraphs
 from skvbem.search.families.orders import NodeOrders
 from skvbem.search.strategies.base import Problem, Strategy, gains
 from skvbem.search.strategies.objectives import FamilyObjective
@@ -124,7 +125,8 @@ class StructuralVBEM(Strategy):
         problem = graphs.problem
         start = graphs.at(setting_to_start_from(self.start, problem.space, problem.rng))
         summit = best = graphs.climb(start, self.n_tabu)
-        if self.n_orders and not problem.is_over:
+        # a mixture over scales is no sum over families, which orders of nodes need
+        if self.n_orders and not (problem.is_over or isinstance(graphs.graphs, MixedGraphs)):
             orders = NodeOrders(graphs.graphs)
             for k in problem.until_over(range(self.n_orders)):
                 orders.add(graphs.parents_of(summit))
