@@ -9,6 +9,8 @@ import numpy as np
 
 from skvbem._names import shown
 
+#: In the place of a latent's number of states: the latent holds a number.
+NUMBER = "number"
 # NumPy calls booleans and spans of time numbers, too.
 _NO_NUMBERS = (bool, np.bool_, np.timedelta64)
 

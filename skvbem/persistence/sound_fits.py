@@ -46,7 +46,9 @@ def _encoder(encoder: Any) -> None:
 @checks("Group")
 def _group(group: Any) -> None:
     group.specification.check_parameters()
-    check(len(group.names) == len(group.columns) > 0, "columns without names")
+    hides = type(group.specification).__name__ == "HiddenNumber"
+    check(hides == group.is_hidden and (not hides or group.names == (group.name,)), "hidden numbers with columns")
+    check(hides or len(group.names) == len(group.columns) > 0, "columns without names")
     check(group.encoder is None or group.encoder.names_ == [*group.names], "categories of other columns")
     coded = [] if group.given_encoder is None else group.given_encoder.names_
     check(not coded or group.specification.are_given, "categories that are not given")
@@ -61,7 +63,8 @@ def _column_groups(columns: Any) -> None:
     check(columns.groups and len({*columns.names}) == n, "columns without names of their own")
     for group in columns.groups:
         check({*group.columns, *group.given} <= {*range(n)}, "columns that are not there")
-        check(tuple(columns.names[k] for k in group.columns) == group.names, "columns of other names")
+        of_columns = tuple(columns.names[k] for k in group.columns)
+        check(group.is_hidden or of_columns == group.names, "columns of other names")
     split = {*columns.intervals}
     check(len(split) == len(columns.intervals) and split <= {*range(columns.n_columns)}, "intervals of other columns")
     owned = [k for group in columns.groups for k in group.columns]
@@ -80,6 +83,7 @@ def _column_groups(columns: Any) -> None:
     "Gaussian",
     "Given",
     "Hazards",
+    "HiddenNumber",
     "Interval",
     "Level",
     "LogNormal",
@@ -141,7 +145,7 @@ def _fitted_mixed(fitted: Any) -> None:
     for group in groups:
         if not group.specification.has_table:
             emission = numbers[group.name]
-            check(emission.n_columns == len(group.columns), "columns of other emissions")
+            check(group.is_hidden or emission.n_columns == len(group.columns), "columns of other emissions")
             check(group.encoder is None or emission.n_outcomes == (*map(len, group.levels),), "other categories")
         else:
             check(all(sizes.get(name) == len(x) for name, x in zip(group.names, group.levels)), "other categories")

@@ -169,6 +169,14 @@ def _regression(family: Any) -> None:
     check(0 < family.floor < np.inf, "a floor of variances that is none")
 
 
+@checks("UnitNoise")
+def _unit_noise(family: Any) -> None:
+    k, d = family.n_components, family.n_regressors
+    counts([k], "components")
+    counts([d], "regressors", 0)
+    floats(family.coordinates, k * (d * (d + 1) // 2 + d + 2), what="coordinates")
+
+
 @checks("Product")
 def _product(family: Any) -> None:
     check(family.blocks and family.n_cells == tuple(len(each.coordinates) for each in family.blocks), "other cells")
@@ -364,7 +372,7 @@ def _analyzer(emission: Any) -> None:
         check(len(groups) == d, "groups of other columns")
 
 
-@checks("RegressionEmission")
+@checks("HiddenNumberEmission", "RegressionEmission")
 def _regression_emission(emission: Any) -> None:
     _units(emission)
     n, of_given = len(emission.given_unit), ("given_origin", "given_unit", "given_mean")
@@ -372,7 +380,7 @@ def _regression_emission(emission: Any) -> None:
         floats(getattr(emission, name), n, what="columns that explain and")
     check(_measures(emission.given_unit), "units that measure nothing")
     check(emission.n_lags >= 0 and emission.n_covariates >= 0, "regressors that are not there")
-    counts([emission.n_regressors], "regressors")
+    counts([emission.n_regressors], "regressors", 0 if emission.is_hidden else 1)
 
 
 @checks("CategoricalEmission")

@@ -19,6 +19,7 @@ from itertools import product
 from math import inf, prod
 from typing import Any
 
+from skvbem._arguments import NUMBER
 from skvbem.evidence import SCORES, EvidenceScorer
 from skvbem.fitting.kind import find_kind
 from skvbem.graphs.dag import DAG
@@ -99,7 +100,8 @@ def _with_numbers(space: Any, reading: Any) -> Any:
     with_children = {parent for parent, _ in space.required}
     leaves = (*space.leaves, *(node for node in barren if node not in with_children))
     kept = {*space.required, *((node, node) for node in numbers)}
-    impossible = (edge for edge in product(numbers, unexplained) if edge not in kept)
+    hidden = [name for name, states in space.latents.items() if states == NUMBER]
+    impossible = (edge for edge in product((*numbers, *hidden), unexplained) if edge not in kept)
     return replace(space, numbers=numbers, leaves=leaves, forbidden=(*space.forbidden, *impossible))
 
 

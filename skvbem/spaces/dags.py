@@ -9,6 +9,7 @@ from itertools import combinations, pairwise, product
 from operator import or_
 from typing import Any
 
+from skvbem._arguments import NUMBER
 from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean, shown
 from skvbem.errors import StructureError
@@ -107,6 +108,8 @@ class DAGSpace(StructureSpace):
         object.__setattr__(self, "tiers", tier_members(self.tiers))
         object.__setattr__(self, "leaves", self._in_order("leaves"))
         if self.numbers is not None:
+            hidden = [name for name, states in self.latents.items() if states == NUMBER]
+            object.__setattr__(self, "numbers", (*one_or_more(self.numbers), *hidden))
             object.__setattr__(self, "numbers", self._in_order("numbers"))
         self.check_not_empty()
 

@@ -11,6 +11,7 @@ from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations, count
 
+from skvbem._arguments import NUMBER
 from skvbem._names import shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -330,8 +331,9 @@ def state_moves(setting: Mapping, within: Container | None = None) -> Iterator[t
     RemoveState(latent='h') {'h': 1}
     """
     _, latents = _parts(setting)
-    removed = (RemoveState(latent) for latent, n_states in latents.items() if n_states > 1)
-    return _ending_within(chain(map(AddState, latents), removed), setting, within)
+    removed = (RemoveState(latent) for latent, n in latents.items() if n != NUMBER and n > 1)
+    added = (AddState(latent) for latent, n in latents.items() if n != NUMBER)
+    return _ending_within(chain(added, removed), setting, within)
 
 
 def _obeying_edge_moves(dag, rules):
@@ -383,7 +385,8 @@ def _without(dag, edge):
 
 def _with_states(setting, latent, more):
     _, latents = _parts(setting)
-    n_states = latents.get(latent, 0) + more
+    n_states = latents.get(latent, 0)
+    n_states = 0 if n_states == NUMBER else n_states + more
     if latent not in latents or n_states < 1:
         raise StructureError(f"{shown(latent)} is no latent with {max(1, 1 - more)} states or more.")
     return {**setting, "latents": {**latents, latent: n_states}}

@@ -13,10 +13,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import factorial, isnan, prod
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
-from skvbem._arguments import check_mapping, is_whole
+from skvbem._arguments import NUMBER, check_mapping, is_option, is_whole
 from skvbem._names import shown
 from skvbem.errors import StructureError
 from skvbem.graphs.dag import DAG
@@ -102,7 +103,7 @@ def n_relabeled_graphs(setting: Mapping) -> int:
 
 
 def resolve_latents(latents) -> dict | None:
-    """Latent -> number of states, from any form an estimator takes; None if it is no such form.
+    """Latent -> number of states, or "number", from any form an estimator takes; None if it is no such form.
 
     The forms: a mapping, one number of states (of ``"h0"``), a list of names (2 states each), None for no latents.
     """
@@ -115,9 +116,9 @@ def resolve_latents(latents) -> dict | None:
         if not all(isinstance(name, Hashable) and not isinstance(name, Real) for name in names):
             return None
         latents = dict.fromkeys(names, 2)
-    if not isinstance(latents, Mapping) or not all(map(_is_count, latents.values())):
+    if not isinstance(latents, Mapping) or not all(_is_count(n) or is_option(n, NUMBER) for n in latents.values()):
         return None
-    return {name: int(states) for name, states in latents.items()}
+    return {name: states if is_option(states, NUMBER) else int(states) for name, states in latents.items()}
 
 
 def check_latent_names(names: Iterable[Hashable], owner: str) -> None:
@@ -171,10 +172,15 @@ class _Latent:
 def _model_key(dag: DAG | UndirectedGraph, latents: Mapping[Hashable, int]) -> Hashable:
     if not latents:
         return dag
-    order = sorted(latents, key=lambda name: (latents[name], isinstance(name, str), str(name)))
+    order = sorted(latents, key=lambda name: (kind_order(latents[name]), isinstance(name, str), str(name)))
     renaming = {name: _Latent(place) for place, name in enumerate(order)}
     states: dict[Hashable, int] = {renaming[name]: latents[name] for name in order}
     return dag.relabel(renaming).canonical(states), tuple(states.values())
+
+
+def kind_order(states: Any) -> tuple[bool, Any]:
+    """By what latents are sorted: numbers of states, then those that hold numbers."""
+    return isinstance(states, str), states
 
 
 def _is_count(value) -> bool:

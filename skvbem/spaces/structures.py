@@ -26,7 +26,7 @@ from skvbem.spaces.base import MAX_LISTED, Space
 from skvbem.spaces.counting import count_graphs
 from skvbem.spaces.moves import edge_moves
 from skvbem.spaces.rules import EdgeRules
-from skvbem.spaces.settings import check_latent_names, hidden_graph, resolve_latents
+from skvbem.spaces.settings import check_latent_names, hidden_graph, kind_order, resolve_latents
 
 __all__ = ["StructureSpace", "check_latents", "check_nodes", "graph_named_as", "name_order"]
 
@@ -182,7 +182,7 @@ def graph_named_as(setting, latents: Mapping, observed: Iterable[Hashable]) -> D
         return None
     if theirs == latents:
         return graph
-    ours, others = (sorted(names, key=names.__getitem__) for names in (latents, theirs))
+    ours, others = (sorted(names, key=lambda name: kind_order(names[name])) for names in (latents, theirs))
     if [theirs[name] for name in others] != [latents[name] for name in ours]:
         return None
     return graph.relabel(dict(zip(others, ours)))

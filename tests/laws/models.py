@@ -4,6 +4,7 @@ import pytest
 from emissions.defined import DEFINED
 from emissions.members import PROBLEMS
 from laws.chains import HMMCase, SemiMarkovCase
+from laws.latent_numbers import LatentNumberCase
 from laws.linear_systems import LDSCase
 from laws.mixed_networks import MixedNetworkCase
 from laws.mixtures import MixtureCase
@@ -20,7 +21,7 @@ _LASTING = tuple(map(SemiMarkovCase, ("categorical", "poisson", "diag")))
 #: Emissions whose evidence of complete rows is a formula; tests of their own have the others.
 _EMISSIONS = [name for name in PROBLEMS if name in DEFINED]
 _LABELED = (NetworkCase(), *_MIXED, *map(MixtureCase, _EMISSIONS), *map(HMMCase, _EMISSIONS), *_LASTING)
-_CASES = (*_LABELED, NumberNetworkCase(), LDSCase(), StructuralCase())
+_CASES = (*_LABELED, NumberNetworkCase(), LatentNumberCase(), LDSCase(), StructuralCase())
 
 #: What laws are tried on, by name.
 MODELS = {case.name: case for case in _CASES}

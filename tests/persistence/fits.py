@@ -53,10 +53,13 @@ def _networks(method):
     edges = {"word": ["h"], "truth": ["h"], "kind": ["h"], "code": ["word"]}
     mixed = {"word": ["z"], "size": ["z"], "count": ["z"], "code": ["word"]}
     columns = MIXED[[*mixed]]
+    factor = {"x0": ["z", "f"], "x1": ["f"], "x2": ["f", "g"], "g": ["x0"]}
+    hidden = {"z": 2, "f": "number", "g": "number"}
     return {
         "dag": (VBDiscreteDAG(edges, latents={"h": 2}, method=method, **OPTIONS), STATES, {}),
         "dag of arrays": (VBDiscreteDAG(THREE, latents={"h": 2}, method=method, **OPTIONS), CODES, {}),
         "network": (VBNetwork(mixed, latents={"z": 2}, emission=KINDS, method=method, **OPTIONS), columns, {}),
+        "hidden numbers": (VBNetwork(factor, latents=hidden, method=method, **OPTIONS), NUMBERS, {}),
     }
 
 

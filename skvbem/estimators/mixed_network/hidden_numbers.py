@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from skvbem._arguments import is_option
+from skvbem._arguments import NUMBER, is_option
 from skvbem.emissions.hidden_number import HiddenNumber
 from skvbem.emissions.regression import Regression
 from skvbem.errors import StructureError
 from skvbem.estimators.network.parameters import by_node, resolve_latents
 from skvbem.graphs.dag import DAG
 from skvbem.reading.tables import show
-
-#: In the place of a number of states: the latent holds a number.
-NUMBER = "number"
 
 
 def resolved(estimator: Any) -> tuple[dict[Any, int], tuple]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import NUMBER
 from skvbem.emissions.base import counts_factors
 from skvbem.emissions.registry import FOR_CATEGORIES, family_of
 from skvbem.errors import StructureError
@@ -101,18 +102,19 @@ class MixedNetworkKind(Kind):
         return {"max_table_cells": estimator.max_table_cells, "max_memory": estimator.max_memory}
 
     def graph(self, estimator, reading: MixedReading) -> tuple[DAG, dict]:
-        """The graph that is fitted to a reading, and the numbers of states of its latents, for searches."""
+        """The graph that is fitted to a reading, and its latents with numbers of states, or "number", for searches."""
         owner = type(estimator).__name__
-        latents, numbers = hidden_numbers.resolved(estimator)
+        sizes, numbers = hidden_numbers.resolved(estimator)
+        latents = {name: sizes.get(name, NUMBER) for name in estimator.latents} if numbers else sizes
         nodes, _ = nodes_of(reading.columns)
-        names = estimator.latents if numbers else latents  # in the order in which they are given
-        return resolve_structure(estimator.structure, names, nodes, owner), latents
+        return resolve_structure(estimator.structure, latents, nodes, owner), latents
 
     def model(self, estimator, reading: MixedReading) -> MixedNetwork:
         """The network, its tables and emissions with their priors."""
         owner = type(estimator).__name__
         nodes, n_categories = nodes_of(reading.columns)
         dag, latents = self.graph(estimator, reading)
+        latents = {name: n for name, n in latents.items() if n != NUMBER}
         _check_tables(reading.columns, owner)
         hidden = [group.name for group in reading.columns.groups if group.is_hidden]
         with_emission = [*(node for node in nodes if node not in n_categories), *hidden]

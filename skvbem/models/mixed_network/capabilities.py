@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from skvbem.models.labels.coefficients import CoefficientRelabelings, Coefficien
 from skvbem.models.labels.gibbs import GibbsSampler
 from skvbem.models.mixed_network.beliefs import latent_entropy
 from skvbem.models.mixed_network.data import MixedData
+from skvbem.models.mixed_network.dimension import families_with_hidden_numbers, rank_of_numbers
 from skvbem.models.mixed_network.enumeration import log_evidence_by_enumeration
 from skvbem.models.mixed_network.information import score_covariance
 from skvbem.models.mixed_network.model import MixedNetwork
@@ -249,11 +251,19 @@ def identifiable_dimension(model: MixedNetwork, hidden: Sequence, data: Any = No
     tables = layout.names[: layout.n_tables]
     sizes = dict(zip(tables, layout.cardinalities))
     parents: dict = {node: model.dag.parents(node) for node in tables}
+    with_hidden_numbers = families_with_hidden_numbers(model)
     observed, n_of_emissions = {node for node in tables if node not in hidden}, 0
-    for node, emission, block, n_states in zip(
-        layout.names[layout.n_tables :], model.emissions, model.prior.blocks[1:], model.n_states
+    n_of_emissions += sum(rank_of_numbers(model, families) for families in with_hidden_numbers)
+    of_ranks = {*chain(*with_hidden_numbers)}
+    for k, (node, emission, block, n_states) in enumerate(
+        zip(layout.names[layout.n_tables :], model.emissions, model.prior.blocks[1:], model.n_states)
     ):
         with_table = [parent for parent in model.dag.parents(node) if parent in tables]
+        if k in of_ranks:
+            observed |= set(with_table)
+            continue
+        if emission.is_hidden:  # without children it tells nothing
+            continue
         if emission.identifies_components or not with_table:
             n_of_emissions += block.n_free_parameters - n_redundant_parameters(emission, np.ones(n_states, dtype=bool))
             observed |= set(with_table)

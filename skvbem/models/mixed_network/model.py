@@ -49,6 +49,7 @@ from skvbem.models.labels.model import WITH_COVARIATES, WITH_HIDDEN_PRECISIONS
 from skvbem.models.mixed_network.data import FactorRows, KnownRows, MixedData, MixedRows, joint_codes
 from skvbem.models.mixed_network.hidden_numbers import HiddenNumbers
 from skvbem.models.mixed_network.number_families import NumberFamilies
+from skvbem.models.mixed_network.symmetries import NumberSymmetries
 from skvbem.models.network.compiler import Compiler
 from skvbem.models.network.layout import Layout
 from skvbem.models.network.model import prior_of
@@ -210,7 +211,8 @@ class MixedNetwork(LatentModel):
     def n_free_parameters(self) -> int:
         """Parameters of tables and emissions, but for those of emissions that no data can tell apart."""
         each = zip(self.emissions, self.n_states)
-        return self.prior.n_free_parameters - sum(n_redundant_parameters(e, np.ones(n, dtype=bool)) for e, n in each)
+        redundant = sum(n_redundant_parameters(e, np.ones(n, dtype=bool)) for e, n in each)
+        return self.prior.n_free_parameters - redundant - NumberSymmetries(self).n_rotations
 
     def columns(self, rows: MixedRows) -> dict[int, np.ndarray]:
         """Codes of the observed nodes with a table, by position."""

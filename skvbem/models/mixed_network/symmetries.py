@@ -54,6 +54,11 @@ class NumberSymmetries:
         return tuple(sorted(set.intersection(*sets)))
 
     @property
+    def n_rotations(self) -> int:
+        """Directions in which hidden numbers that are alike turn unnoticed, but for their prior."""
+        return sum(len(group) * (len(group) - 1) // 2 * self._n_shared(group[0]) for group in self.alike)
+
+    @property
     def log_n(self) -> float:
         """ln of the number of orders and signs."""
         orders = sum(log(factorial(len(group))) for group in self.alike)

@@ -1,71 +1,13 @@
 """Latents that hold numbers: against factor analyzers, linear dynamical systems, published values and quadrature."""
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import gammaln, logsumexp
+from laws.latent_numbers import compiled, log_evidence, network
 
-from skvbem import VBMixture, VBNetwork
+from skvbem import StructureSearchCV, VBMixture, VBNetwork
 from skvbem.emissions import FactorGaussian, Regression
-from skvbem.emissions.hidden_number import HiddenNumberEmission
-from skvbem.emissions.regression import RegressionEmission
-from skvbem.families import Regression as RegressionFamily
-from skvbem.families.unit_noise import UnitNoise
-from skvbem.graphs.dag import DAG
-from skvbem.models.mixed_network.data import MixedRows
-from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.models.mixed_network.symmetries import NumberSymmetries
-
-
-def of_column(n_given, hidden=False, intercept=True):
-    """A column in units of one, from 0."""
-    zeros, ones = np.zeros(n_given), np.ones(n_given)
-    kind = HiddenNumberEmission if hidden else RegressionEmission
-    return kind(np.zeros(1), np.ones(1), zeros, ones, zeros, 0, intercept)
-
-
-def known_prior(emission, n_states, shape, rate, precision=1.0):
-    """Coefficients about 0, in units of the noise; of hidden numbers the noise is known."""
-    d, one = emission.n_regressors, np.arange(n_states)
-    if emission.is_hidden:
-        return UnitNoise.from_precision(np.full(d, precision), n_states)
-    matrices = np.tile(precision * np.eye(d), (n_states, 1, 1))
-    gamma = np.full(n_states, shape), np.full(n_states, rate)
-    return RegressionFamily.from_parameters(np.zeros((n_states, d)), matrices, *gamma, one, one, n_components=n_states)
-
-
-def network(parents, hidden, sizes=None, shape=1.0, rate=0.5, intercept=True, has_constant=False):
-    """A network of numbers, some of which are hidden, below categories of some sizes."""
-    sizes = sizes or {}
-    emissions, priors = {}, {}
-    for node in parents:
-        if node in sizes:
-            continue
-        above = [sizes[p] for p in parents[node] if p in sizes]
-        with_constant = has_constant or bool(above) if node in hidden else intercept
-        emission = of_column(len(parents[node]) - len(above), node in hidden, with_constant)
-        emissions[node] = emission
-        priors[node] = known_prior(emission, int(np.prod(above, dtype=int)), shape, rate)
-    tables = {node: np.ones((*(sizes[p] for p in parents[node]), sizes[node])) for node in sizes}
-    return MixedNetwork(DAG(parents, parents), sizes, tables, emissions, priors)
-
-
-def compiled(model, values, codes=None, weight=None):
-    """Rows of numbers by node, hidden ones left out, and of categories by node."""
-    nodes = model.layout.names[model.layout.n_tables :]
-    n = len(next(iter(values.values())))
-    values = {node: np.asarray(values.get(node, np.full(n, np.nan)), dtype=float) for node in nodes}
-    tables = [
-        emission.prepare(np.stack([values[node], *(values[nodes[p]] for p in model.given[k])], axis=1))
-        for k, (node, emission) in enumerate(zip(nodes, model.emissions))
-    ]
-    codes = codes or {}
-    of_names = np.stack([*codes.values()], axis=1) if codes else np.zeros((n, 0), dtype=np.int8)
-    seen = tuple(~np.isnan(values[node]) for node in nodes)
-    weight = np.ones(n) if weight is None else weight
-    return model.compile(MixedRows(tuple(codes), of_names, tuple(tables), seen, weight))
 
 
 def bounds_from(model, data, statistics, n_steps=5000):
@@ -186,76 +128,6 @@ def test_a_number_above_all_columns_is_a_factor(n_classes, holes):
         scores = VBNetwork.latent_means(of_network, frame)[:, 0]
         factors = of_mixture.transform(frame) if hasattr(of_mixture, "factors") else scores
         assert np.abs(np.corrcoef(scores, factors.ravel()[: len(scores)])[0, 1]) > 0.999
-
-
-# Nodes of integrals over a slope in units of the noise: l = sinh(t), whose prior is normal.
-_SLOPES = np.sinh(np.linspace(-3.2, 3.2, 801))
-
-
-def log_evidence(parents, sizes, rows, shape, rate):
-    """Enumeration of hidden classes, quadrature over the slope of y on its hidden parent f, all else in closed form.
-
-    Given the slope in units of the noise, all coefficients are normal in these units, so that y is Student's t; f has
-    only the child y. Other numbers are observed.
-    """
-    n, terms = len(rows["y"]), []
-    of_classes = [node for node in sizes if node not in rows]
-    for states in product(*(range(sizes[node]) for node in of_classes for _ in range(n))):
-        codes = {node: np.array(states[i * n : (i + 1) * n]) for i, node in enumerate(of_classes)}
-        codes |= {node: rows[node] for node in sizes if node in rows}
-        total = 0.0
-        for node in parents:
-            joint = np.zeros(n, dtype=int)
-            for p in (p for p in parents[node] if p in sizes):
-                joint = joint * sizes[p] + codes[p]
-            if node in sizes:
-                for s in np.unique(joint):
-                    counts = np.bincount(codes[node][joint == s], minlength=sizes[node])
-                    total += gammaln(sizes[node]) - gammaln(sizes[node] + counts.sum()) + gammaln(1 + counts).sum()
-            elif node == "y":
-                total += _of_y(parents, sizes, codes, rows, joint, shape, rate)
-            elif node != "f":
-                given = np.stack([np.ones(n), *(rows[p] for p in parents[node] if p not in sizes)], axis=1)
-                for s in np.unique(joint):
-                    here = joint == s
-                    spread = np.eye(here.sum()) + given[here] @ given[here].T
-                    total += float(_log_t(rows[node][here], spread[None], shape, rate)[0])
-        terms.append(total)
-    return float(logsumexp(terms))
-
-
-def _of_y(parents, sizes, codes, rows, joint, shape, rate):
-    """ln p(y) with f integrated out, one slope for each state of the parents of y with a table."""
-    n = len(joint)
-    of_f = np.zeros(n, dtype=int)
-    for p in (p for p in parents["f"] if p in sizes):
-        of_f = of_f * sizes[p] + codes[p]
-    constant = [np.ones(n)] if any(p in sizes for p in parents["f"]) else []
-    above = np.stack([*constant, *(rows[p] for p in parents["f"] if p not in sizes)], axis=1) if (
-        constant or parents["f"]
-    ) else np.zeros((n, 0))  # fmt: skip
-    spread_of_f = np.eye(n) + (of_f[:, None] == of_f) * (above @ above.T)
-    given = np.stack([np.ones(n), *(rows[p] for p in parents["y"] if p not in sizes and p != "f")], axis=1)
-    total, log_prior = 0.0, -0.5 * _SLOPES**2 - 0.5 * np.log(2 * np.pi)
-    measure = np.log(np.cosh(np.arcsinh(_SLOPES)) * (np.arcsinh(_SLOPES)[1] - np.arcsinh(_SLOPES)[0]))
-    states = np.unique(joint)
-    assert len(states) == 1 or np.allclose(spread_of_f, np.diag(np.diag(spread_of_f))), "blocks depend on each other"
-    for s in states:
-        here = joint == s
-        spread = np.eye(here.sum()) + given[here] @ given[here].T + (
-            _SLOPES[:, None, None] ** 2 * spread_of_f[np.ix_(here, here)])  # fmt: skip
-        total += logsumexp(_log_t(rows["y"][here], spread, shape, rate) + log_prior + measure)
-    return total
-
-
-def _log_t(y, spread, shape, rate):
-    """ln of the integral of N(y | 0, spread / rho) over rho ~ Gamma(shape, rate), for several spreads."""
-    root = np.linalg.cholesky(spread)
-    white = np.linalg.solve(root, np.broadcast_to(y[:, None], (len(spread), len(y), 1)))[..., 0]
-    logs = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
-    after = shape + len(y) / 2
-    gammas = gammaln(after) - gammaln(shape) + shape * np.log(rate) - len(y) / 2 * np.log(2 * np.pi)
-    return gammas - logs - after * np.log(rate + 0.5 * (white**2).sum(axis=1))
 
 
 TINY = (
@@ -415,3 +287,39 @@ def test_maximum_likelihood_is_that_of_the_joint_normal_distribution():
 
     best = minimize(minus_log_likelihood, [1.0, 1.0, -0.5, 1.5, 0, 0, 0], method="BFGS", options={"gtol": 1e-7})
     assert model.log_likelihood_ == pytest.approx(-best.fun, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "n_numbers", "d"), [(2, 1, 5), (3, 1, 9), (4, 1, 12), (4, 2, 14), (5, 2, 19), (6, 2, 23), (6, 3, 27)]
+)
+def test_dimensions_are_those_of_factor_analysis(n_columns, n_numbers, d):
+    """Means, loadings up to rotations, and noises, but no more than means and covariances have."""
+    X = np.random.default_rng(5).normal(size=(60, n_columns))
+    latents = {f"h{k}": "number" for k in range(n_numbers)}
+    edges = [(h, f"x{j}") for h in latents for j in range(n_columns)]
+    model = VBNetwork(edges, latents=latents, random_state=0, n_init=1, tol=0.1).fit(X)
+    assert identifiable_dimension(model.fitted.model, ()) == d
+    rotations = n_numbers * (n_numbers - 1) // 2
+    assert model.n_free_parameters_ == n_columns * (2 + n_numbers) - rotations
+
+
+def test_a_search_over_hidden_numbers():
+    """Two groups of columns have a number each; the search knows them apart, and from a class."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(150, 2))
+    X = np.repeat(numbers, 3, axis=1) * [1, 0.8, -0.7, 1, 0.9, 0.6] + rng.normal(scale=0.5, size=(150, 6))
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    pairs, one = [("u", c) for c in "abc"] + [("v", c) for c in "def"], [("u", c) for c in "abcdef"]
+    both = {"u": "number", "v": "number"}
+    grid = [
+        {"latents": [{"u": "number"}], "structure": [one]},
+        {"latents": [both], "structure": [pairs, [*one, *(("v", c) for c in "abcdef")]]},
+    ]
+    search = StructureSearchCV(VBNetwork(random_state=0, n_init=2), grid).fit(frame)
+    assert search.best_params_ == {"latents": both, "structure": pairs}
+    assert search.structure_posterior_.max() > 0.99
+    kinds = [{"latents": {"u": kind}} for kind in ("number", 2, 3)]
+    three = StructureSearchCV(VBNetwork(random_state=0), {"latents": [each["latents"] for each in kinds]}).fit(
+        frame[list("abc")]
+    )
+    assert three.best_params_ == kinds[0]
