@@ -104,6 +104,15 @@ def _specification(specification: Any) -> None:
     specification.check_parameters()
 
 
+# A family that networks alone have.
+@checks("UnitNoise")
+def _unit_noise(family: Any) -> None:
+    k, d = family.n_components, family.n_regressors
+    counts([k], "components")
+    counts([d], "regressors", 0)
+    floats(family.coordinates, k * (d * (d + 1) // 2 + d + 2), what="coordinates")
+
+
 # Fits -----------------------------------------------------------------------------------------------------------------
 
 

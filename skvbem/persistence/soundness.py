@@ -169,14 +169,6 @@ def _regression(family: Any) -> None:
     check(0 < family.floor < np.inf, "a floor of variances that is none")
 
 
-@checks("UnitNoise")
-def _unit_noise(family: Any) -> None:
-    k, d = family.n_components, family.n_regressors
-    counts([k], "components")
-    counts([d], "regressors", 0)
-    floats(family.coordinates, k * (d * (d + 1) // 2 + d + 2), what="coordinates")
-
-
 @checks("Product")
 def _product(family: Any) -> None:
     check(family.blocks and family.n_cells == tuple(len(each.coordinates) for each in family.blocks), "other cells")

@@ -11,7 +11,7 @@ import numpy as np
 from skvbem.errors import TooLargeError
 
 # Most joint states of the discrete parents of families that share hidden numbers.
-_MOST_STATES = 4096
+_MAX_JOINT_STATES = 4096
 # Singular values below this share of the largest are 0 but for rounding.
 _RANK_TOLERANCE = 1e-9
 # Step of complex differences, which round nothing.
@@ -51,10 +51,10 @@ def rank_of_numbers(model: Any, families: Sequence[int]) -> int:
     layout = model.layout
     discrete = sorted({p for k in families for p in layout.parents[layout.n_tables + k]})
     sizes = [layout.cardinalities[p] for p in discrete]
-    if prod(sizes) > _MOST_STATES:
+    if prod(sizes) > _MAX_JOINT_STATES:
         raise TooLargeError(
             f"The discrete parents of nodes that share hidden numbers have {prod(sizes)} joint states, more than the "
-            f"{_MOST_STATES} for which the identifiable dimension is found. Take dimension='free'."
+            f"{_MAX_JOINT_STATES} for which the identifiable dimension is found. Take dimension='free'."
         )
     states = np.stack(np.unravel_index(np.arange(prod(sizes)), sizes), axis=1) if sizes else np.zeros((1, 0), dtype=int)
     components = {

@@ -7,6 +7,7 @@ from laws.latent_numbers import compiled, log_evidence, network
 
 from skvbem import StructureSearchCV, VBMixture, VBNetwork
 from skvbem.emissions import FactorGaussian, Regression
+from skvbem.models.mixed_network.capabilities import identifiable_dimension
 from skvbem.models.mixed_network.symmetries import NumberSymmetries
 
 
