@@ -222,3 +222,18 @@ def test_searches_tell_directions_of_numbers_apart():
     assert str(search.equivalence_classes()[0].graph) == "x -> y"
     with pytest.raises(ValueError, match="Search with averaging=True"):
         search.effect("x", "y")
+
+
+def test_rows_differ_by_what_they_were_set_to(chain):
+    model, X, _ = chain
+    X = pd.concat([X[:40], X[:1]], ignore_index=True)
+    who = np.where(np.arange(41) % 40 == 0, "x", None)  # the first row and the last, which are the same
+    other = X.assign(x=np.where(np.arange(41) == 40, X["x"] + 100.0, X["x"]))
+    fit = model.fit(X, interventions=who)
+    n_distinct = []
+    for table in (X, other):
+        reading = fit._kind.read(fit, table, None, fit.fitted.columns, {"interventions": who})
+        n_distinct.append(len(fit.fitted.rows(reading.values, reading.values_set).distinct()))
+    assert n_distinct == [40, 41]
+    with pytest.raises(ValueError, match="belong to the data of its fit"):
+        fit.log_evidence(other, interventions=who)
