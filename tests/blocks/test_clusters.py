@@ -114,7 +114,7 @@ def test_rows_do_not_come_to_the_client(client, monkeypatch):
 
     monkeypatch.setattr(clusters.Cluster, "_gathered", counted)
     before = client.run(os.getpid)
-    X = arrays.concatenate([collection() for _ in range(25)])  # 100 parts: more than come back in one message
+    X = arrays.concatenate([collection() for _ in range(17)])  # 68 parts: more than come back in one message
     fit(X, n_init=1, tol=1e-3)
     assert max(sizes[-4:]) < 64 * 1500
     assert client.run(os.getpid) == before

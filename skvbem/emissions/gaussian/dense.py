@@ -247,7 +247,8 @@ class DenseGaussian(NormalPriorEmission):
             block = values[at : at + ROWS_AT_ONCE]
             pattern, patterns = missing_patterns(block)
             frame = replace(none, values=block, pattern=pattern, patterns=patterns).frame
-            reach = np.maximum(reach, np.abs(frame).max(axis=1, initial=0.0))
+            reach = np.maximum(reach, frame.max(axis=1, initial=0.0))
+            reach = np.maximum(reach, -frame.min(axis=1, initial=0.0))
         return replace(none, reach=reach)
 
     def prepare(self, values: np.ndarray, survey: DenseTable | None = None) -> DenseTable:
