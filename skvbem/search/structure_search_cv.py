@@ -52,7 +52,7 @@ from skvbem.search.execution.readings import Readings
 from skvbem.search.execution.runner import Runner
 from skvbem.search.families.hidden_scale import PosteriorOverGraphs
 from skvbem.search.posterior import tables
-from skvbem.search.posterior.effects import OVER_GRAPHS, EffectsOverGraphs, effect_over_structures
+from skvbem.search.posterior.effects import OVER_GRAPHS, effect_over_structures, effects_over
 from skvbem.search.posterior.ranking import EVIDENCE, Ranker, Ranking
 from skvbem.search.posterior.states_in_use import states_in_use
 from skvbem.search.posterior.tables import average_over
@@ -356,7 +356,7 @@ class StructureSearchCV(
             ranker = self._ranker(job, ranking, rescoring, progress, checkpoint, seed, call)
             ranked = ranker.ranked(tried, log_priors, len(tried) == space.n_settings, graphs)
             state = self._state(job, ranked, names, ranking, log_priors)
-            state[OVER_GRAPHS] = EffectsOverGraphs.of(graphs)
+            state[OVER_GRAPHS] = effects_over(graphs)
         timed_out = runner.over == "time_budget" or call.was_cut or ranker.was_cut
         state |= {"space_": space, "strategy_": strategy, "prior_": prior, "stopped_by_": runner.over}
         state |= {"timed_out_": timed_out, "n_splits_": n_splits(job)}
@@ -569,7 +569,7 @@ class StructureSearchCV(
         >>> rng = np.random.default_rng(0)
         >>> a, b = rng.normal(size=(2, 60))
         >>> X = np.column_stack([a, b, a + b + rng.normal(size=60)])
-        >>> prior = Regression(prior="bge", coefficient_precision_prior=0.1)
+        >>> prior = Regression(prior="bge")
         >>> search = StructureSearchCV(VBNetwork(emission=prior), DAGSpace(["x0", "x1", "x2"]), random_state=0).fit(X)
         >>> effect = search.effect("x0", "x2")
         >>> effect.mean > 0.5, effect.probability_no_path < 0.2

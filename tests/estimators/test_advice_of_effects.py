@@ -57,7 +57,7 @@ def test_searches_that_keep_fits_have_effects():
     text = message(lambda: kept.effect("x", "y", method="adjustment"), "Take method='graphs'.")
     assert kept.effect("x", "y", method=keywords(text)["method"][-1]).mean != 0
     known = keywords(text.replace("Regression(", "Regression( "))
-    prior = Regression(prior=known["prior"][0], coefficient_precision_prior=known["coefficient_precision_prior"][0])
+    prior = Regression(prior=known["prior"][0])
     joint = StructureSearchCV(VBNetwork(emission=prior), DAGSpace(["x", "y"]), random_state=0).fit(numbers)
     assert joint.effect("x", "y", method="adjustment").mean != 0
     part = "hold numbers, which have no states. Leave 'change' out."

@@ -7,6 +7,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 from scipy.stats import gamma
 from sklearn.base import clone
 
@@ -16,7 +17,7 @@ from skvbem.graphs.essential import immoralities
 from skvbem.search.families.graph_walk import EdgeLogOdds
 from skvbem.search.families.hidden_scale import HiddenScaleScores
 from skvbem.search.families.mixed_graph_walk import MixedGraphs
-from skvbem.search.families.normal_wishart_scores import NormalWishartScores
+from skvbem.search.families.normal_wishart_scores import NormalWishartScores, hidden_scales
 from skvbem.spaces.priors import EdgePrior
 
 approx = pytest.approx
@@ -219,3 +220,27 @@ def test_probability_of_an_edge_that_is_not_there(n):
         probability[name] = edges["parent":"d", "child":"c"] + edges["parent":"c", "child":"d"]
     assert probability["known"] > 0.9
     assert probability["hidden"] < 0.35
+
+
+def test_effects_are_mixed_over_scales():
+    """As searches at each known scale have them, by the evidences that these searches have."""
+    X = table(20)[["a", "b", "c"]]
+    options = {"strategy": "exact", "rescoring": False, "refit": False, "prior": "uniform", "scoring": "lower_bound"}
+    scales, log_weights = hidden_scales()
+    log_totals, effects = [], []
+    for scale in scales[8::4]:
+        prior = Regression(prior="bge", coefficient_precision_prior=scale, degrees_of_freedom_prior=1.0)
+        search = StructureSearchCV(VBNetwork(emission=prior, n_init=1), DAGSpace(X.columns), **options).fit(X)
+        log_totals.append(search.log_evidence_)
+        effects.append([search.effect("a", "c", method=each) for each in ("adjustment", "graphs")])
+    weights = softmax(log_weights[8::4] + log_totals)
+    assert weights.max() < 0.9
+    search = StructureSearchCV(BGE, DAGSpace(X.columns), **options).fit(X)
+    by_adjustment, by_graphs = (search.effect("a", "c", method=each) for each in ("adjustment", "graphs"))
+    assert by_adjustment.mean == approx(weights @ [each.mean for each, _ in effects], abs=2e-3)
+    squares = weights @ [each.standard_deviation**2 + each.mean**2 for each, _ in effects]
+    assert by_adjustment.standard_deviation**2 + by_adjustment.mean**2 == approx(squares, abs=2e-3)
+    assert by_graphs.mean == approx(weights @ [each.mean for _, each in effects], abs=0.02)
+    assert by_graphs.probability_no_path == approx(
+        weights @ [each.probability_no_path for _, each in effects], abs=0.02
+    )

@@ -227,6 +227,8 @@ class MixedPosterior:
         Posterior probability of each edge, (parent, child).
     log_total, log_total_of_prior : float
         ln of the sums over graphs of their weights, posterior and prior, nats.
+    at_scales : tuple of pairs of float and GraphPosterior
+        The probability of each scale that matters, and the posterior there.
     """
 
     nodes: tuple
@@ -235,6 +237,7 @@ class MixedPosterior:
     edges: np.ndarray
     log_total: float
     log_total_of_prior: float
+    at_scales: tuple[tuple[float, GraphPosterior], ...]
 
     def log_probability(self, dag: DAG) -> float:
         """ln of the posterior probability of a graph; the nodes of the sum are among its own."""
@@ -280,10 +283,13 @@ def mixed_posterior(
     best = [best_of_sets(np.stack([best_of_subsets(each.copy()) for each in scored]))[-1] for scored in families]
     highest, log_number = best + scores.log_weights, log_total_of(np.where(odds > -inf, 0.0, -inf))
     totals = np.full(len(highest), -inf)
-    for k in np.flatnonzero(highest + log_number > highest.max() - _NOTHING):
+    for k in np.flatnonzero(highest + log_number > highest.max() - _NOTHING).tolist():
         totals[k] = scores.log_weights[k] + log_total_of(families[k])
     log_total = float(log_sum_exp(totals)) if totals.max() > -inf else -inf
-    edges = np.zeros((n, n))
-    for k in np.flatnonzero(totals > log_total - _NOTHING):
-        edges += np.exp(totals[k] - log_total) * summed(families[k]).edges
-    return MixedPosterior(scores.nodes, scores, odds, edges, log_total, log_total_of(odds))
+    log_total_of_prior, posteriors = log_total_of(odds), []
+    for k in np.flatnonzero(totals > log_total - _NOTHING).tolist():
+        data = scores.given.with_scale(scores.scales[k])
+        there = GraphPosterior(scores.nodes, families[k], odds, summed(families[k]), log_total_of_prior, data)
+        posteriors.append((float(np.exp(totals[k] - log_total)), there))
+    edges = np.sum([weight * there.edges for weight, there in posteriors], axis=0)
+    return MixedPosterior(scores.nodes, scores, odds, edges, log_total, log_total_of_prior, tuple(posteriors))

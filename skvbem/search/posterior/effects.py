@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from skvbem._lazy import cached_property
 from skvbem._names import did_you_mean, shown
 from skvbem.fitted.effects import Effect
 from skvbem.search.families.drawn_graphs import DrawnGraphs
-from skvbem.search.families.hidden_scale import PosteriorOverGraphs
+from skvbem.search.families.hidden_scale import MixedPosterior, PosteriorOverGraphs
 from skvbem.search.families.normal_wishart_scores import NormalWishartScores
 from skvbem.search.families.sum_of_dags import GraphPosterior, parent_set_probabilities
 
@@ -46,13 +46,6 @@ class EffectsOverGraphs:
 
     data: NormalWishartScores
     graphs: GraphPosterior
-
-    @classmethod
-    def of(cls, graphs: PosteriorOverGraphs | None) -> Self | None:
-        """Effects under a posterior, if it is one over all graphs of measurements whose prior has a known scale."""
-        if not isinstance(graphs, GraphPosterior) or graphs.measurements is None:
-            return None
-        return cls(graphs.measurements, graphs)
 
     def by_graphs(self, cause: Hashable, outcome: Hashable, n_draws: int) -> Effect:
         """The effect of one unit more, over draws of graphs and of their coefficients."""
@@ -121,6 +114,46 @@ class EffectsOverGraphs:
         return slopes
 
 
+@dataclass(frozen=True, eq=False)
+class EffectsOverScales:
+    """Effects of measurements whose prior has a hidden scale: those at each scale, mixed.
+
+    Parameters
+    ----------
+    parts : tuple of EffectsOverGraphs
+    weights : ndarray of shape (n_scales,)
+        Probabilities of the scales.
+    """
+
+    parts: tuple[EffectsOverGraphs, ...]
+    weights: np.ndarray
+
+    @property
+    def data(self) -> NormalWishartScores:
+        """The measurements, at one of the scales."""
+        return self.parts[0].data
+
+    def by_graphs(self, cause: Hashable, outcome: Hashable, n_draws: int) -> Effect:
+        """The effect of one unit more, over so many draws at each scale."""
+        return Effect.mixed([each.by_graphs(cause, outcome, n_draws) for each in self.parts], self.weights)
+
+    def by_adjustment(self, cause: Hashable, outcome: Hashable, n_draws: int) -> Effect:
+        """The effect by regressions of the outcome on the cause and its parents."""
+        return Effect.mixed([each.by_adjustment(cause, outcome, n_draws) for each in self.parts], self.weights)
+
+
+def effects_over(graphs: PosteriorOverGraphs | None) -> EffectsOverGraphs | EffectsOverScales | None:
+    """Effects under a posterior, if it is one over all graphs of measurements."""
+    if isinstance(graphs, MixedPosterior):
+        kept = [(weight, each) for weight, each in graphs.at_scales if weight > _RARE]
+        weights = np.array([weight for weight, _ in kept])
+        parts = (EffectsOverGraphs(each.measurements, each) for _, each in kept if each.measurements is not None)
+        return EffectsOverScales(tuple(parts), weights / weights.sum())
+    if graphs is None or graphs.measurements is None:
+        return None
+    return EffectsOverGraphs(graphs.measurements, graphs)
+
+
 def effect_over_structures(
     published: Mapping[str, Any], cause: Hashable, outcome: Hashable, method: str, n_draws: int, **states: Any
 ) -> Effect:
@@ -149,7 +182,7 @@ def effect_over_structures(
     if method != "graphs":
         raise ValueError(
             "method='adjustment' needs the sum over all graphs of complete measurements under one prior, as "
-            "emission=Regression(prior='bge', coefficient_precision_prior=0.1) has it, of at most 12 nodes. Take "
+            "emission=Regression(prior='bge') has it, of at most 12 nodes. Take "
             "method='graphs'."
         )
     if average is None:
@@ -182,3 +215,5 @@ METHODS = ("graphs", "adjustment")
 OVER_GRAPHS = "_over_graphs_"
 # Sets of parents that are less probable, of the most probable one, are left out.
 _NOTHING = 1e-12
+# Scales that are less probable are left out.
+_RARE = 1e-4
