@@ -8,7 +8,7 @@ import pytest
 import sklearn
 from estimators.advice import Case, both, check, each_keyword, each_line, each_name, keywords, with_slow
 
-from skvbem import DAGSpace, StructureSearchCV, VBDiscreteDAG, VBMixture
+from skvbem import DAGSpace, StructureSearchCV, VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.search.strategies import Exact, Exhaustive
 
 CODES = pd.DataFrame(np.random.default_rng(20261127).integers(0, 2, size=(40, 3)), columns=list("abc"))
@@ -36,6 +36,13 @@ def routed(text):
         for request in re.findall(r"set_\w+_request\(\w+=True\)", text):
             estimator = eval("estimator." + request, {"estimator": estimator})
         return search(estimator, cv=3, interventions=IS_SET, max_candidates=3)
+
+
+def search_of_numbers(latents, **options):
+    rows = CODES.assign(a=np.arange(40) % 7 + 0.5, b=np.where(np.arange(40) < 3, np.nan, np.arange(40) % 5 + 0.25))
+    space = DAGSpace(CODES.columns, latents=latents, max_parents=1)
+    numbers = [("a", "gaussian", ["a"]), ("b", "gaussian", ["b"]), ("c", "categorical", ["c"])]
+    return StructureSearchCV(VBNetwork(emission=numbers, **FEW), space, random_state=0, **options).fit(rows)
 
 
 def hidden(estimator, strategy):
@@ -99,6 +106,11 @@ CASES = {
         lambda: search(CLASSES, {"n_components": [1, 2]}, strategy="structural"),
         "Take 'greedy' for others",
         each_name(lambda name: search(CLASSES, {"n_components": [1, 2]}, strategy=name), among="greedy"),
+    ),
+    "a structural search of numbers below latents": Case(
+        lambda: search_of_numbers({"h": 2}, strategy="structural"),
+        "for a network of numbers. Take 'greedy' for others",
+        each_name(lambda name: search_of_numbers({"h": 2}, strategy=name, max_candidates=3), among="greedy"),
     ),
     "memory of the exact strategy": Case(
         lambda: search(strategy=Exact(max_memory=1)),

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from skvbem._arguments import NUMBER
-from skvbem.emissions.base import counts_factors
+from skvbem._compat import IterationReport, check_parameters
+from skvbem.emissions.base import Emission, counts_factors
 from skvbem.emissions.registry import FOR_CATEGORIES, family_of
 from skvbem.errors import StructureError
 from skvbem.estimators.emission_parameters import refuse_lags
@@ -23,10 +25,12 @@ from skvbem.estimators.network.parameters import (
     resolve_structure,
     warn_of_oddities,
 )
+from skvbem.families.base import ConjugateFamily
 from skvbem.fitted.mixed_network import FittedMixedNetwork
-from skvbem.fitting.fit import n_starts_of
+from skvbem.fitting.fit import Run, n_starts_of
 from skvbem.fitting.kind import Kind
 from skvbem.graphs.dag import DAG
+from skvbem.models.mixed_network.completed_numbers import CompletedNumbers, complete_numbers
 from skvbem.models.mixed_network.data import MixedData
 from skvbem.models.mixed_network.model import MixedNetwork
 from skvbem.optima.network import MixedNetworkMethod, MixedStarts
@@ -38,6 +42,7 @@ from skvbem.reading.mixed_network import MixedReading, columns_of_nodes, nodes_o
 from skvbem.reading.names import check_names
 from skvbem.reading.rows import ranges, warn_of_marks
 from skvbem.reading.tables import are_observed, listed, read_table, show, weighted_rows
+from skvbem.vbem import posteriors
 
 
 class MixedNetworkKind(Kind):
@@ -151,6 +156,45 @@ class MixedNetworkKind(Kind):
             for node, softmax in driven.items()
         }
         return MixedNetwork(dag, sizes, of_tables.prior(), emissions, priors, memberships)
+
+    def complete(
+        self, estimator, reading: MixedReading, start: CompletedNumbers | None = None
+    ) -> tuple[float, CompletedNumbers]:
+        """The lower bound of a VB fit to a reading, and the rows completed by its q(x), of tables and measurements.
+
+        The fit starts from rows completed otherwise, where there are any.
+        """
+        check_parameters(estimator)
+        model = self.model(estimator, reading)
+        data = self.compiled(estimator, model, reading, n_starts_of(estimator))
+        plan = Run(estimator, reading, data, IterationReport(None, None)).plan(model)
+        if start is not None:
+            plan = replace(plan, starts=start.statistics(model)[:, None], explore=False)
+        fit = plan.run(model, data, posteriors.VB, effective_n_jobs(estimator.n_jobs))
+        return fit.objective, complete_numbers(model, fit.statistics, data.source, max_memory=estimator.max_memory)
+
+    def has_sums(self, estimator, reading: MixedReading) -> bool:
+        """Whether all columns are categories and measurements, so that `complete` has sums of every family."""
+        if estimator.latents or estimator.covariates is not None or reading.intervention_targets:
+            return False
+        alone = DAG(nodes_of(reading.columns)[0], {})
+        of_numbers = reading.emissions(alone)
+        return all(len(group.columns) == 1 and emission.products is not None for group, emission in of_numbers)
+
+    def family(self, estimator, reading: MixedReading, node, parents) -> tuple[Emission, ConjugateFamily]:
+        """The emission of a node with some parents, and its prior."""
+        nodes, sizes = nodes_of(reading.columns)
+        group, emission = reading.emission_of(DAG(nodes, {node: parents}), node)
+        n_states = int(np.prod([sizes[parent] for parent in parents if parent in sizes], dtype=np.int64))
+        alone = ColumnGroups(group.names, (group,), estimator.missing_values, type(estimator).__name__)
+        return emission, resolve_emission_prior(alone, emission, n_states)
+
+    def tables(self, estimator, reading: MixedReading) -> CandidateNetwork:
+        """The network of the nodes with a table alone, without edges: their priors."""
+        _, sizes = nodes_of(reading.columns)
+        limits = estimator.max_table_cells, estimator.max_memory, n_starts_of(estimator)
+        given = estimator.prior, estimator.equivalent_sample_size, type(estimator).__name__
+        return CandidateNetwork(DAG(sizes, {}), {}, dict(sizes), *given, *limits)
 
     def compiled(self, estimator, model: MixedNetwork, reading: MixedReading, n_starts: int) -> MixedData:
         """Rows as the model takes them."""

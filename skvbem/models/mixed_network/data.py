@@ -15,8 +15,8 @@ from skvbem.models.network.layout import Layout
 from skvbem.models.network.program import Program, RowFactor
 
 
-def joint_codes(digits: Sequence[np.ndarray], sizes: Sequence[int], n_rows: int) -> np.ndarray:
-    """The joint state of some nodes in each row (n_rows,), the last node running fastest; 0 where there are none."""
+def joint_codes(digits: Sequence[np.ndarray], sizes: Sequence[int], n_rows: int | tuple[int, ...]) -> np.ndarray:
+    """The joint state of some nodes in each row, the last node running fastest; 0 where there are none."""
     return np.ravel_multi_index(tuple(digits), tuple(sizes)) if len(sizes) else np.zeros(n_rows, dtype=np.int64)
 
 

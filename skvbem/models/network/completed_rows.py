@@ -204,7 +204,7 @@ def complete_rows(model: DiscreteDAG, statistics: np.ndarray, rows: Rows, *, max
         is_set[:, model.position[name]] = those
     weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, dtype=float)
     n_states = _n_joint_states(layout, codes)
-    _check_size(layout, n_states, max_memory)
+    check_size_of_completions(layout, float(np.minimum(n_states, _MAX_STATES_KEPT).sum()), max_memory)
     chunks = [slice(at, at + _ROWS_AT_ONCE) for at in range(0, max(len(rows), 1), _ROWS_AT_ONCE)]
     parts = [_completions(layout, logs, codes[chunk], is_set[chunk], n_states[chunk]) for chunk in chunks]
     row = np.concatenate([chunk.start + which for chunk, (_, which, _) in zip(chunks, parts)])
@@ -232,8 +232,9 @@ def _n_joint_states(layout: Layout, codes: np.ndarray) -> np.ndarray:
     return np.where(codes < 0, np.array(layout.cardinalities, dtype=float), 1.0).prod(axis=1)
 
 
-def _check_size(layout: Layout, n_states: np.ndarray, max_memory: float) -> None:
-    n_bytes = float(np.minimum(n_states, _MAX_STATES_KEPT).sum()) * (len(layout.names) * 8.0 + 48.0)
+def check_size_of_completions(layout: Layout, n_completions: float, max_memory: float) -> None:
+    """Refuse to complete rows in more ways than memory holds."""
+    n_bytes = n_completions * (len(layout.names) * 8.0 + 48.0)
     if n_bytes > max_memory:
         raise TooLargeError(
             f"The joint states of what is hidden in the rows, which a structural search goes through, take "

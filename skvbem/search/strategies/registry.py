@@ -60,7 +60,7 @@ class Auto(Strategy):
         exact = Exact()
         if exact.n_operations(space, job, ranking, prior) <= TUNING.max_operations:
             return exact
-        return Greedy() if why_no_bounds(job) else StructuralVBEM()
+        return Greedy() if why_no_bounds(job, space) else StructuralVBEM()
 
     def search(self, problem: Problem):
         """Search by the strategy that suits the problem."""

@@ -12,14 +12,17 @@ import numpy as np
 
 from skvbem.fitting.kind import find_kind, kind_of
 from skvbem.graphs.dag import DAG
+from skvbem.models.mixed_network.completed_numbers import CompletedNumbers
 from skvbem.models.network.completed_rows import CompletedRows
 from skvbem.search.execution.jobs import EvidenceJob, Job
 from skvbem.search.execution.readings import shallow_candidate
+from skvbem.search.families.completed_families import CompletedFamilies
 from skvbem.search.families.decomposable import NEEDS_EVIDENCE, rest
 from skvbem.search.families.family_scores import FamilyScores
 from skvbem.search.families.graph_walk import EdgeLogOdds, FamilyGraphs
 from skvbem.search.strategies.base import Problem
 from skvbem.search.tuning import TUNING
+from skvbem.spaces import Space
 from skvbem.spaces.settings import canonical
 from skvbem.spaces.structures import StructureSpace
 
@@ -50,7 +53,7 @@ class StructuralState:
     value: float = -np.inf
 
 
-def why_no_bounds(job: Job) -> str:
+def why_no_bounds(job: Job, space: Space) -> str:
     """Why no q(x) bounds what a search scores, as what a strategy needs and what to take instead; empty if one does."""
     if (
         not isinstance(job, EvidenceJob)
@@ -58,6 +61,14 @@ def why_no_bounds(job: Job) -> str:
         or not hasattr(find_kind(job.estimator), "complete")
     ):
         return f"{NEEDS_EVIDENCE}. Take 'greedy' for others."
+    if not hasattr(find_kind(job.estimator), "network"):
+        has_latents = not isinstance(space, StructureSpace) or space.latents
+        if has_latents or not kind_of(job.estimator).has_sums(job.estimator, job.readings.common):
+            return (
+                "needs a space of graphs without latents, and columns of categories and measurements that no one set, "
+                "for a network of numbers. Take 'greedy' for others."
+            )
+        return ""
     if getattr(job.estimator, "inference", "exact") != "exact":
         return "needs inference='exact': it completes rows by q(x). Take 'greedy'."
     if job.estimator.ties:
@@ -91,7 +102,7 @@ class Fitter:
 
     def __init__(self, problem: Problem):
         job, space = problem.job, problem.space
-        if why := why_no_bounds(job):
+        if why := why_no_bounds(job, space):
             raise ValueError(f"The strategy 'structural' {why}")
         readings: Any = job.readings
         self.problem, self._template, self._reading = problem, job.estimator, readings.common
@@ -107,12 +118,11 @@ class Fitter:
     def fitted(self, setting: Mapping, completed: CompletedRows | None = None) -> StructuralState:
         """A setting fitted, from a q(x) if one is given; where nothing is hidden there is nothing to fit."""
         estimator, log_prior, key = self._estimator(setting), self._log_prior(setting), rest(setting)
-        network = kind_of(estimator).network(estimator, self._reading)
-        dag, latents = network.dag, network.latents
+        dag, latents = _graph_of(estimator, self._reading)
         scores = None if latents else self._certain.get(key)
         if scores is None:
             value, completed = kind_of(estimator).complete(estimator, self._reading, completed)
-            scores = _scores_of(network, completed)
+            scores = _scores_of(estimator, self._reading, completed)
             bound = scores.bound(dag)
             if not latents and completed.is_certain:
                 self._certain[key] = scores
@@ -162,10 +172,9 @@ class Fitter:
         if log_prior == -np.inf:
             return None
         try:
-            network = kind_of(estimator).network(estimator, self._reading)
-            dag, latents, scores = network.dag, network.latents, here.scores
+            (dag, latents), scores = _graph_of(estimator, self._reading), here.scores
             if latents != here.latents or rest(setting) != rest(here.setting):
-                scores_of = partial(_scores_of, network)
+                scores_of = partial(_scores_of, estimator, self._reading)
                 scores = scores_of(transferred_rows(here.scores.completed, here.latents, dag, latents, scores_of))
             return StructuralState(setting, dag, latents, scores, scores.bound(dag) + log_prior)
         except ValueError:  # no such network, or one too large; it is left out
@@ -185,8 +194,20 @@ class Fitter:
         return shallow_candidate(self._template, setting)
 
 
-def _scores_of(network, completed: CompletedRows) -> FamilyScores:
-    """Scores of families under completed rows and the prior of a network's estimator."""
+def _graph_of(estimator: Any, reading: Any) -> tuple[DAG, dict]:
+    """The directed graph that is fitted to a reading, and the numbers of states of its latents."""
+    kind = kind_of(estimator)
+    if not hasattr(kind, "network"):
+        return kind.graph(estimator, reading)
+    network = kind.network(estimator, reading)
+    return network.dag, network.latents
+
+
+def _scores_of(estimator: Any, reading: Any, completed: Any) -> Any:
+    """Scores of families under completed rows and the prior of an estimator."""
+    if isinstance(completed, CompletedNumbers):
+        return CompletedFamilies(completed, estimator, reading)
+    network = kind_of(estimator).network(estimator, reading)
     return FamilyScores(completed, network, max_table_cells=network.max_table_cells)
 
 
