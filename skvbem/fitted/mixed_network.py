@@ -24,6 +24,7 @@ from skvbem.fitted.latent_states import LatentStates
 from skvbem.fitted.memberships import Membership
 from skvbem.fitted.network import LabeledTables
 from skvbem.fitted.parameter_tables import ParameterTable, joint_states, rows_of_profiles
+from skvbem.fitted.standardized import StandardizedNumber, standardized_numbers
 from skvbem.fitted.under_fit import Cells, UnderFit
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.model import MixedNetwork
@@ -347,6 +348,10 @@ class FittedMixedNetwork(Fitted):
         return [
             ", ".join(f"{parent}={named(state)}" for parent, state in zip(parents, each)) for each in states if parents
         ]
+
+    def standardized(self, parameters: Parameters) -> list[StandardizedNumber]:
+        """Standardized coefficients and R² of numbers below numbers, at draws of parameters, each (n_draws, ...)."""
+        return standardized_numbers(self, parameters) if any(self.model.given) else []
 
     def tables(self) -> dict[str, LabeledTables]:
         """The attributes that hold a table for each node with one."""

@@ -81,6 +81,16 @@ def standardized_numbers(fitted: Any, parameters: Parameters) -> list[Standardiz
     return [each for node in nodes if moments.are_known(node) for each in moments.standardized(node)]
 
 
+def covariance_of_numbers(fitted: Any, parameters: Parameters) -> tuple[list, np.ndarray] | None:
+    """Columns and latents of a network of numbers alone, and their covariance (d, d); None of other networks."""
+    of_each = {group: {name: each[None] for name, each in of.items()} for group, of in parameters.items()}
+    moments, numbers = _Moments(fitted, of_each), fitted.model.dag.topological_order()
+    if fitted.levels or not all(map(moments.are_known, numbers)):
+        return None
+    names = [name for node in numbers for name in moments.names(node)]
+    return names, moments._given(numbers, (), names)[2][0, 0]
+
+
 @dataclass(frozen=True, eq=False)
 class _Moments:
     """A network of mixed columns at draws of its parameters."""

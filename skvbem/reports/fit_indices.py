@@ -38,12 +38,12 @@ _TOLERANCE, _MAX_STEPS = 1e-7, 10_000
 
 @dataclass(frozen=True)
 class FitIndices:
-    """Fit indices of a factor analysis by maximum likelihood, against the covariances of the data.
+    """Fit indices of factors, or of a network of numbers, by maximum likelihood, against the covariances of the data.
 
     Parameters
     ----------
     chi2 : float
-        Against the saturated model, with Bartlett's factor.
+        Against the saturated model; of factors with Bartlett's factor.
     degrees_of_freedom : int
     p_value : float
         NaN without degrees of freedom, as are indices that divide by them.
@@ -132,9 +132,53 @@ def fit_indices(
     saturated, of_saturated = saturated_model(reading, f"fit_indices of {owner}")
     null = _without_correlations(cells[0], weight)
     bartlett = n - 1 - (2 * d + 5) / 6
-    df, df_null = d * (d + 3) // 2 - n_free_parameters, d * (d - 1) // 2
     statistic = max((bartlett - 2 * n_factors / 3) * 2 * (saturated - log_likelihood) / n, 0.0)
     of_null = max(bartlett * 2 * (saturated - null) / n, 0.0)
+    return _indices(statistic, of_null, of_saturated, covariance, log_likelihood, n_free_parameters, n)
+
+
+def fit_indices_of_network(
+    reading: TableReading, log_likelihood: float, covariance: np.ndarray, n_free_parameters: int, owner: str
+) -> FitIndices:
+    """Fit indices of a network of numbers by maximum likelihood: chi-square is twice the difference of likelihoods.
+
+    Parameters
+    ----------
+    reading : TableReading
+        The data of the fit, all columns one group.
+    log_likelihood : float
+        Log likelihood of the network, nats.
+    covariance : ndarray of shape (d, d)
+        Covariance of the columns by the network.
+    n_free_parameters : int
+        That can be told from the data.
+    owner : str
+        For messages.
+
+    Raises
+    ------
+    ValueError
+        As `fit_indices`.
+    """
+    ((cells, weight),) = reading.blocks
+    saturated, of_saturated = saturated_model(reading, f"fit_indices of {owner}")
+    of_null = max(2 * (saturated - _without_correlations(cells[0], weight)), 0.0)
+    statistic, n = max(2 * (saturated - log_likelihood), 0.0), _n_rows(cells[0], weight)
+    return _indices(statistic, of_null, of_saturated, covariance, log_likelihood, n_free_parameters, n)
+
+
+def _indices(
+    statistic: float,
+    of_null: float,
+    of_saturated: np.ndarray,
+    covariance: np.ndarray,
+    log_likelihood: float,
+    n_free_parameters: int,
+    n: float,
+) -> FitIndices:
+    """Fit indices from the chi-square of a model, and that of columns without correlations."""
+    d = len(covariance)
+    df, df_null = d * (d + 3) // 2 - n_free_parameters, d * (d - 1) // 2
     excess, excess_of_null = max(statistic - df, 0.0), max(of_null - df_null, statistic - df, 0.0)
     rmsea, interval, p_value, tli = np.nan, (np.nan, np.nan), np.nan, np.nan
     if df > 0:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skvbem.emissions.profiles import named
 from skvbem.emissions.softmax import normal_points
 from skvbem.fitted.base import Parameters
-from skvbem.fitted.mixed_network import FittedMixedNetwork
 from skvbem.fitted.parameter_tables import ParameterTable, joint_states
-from skvbem.fitted.standardized import StandardizedNumber, standardized_numbers
 from skvbem.uncertainty.draws import Draws
 from skvbem.uncertainty.intervals import ReportedIntervals
 from skvbem.uncertainty.posterior_draws import PosteriorDraws, drawn_from_q
 from skvbem.uncertainty.standard_errors import StandardErrors
+
+if TYPE_CHECKING:
+    from skvbem.fitted.standardized import StandardizedNumber
 
 # Draws of q(theta) whose quantiles are taken.
 _N_DRAWS = 1000
@@ -23,18 +24,20 @@ _N_DRAWS = 1000
 
 def standardized_tables(fitted: Any, intervals: ReportedIntervals, level: float) -> list[ParameterTable]:
     """Standardized coefficients and R² of the numbers of a network, for a summary; none of other models."""
-    if not (isinstance(fitted, FittedMixedNetwork) and any(fitted.model.given)):
+    standardized = getattr(fitted, "standardized", None)
+    if standardized is None:
         return []
-    drawn = _drawn(fitted, intervals)
     point = {
         group: {name: each[None] for name, each in of.items()}
         for group, of in fitted.named_parameters(fitted.point).items()
     }
+    at_points = standardized(point)
+    drawn = _drawn(fitted, intervals) if at_points else None
     # those of too many states for so many draws have no intervals
-    at_draws = {} if drawn is None else {each.name: each for each in standardized_numbers(fitted, drawn)}
+    at_draws = {} if drawn is None else {each.name: each for each in standardized(drawn)}
     is_posterior = isinstance(intervals.draws, PosteriorDraws)
     tables = [_Column(level, is_posterior), _Column(level, is_posterior)]
-    for at_point in standardized_numbers(fitted, point):
+    for at_point in at_points:
         of_draws = at_draws.get(at_point.name)
         _add_coefficients(tables[0], fitted, at_point, of_draws)
         _add_r2(tables[1], fitted, at_point, of_draws)

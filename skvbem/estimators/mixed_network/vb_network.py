@@ -15,11 +15,13 @@ from skvbem._docstrings import share_texts
 from skvbem.estimators.base import MAX_ITER, MAX_MEMORY, SHARED_CONSTRAINTS, TOL
 from skvbem.estimators.latent_nodes import LatentNodesEstimator, as_columns
 from skvbem.estimators.mixed_network import questions
+from skvbem.estimators.mixed_network.fit_indices import fit_indices
 from skvbem.estimators.mixed_network.kind import MixedNetworkKind
 from skvbem.fitted.effects import Effect
 from skvbem.fitted.normal_mixtures import NormalMixture
 from skvbem.optima.tuning import EFFORTS
 from skvbem.reading.output import as_fit_saw
+from skvbem.reports.fit_indices import FitIndices
 from skvbem.tables import LabeledTable
 
 
@@ -352,6 +354,44 @@ class VBNetwork(LatentNodesEstimator):
         """
         check_is_fitted(self)
         return questions.effect(self, cause, outcome, change, state, n_draws)
+
+    def fit_indices(self, X, sample_weight=None) -> FitIndices:
+        """Fit indices of a network of measurements alone by maximum likelihood, as of structural equation models.
+
+        Chi-square is twice the difference of log likelihoods to the saturated model, any covariance of the columns.
+        With missing cells both are those of what was observed. It has degrees of freedom, p, RMSEA with an interval,
+        CFI, TLI, SRMR, AIC and BIC. After another `method` the network is fitted by maximum likelihood, too.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            The data of the fit.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        FitIndices
+
+        Raises
+        ------
+        ValueError
+            If X is not the data of the fit, the network has categories, or no covariance matrix is most likely: there
+            are not more rows than columns, or columns are constant or functions of each other.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvbem import VBNetwork
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=200)
+        >>> y = x + rng.normal(size=200)
+        >>> X = np.column_stack([x, y, y + rng.normal(size=200)])
+        >>> indices = VBNetwork([("x0", "x1"), ("x1", "x2")]).fit(X).fit_indices(X)
+        >>> indices.degrees_of_freedom, indices.p_value > 0.01
+        (1, True)
+        """
+        check_is_fitted(self)
+        return fit_indices(self, X, sample_weight)
 
     def impute(self, X, *, fill="auto", return_proba=False, random_state=None):
         """X with missing cells filled: numbers by predictive means given the row, categories by the most probable ones.
