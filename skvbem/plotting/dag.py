@@ -18,9 +18,12 @@ from skvbem.plotting.display import need_matplotlib
 from skvbem.plotting.edges import edge_information, layered, pair_information, with_probable_edges, with_probable_lines
 from skvbem.plotting.labels import INK, percent
 from skvbem.plotting.layout import layered_layout
+from skvbem.plotting.path_diagram import draw_label, path_coefficients, places_of_labels
 from skvbem.spaces.settings import resolve_latents
 
 _FONT_SIZE = 10.0  # points, in a figure that the display makes itself
+_LABEL_SIZE = 8.0  # points, of what is written on arrows
+_LABEL_ROOM = 0.5, 0.35  # inches, beside nodes and between layers
 _MARGIN = 0.2  # inches
 _THIN, _THICK = 0.7, 4.5  # points
 _MAX_EDGES_TOLD, _NOTE_WIDTH = 4, 48  # edges not drawn, letters of a line under the picture
@@ -52,6 +55,10 @@ class DAGDisplay:
         Edges drawn dashed.
     undirected : bool, default=False
         Whether edges have no direction: they are drawn as lines, and their ends may be given in either order.
+    edge_labels : mapping of (parent, child) to str, default=None
+        What to write on arrows.
+    notes : mapping of node to str, default=None
+        What to write under the names of nodes.
 
     Attributes
     ----------
@@ -71,7 +78,7 @@ class DAGDisplay:
     """
 
     def __init__(self, dag, *, latents=(), edge_widths=None, edge_widths_title=None, full_width=None, dashed=(),
-                 undirected=False):  # fmt: skip
+                 undirected=False, edge_labels=None, notes=None):  # fmt: skip
         self.dag = dag
         self.latents = latents
         self.edge_widths = edge_widths
@@ -79,9 +86,11 @@ class DAGDisplay:
         self.full_width = full_width
         self.dashed = dashed
         self.undirected = undirected
+        self.edge_labels = edge_labels
+        self.notes = notes
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, edge_widths="mutual_information", node_labels=None):
+    def from_estimator(cls, estimator, *, ax=None, edge_widths="auto", node_labels=None):
         """Draw the network of a fitted estimator.
 
         Parameters
@@ -90,8 +99,9 @@ class DAGDisplay:
             Or any fitted estimator with `structure_`, `latent_names_`, `tables_` and `counts_`.
         ax : matplotlib Axes, default=None
             Where to draw; by default in a new figure of fitting size.
-        edge_widths : "mutual_information", mapping of (parent, child) to float, or None, default="mutual_information"
-            The strength of each edge, >= 0, or None for arrows that are all alike; see Notes.
+        edge_widths : {"auto", "standardized", "mutual_information"}, mapping of edges to float, or None, default="auto"
+            The strength of each edge (parent, child), >= 0, or None for arrows that are all alike; see Notes. "auto" is
+            "standardized" for networks of numbers alone, and else "mutual_information".
         node_labels : mapping of node to str, default=None
             What to write instead of the names of nodes.
 
@@ -101,6 +111,10 @@ class DAGDisplay:
 
         Notes
         -----
+        "standardized" draws a path diagram: arrows between numbers are as wide as their standardized coefficients are
+        large, which they bear with 95 % intervals of q(theta); below categories those of each of their states. Numbers
+        below others bear R². Arrows from categories are thin. `summary` has the same numbers.
+
         "mutual_information" is I(child; parent | the child's other parents), in nats per row. It is what one learns of
         the child from this parent once its other parents are known. The child's table is as fitted, and the states of
         its parents are as frequent as expected in the data. It is also the loss of the child's expected log
@@ -117,13 +131,22 @@ class DAGDisplay:
             )
         dag, undirected = estimator.structure_, hasattr(estimator, "cliques_")
         title, driven = None, getattr(estimator.fitted, "driven", ())
+        labels, notes, hidden = None, None, getattr(estimator, "latent_numbers_", ())
+        if isinstance(edge_widths, str) and edge_widths == "auto":
+            edge_widths = "mutual_information" if estimator.tables_ or not dag.edges else "standardized"
+        if isinstance(edge_widths, str) and edge_widths == "standardized":
+            edge_widths, labels, notes = path_coefficients(estimator.fitted)
+            edge_widths = dict.fromkeys(dag.edges, 0.0) | edge_widths
+            title = "size of standardized coefficients"
+            if estimator.fitted.form.density:
+                title += ",\nwith 95 % intervals"
         if driven and edge_widths == "mutual_information" and any(node not in estimator.tables_ for node in dag.nodes):
             edge_widths = None
         if isinstance(edge_widths, str):
             if edge_widths != "mutual_information":
                 raise ValueError(
-                    "The 'edge_widths' parameter of DAGDisplay must be 'mutual_information', a mapping of (parent, "
-                    f"child) to numbers >= 0, or None. Got {edge_widths!r} instead."
+                    "The 'edge_widths' parameter of DAGDisplay must be 'auto', 'standardized', 'mutual_information', a "
+                    f"mapping of (parent, child) to numbers >= 0, or None. Got {edge_widths!r} instead."
                 )
             information = pair_information if undirected else edge_information
             edge_widths = information(dag, estimator.tables_, estimator.counts_)
@@ -135,9 +158,15 @@ class DAGDisplay:
             if undirected:
                 title = "mutual information of two nodes (nats per row)"
         latents = {name: estimator.tables_[name].shape[-1] for name in estimator.latent_names_}
-        return cls(dag, latents=latents, edge_widths=edge_widths, edge_widths_title=title, undirected=undirected).plot(
-            ax=ax, node_labels=node_labels
-        )
+        return cls(
+            dag,
+            latents=latents | dict.fromkeys(hidden),
+            edge_widths=edge_widths,
+            edge_widths_title=title,
+            undirected=undirected,
+            edge_labels=labels,
+            notes=notes,
+        ).plot(ax=ax, node_labels=node_labels)
 
     @classmethod
     def from_search(cls, search, *, least=0.1, ax=None, node_labels=None):
@@ -243,8 +272,12 @@ class DAGDisplay:
         from matplotlib import pyplot as plt
 
         labels, n_states = self._checked(node_labels)
-        sizes = {node: _size(labels[node], node in n_states, n_states.get(node)) for node in self.dag.nodes}
-        layout = layered_layout(self.dag, sizes, n_states)
+        notes = {node: _note(of) for node, of in n_states.items() if of is not None} | dict(self.notes or {})
+        sizes = {node: _size(labels[node], node in n_states, notes.get(node)) for node in self.dag.nodes}
+        edge_labels = self.edge_labels or {}
+        extents = {edge: _extent(text, _LABEL_SIZE) for edge, text in edge_labels.items()}
+        room = _LABEL_ROOM if extents else (0.0, 0.0)
+        layout = layered_layout(self.dag, sizes, n_states, room)
         left, bottom, right, top = layout.box
         if self.edge_widths is not None and self.dag.edges:
             bottom -= self._key_height()
@@ -262,8 +295,11 @@ class DAGDisplay:
         for edge, line in layout.lines.items():
             style = "dashed" if edge in self.dashed else "solid"
             _draw_arrow(ax, line, widths[edge], scale, style, has_head=not self.undirected)
+        boxes = [(*layout.centers[node], *sizes[node]) for node in self.dag.nodes]
+        for edge, place in places_of_labels(layout.lines, extents, boxes).items():
+            draw_label(ax, place, edge_labels[edge], _LABEL_SIZE * scale)
         for node in self.dag.nodes:
-            _draw_node(ax, layout.centers[node], sizes[node], labels[node], node in n_states, n_states.get(node), scale)
+            _draw_node(ax, layout.centers[node], sizes[node], labels[node], node in n_states, notes.get(node), scale)
         if self.edge_widths is not None and self.dag.edges:
             self._draw_key(ax, (left + right) / 2, bottom, scale)
         self.ax_, self.figure_, self.layout_ = ax, ax.figure, layout
@@ -361,14 +397,14 @@ def _extent(text: str, points: float) -> tuple[float, float]:
     return width / 72, 1.25 * points * len(lines) / 72
 
 
-def _size(label: str, is_latent: bool, n_states: int | None) -> tuple[float, float]:
+def _size(label: str, is_latent: bool, note: str | None) -> tuple[float, float]:
     """Width and height of a node, inches."""
     width, height = _extent(label, _FONT_SIZE)
+    if note is not None:
+        note_width, note_height = _extent(note, 0.75 * _FONT_SIZE)
+        width, height = max(width, note_width), height + note_height
     if not is_latent:
         return max(width + 0.2, 0.5), height + 0.14
-    if n_states is not None:
-        note_width, note_height = _extent(_note(n_states), 0.75 * _FONT_SIZE)
-        width, height = max(width, note_width), height + note_height
     return max(1.25 * width + 0.2, 0.75), 1.25 * height + 0.14
 
 
@@ -376,7 +412,7 @@ def _note(n_states: int) -> str:
     return f"{n_states} state{'s' * (n_states != 1)}"
 
 
-def _draw_node(ax, center, size, label: str, is_latent: bool, n_states: int | None, scale: float) -> None:
+def _draw_node(ax, center, size, label: str, is_latent: bool, note: str | None, scale: float) -> None:
     from matplotlib.patches import Ellipse, FancyBboxPatch
 
     (x, y), (width, height) = center, size
@@ -391,12 +427,12 @@ def _draw_node(ax, center, size, label: str, is_latent: bool, n_states: int | No
         )  # fmt: skip
         ax.add_patch(box)
     font = {"color": INK, "ha": "center", "va": "center", "parse_math": False, "zorder": 4}
-    if n_states is None:
+    if note is None:
         ax.text(x, y - 0.01, label, size=_FONT_SIZE * scale, linespacing=1.1, **font)
     else:
         above, below = (_extent(text, points)[1] for text, points in ((label, _FONT_SIZE), ("", 0.75 * _FONT_SIZE)))
         ax.text(x, y + below / 2, label, size=_FONT_SIZE * scale, linespacing=1.1, **font)
-        ax.text(x, y - above / 2, _note(n_states), size=0.75 * _FONT_SIZE * scale, **font)
+        ax.text(x, y - above / 2, note, size=0.75 * _FONT_SIZE * scale, **font)
 
 
 def _draw_arrow(ax, line: np.ndarray, width: float, scale: float, style: str, *, has_head: bool) -> None:

@@ -57,7 +57,8 @@ class _Bend:
     layer: int
 
 
-def layered_layout(dag: DAG, sizes: Mapping[Hashable, tuple[float, float]], latents: Collection = ()) -> Layout:
+def layered_layout(dag: DAG, sizes: Mapping[Hashable, tuple[float, float]], latents: Collection = (),
+                   label: tuple[float, float] = (0.0, 0.0)) -> Layout:  # fmt: skip
     """A layered drawing of a graph: edges run downward, nodes do not overlap, no line crosses a node.
 
     Parameters
@@ -66,6 +67,9 @@ def layered_layout(dag: DAG, sizes: Mapping[Hashable, tuple[float, float]], late
     sizes : mapping of node to (width, height)
     latents : collection of nodes
         They are ellipses, the others boxes. A chain of latents without observed ancestors is one row, left to right.
+
+    label : (width, height), default=(0, 0)
+        Further room beside nodes and between layers, for what is written on lines.
 
     Returns
     -------
@@ -76,8 +80,8 @@ def layered_layout(dag: DAG, sizes: Mapping[Hashable, tuple[float, float]], late
     layer_of = _assign_layers(dag, chains, {node: sizes[node][0] for node in dag.nodes}, key)
     rows, segments = _rows_with_bends(dag, chains, layer_of, key)
     rows = _uncross(rows, segments)
-    x = _x_coordinates(rows, segments, lambda left, right: _separation(left, right, sizes, dag))
-    return _assemble(dag, sizes, frozenset(latents), layer_of, rows, segments, x)
+    x = _x_coordinates(rows, segments, lambda left, right: _separation(left, right, sizes, dag) + label[0])
+    return _assemble(dag, sizes, frozenset(latents), layer_of, rows, segments, x, label[1])
 
 
 def _latent_chains(dag: DAG, latents: frozenset) -> dict:
@@ -283,8 +287,9 @@ def _separation(left, right, sizes: Mapping, dag: DAG) -> float:
 
 
 def _assemble(
-    dag: DAG, sizes: Mapping, latents: frozenset, layer: Mapping, rows: list, segments: list, x: Mapping
-) -> Layout:
+    dag: DAG, sizes: Mapping, latents: frozenset, layer: Mapping, rows: list, segments: list, x: Mapping,
+    for_label: float,
+) -> Layout:  # fmt: skip
     order = [[vertex for block in row for vertex in block] for row in rows]
     half = [max((sizes[v][1] / 2 for v in row if not isinstance(v, _Bend)), default=0.0) for row in order]
     row_of = {vertex: k for k, row in enumerate(order) for vertex in row}
@@ -294,7 +299,7 @@ def _assemble(
     y = [0.0]
     for k in range(1, len(order)):
         is_alone = reach[k - 1] < 0 and (k < 2 or reach[k - 2] < 0)
-        drop = _NODE_GAP if is_alone else min(_MIN_DROP + 0.13 * max(reach[k - 1], 0.0), _MAX_DROP)
+        drop = _NODE_GAP if is_alone else min(_MIN_DROP + 0.13 * max(reach[k - 1], 0.0), _MAX_DROP) + for_label
         y.append(y[-1] - half[k - 1] - drop - half[k])
     room = {vertex: limits for row in order for vertex, limits in _room(row, x, sizes).items()}
     ways = {

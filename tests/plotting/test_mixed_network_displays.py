@@ -95,3 +95,49 @@ def test_reports_say_means_and_deviations(fitted):
     assert [*model.tables_] == [*model.counts_] == ["a", "b", "color"]
     assert model.counts_["b"].values.sum() == approx(150)
     assert model.tables_["color"]["a":0, "color":"1"] == approx(model.query("color", {"a": 0})["color":"1"], rel=1e-12)
+
+
+def test_path_diagrams_say_what_the_summary_says():
+    """Coefficients at arrows, as wide as these are large, and R² in nodes; hidden numbers are ellipses."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1)) * [1.0, 1.5, 0.7] + rng.normal(size=(200, 3))
+    edges = [("f", "x0"), ("f", "x1"), ("f", "x2"), ("x0", "x2")]
+    model = VBNetwork(edges, latents={"f": "number"}, random_state=0).fit(X)
+    display = DAGDisplay.from_estimator(model)
+    rows = model.summary().to_frame().set_index(["table", "row"])["estimate"]
+    for parent, child in edges:
+        value = rows["standardized coefficients", f"{parent} -> {child}"]
+        assert display.edge_widths[parent, child] == approx(abs(value))
+        assert display.edge_labels[parent, child].startswith(f"{value:.2f}\n[")
+    assert display.notes == {name: f"R² {rows['explained variance', name]:.2f}" for name in ("x0", "x1", "x2")}
+    assert [*display.latents] == ["f"]
+    written = [text.get_text() for text in display.ax_.texts]
+    assert {*display.edge_labels.values(), *display.notes.values()} <= {*written}
+
+
+def test_labels_of_arrows_cover_no_node():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 4)).cumsum(axis=1)
+    edges = [(f"x{i}", f"x{j}") for j in range(4) for i in range(j)]
+    display = DAGDisplay.from_estimator(VBNetwork(edges).fit(X))
+    display.figure_.canvas.draw()
+    texts = {text.get_text(): text.get_window_extent() for text in display.ax_.texts}
+    labels = [texts[label] for label in display.edge_labels.values()]
+    assert len(labels) == 6
+    assert not any(label.overlaps(texts[name]) for label in labels for name in model_names(X))
+
+
+def model_names(X):
+    """Columns as they are called where they have no names."""
+    return [f"x{j}" for j in range(X.shape[1])]
+
+
+def test_states_of_categories_have_coefficients_of_their_own():
+    rng = np.random.default_rng(0)
+    group, x = rng.integers(0, 2, 200), rng.normal(size=200)
+    X = pd.DataFrame({"g": np.array(["a", "b"])[group], "x": x, "y": (1 - 2 * group) * x + rng.normal(size=200)})
+    display = DAGDisplay.from_estimator(VBNetwork([("g", "y"), ("x", "y")]).fit(X), edge_widths="standardized")
+    first, second = display.edge_labels["x", "y"].split("\n")
+    assert first.startswith("a: 0.")
+    assert second.startswith("b: -0.")
+    assert display.edge_widths["g", "y"] == 0
