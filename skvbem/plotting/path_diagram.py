@@ -71,9 +71,9 @@ def places_of_labels(lines: Mapping, extents: Mapping, boxes: Sequence[tuple]) -
     """
     taken, places = list(boxes), {}
     of_lines = {edge: _along(line, np.linspace(0, 1, 60)) for edge, line in lines.items()}
-    shares = np.array(sorted(np.linspace(0.15, 0.8, 27), key=lambda share: abs(share - 0.45)))
+    fractions = np.array(sorted(np.linspace(0.15, 0.8, 27), key=lambda fraction: abs(fraction - 0.45)))
     for edge, (width, height) in extents.items():
-        points = _along(lines[edge], shares)
+        points = _along(lines[edge], fractions)
         others = np.vstack([*(each for other, each in of_lines.items() if other != edge), np.full((1, 2), np.inf)])
         covered = [sum(_overlap((x, y, width, height), box) for box in taken) for x, y in points]
         hidden = [(np.abs(others - point) <= [width / 2, height / 2]).all(axis=1).sum() for point in points]
@@ -83,14 +83,14 @@ def places_of_labels(lines: Mapping, extents: Mapping, boxes: Sequence[tuple]) -
     return places
 
 
-def _along(line: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Points of a line at shares of its length, (n_shares, 2)."""
+def _along(line: np.ndarray, fractions: np.ndarray) -> np.ndarray:
+    """Points of a line at fractions of its length, (n_fractions, 2)."""
     run = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
-    return np.column_stack([np.interp(shares * run[-1], run, line[:, k]) for k in (0, 1)])
+    return np.column_stack([np.interp(fractions * run[-1], run, line[:, k]) for k in (0, 1)])
 
 
 def _overlap(one: tuple, other: tuple) -> float:
-    """The area that two boxes (x, y, width, height) share."""
+    """The area that two boxes (x, y, width, height) have in common."""
     sides = ((one[2 + k] + other[2 + k]) / 2 - abs(one[k] - other[k]) for k in (0, 1))
     return float(np.prod([min(max(side, 0.0), one[2 + k], other[2 + k]) for k, side in enumerate(sides)]))
 

@@ -375,8 +375,8 @@ class VBNetwork(LatentNodesEstimator):
         Raises
         ------
         ValueError
-            If X is not the data of the fit, the network has categories, or no covariance matrix is most likely: there
-            are not more rows than columns, or columns are constant or functions of each other.
+            If X is not the data of the fit, or the network has categories. If no covariance matrix is most likely, since
+            there are not more rows than columns, or columns are functions of each other.
 
         Examples
         --------
