@@ -375,7 +375,7 @@ class VBNetwork(LatentNodesEstimator):
         Raises
         ------
         ValueError
-            If X is not the data of the fit, or the network has categories. If no covariance matrix is most likely, since
+            If X is not the data of the fit, or the network has categories. If no covariance matrix is most likely:
             there are not more rows than columns, or columns are functions of each other.
 
         Examples
