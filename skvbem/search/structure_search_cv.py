@@ -556,8 +556,8 @@ class StructureSearchCV(
         ------
         ValueError
             If a node is unknown, or the search has not kept enough. Complete measurements under the prior "bge" of
-            `skvbem.emissions.Regression` with a known scale, up to 12 of them, need nothing more: graphs are drawn from
-            the sum over all. Other searches need `averaging`.
+            `skvbem.emissions.Regression`, up to 12 of them, need nothing more: graphs are drawn from the sum over all.
+            Other searches need `averaging`.
         TypeError
             If candidates have no effects.
 
