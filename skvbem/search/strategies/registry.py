@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skvbem._names import did_you_mean
+from skvbem.fitting.kind import find_kind
 from skvbem.search.execution.jobs import Job
 from skvbem.search.strategies.base import Problem, Strategy
 from skvbem.search.strategies.exact import Exact
@@ -29,8 +30,9 @@ class Auto(Strategy):
     2. `Exact`, if nothing is hidden, no cell is missing, the score is a sum over families and nodes are so few that
        the best graph takes less than about a second: some 16 of them. Networks with numbers (`VBNetwork`) may
        have some 2 000 families, each of which is fitted: ten nodes or so, in a minute.
-    3. `StructuralVBEM` for other networks.
-    4. `Greedy` where that has no bounds to climb: rows held out, scores that are callables, learned priors.
+    3. `StructuralVBEM` for other networks of tables.
+    4. `Greedy` where that has no bounds to climb: rows held out, scores that are callables, learned priors. So it is
+       for networks with numbers.
 
     Parameters
     ----------
@@ -60,7 +62,8 @@ class Auto(Strategy):
         exact = Exact()
         if exact.n_operations(space, job, ranking, prior) <= TUNING.max_operations:
             return exact
-        return Greedy() if why_no_bounds(job, space) else StructuralVBEM()
+        are_tables = hasattr(find_kind(job.estimator), "network")
+        return StructuralVBEM() if are_tables and not why_no_bounds(job, space) else Greedy()
 
     def search(self, problem: Problem):
         """Search by the strategy that suits the problem."""
