@@ -144,7 +144,7 @@ class HiddenScaleScores:
             return evidences
         constant = log_rising(0.5 * (dof + np.arange(n)), 0.5 * weight).sum() - 0.5 * n * weight * log(pi)
         constant += 0.5 * n * log(self.given.mean_precision / (self.given.mean_precision + weight))
-        dof = dof + n - 1
+        dof += n - 1
         known = constant + 0.5 * dof * n * np.log(self.scales)
         at_once = max(1, _AT_ONCE // (n * (n + len(self.scales))))
         for first in range(0, n_sets, at_once):

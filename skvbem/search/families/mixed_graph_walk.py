@@ -58,8 +58,8 @@ class MixedGraphs(FamilyGraphs):
         if n_parents > self.least[child]:
             for k in range(len(self.nodes)):
                 if (parents & ~self.required[child]) >> k & 1:
-                    less = self.scores.score(mine, above & ~(1 << int(self._places[k])))
-                    gains[:, k] = less - score - odds[k]
+                    without = above & ~(1 << int(self._places[k]))
+                    gains[:, k] = self.scores.score(mine, without) - score - odds[k]
         edges = [k for k in range(len(self.nodes)) if parents >> k & 1]
         return FamilyRow(score + float(odds[edges].sum()), gains)
 

@@ -7,7 +7,7 @@ from laws.latent_numbers import compiled, log_evidence, network
 
 from skvbem import StructureSearchCV, VBMixture, VBNetwork
 from skvbem.emissions import FactorGaussian, Regression
-from skvbem.models.mixed_network.capabilities import identifiable_dimension
+from skvbem.models.mixed_network.capabilities import capabilities_of, identifiable_dimension
 from skvbem.models.mixed_network.symmetries import NumberSymmetries
 
 
@@ -214,6 +214,13 @@ def test_symmetries_change_neither_likelihood_nor_prior(two_abilities):
     densities = [float(network.prior.log_density_as_prior(network.prior.from_natural(each))) for each in points.T]
     assert densities == pytest.approx([densities[0]] * len(cells), abs=1e-9)
     assert np.unique(points.round(9), axis=1).shape[1] == len(cells)
+    relabelings = capabilities_of(network).relabelings
+    assert relabelings.log_n_relabelings(("k",)) == pytest.approx(np.log(2 * len(cells)))
+    statistics, points = model.fitted.statistics[None], points[:, :3]
+    sums = relabelings.relabelings(("k",)).log_sums(1e-3 * statistics, points)[0]
+    assert sums == pytest.approx(np.full(3, sums[0]), abs=1e-9)
+    nearest = relabelings.relabelings(("k",)).nearest(statistics[0], points)
+    assert nearest == pytest.approx(np.repeat(nearest[:, :1], 3, axis=1), abs=1e-9)
 
 
 def _table(frame):

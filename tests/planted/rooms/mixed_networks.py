@@ -9,7 +9,10 @@ TESTS = (
 
 ERRORS = {
     "searches try graphs in which counts depend on numbers": [
-        ("product(numbers, unexplained) if edge not in kept", "product(numbers, unexplained) if False")
+        (
+            "product((*numbers, *hidden), unexplained) if edge not in kept",
+            "product((*numbers, *hidden), unexplained) if False",
+        )
     ],
     "evidence on a measurement is passed over": [
         (

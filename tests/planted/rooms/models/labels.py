@@ -38,7 +38,7 @@ ERRORS = {
         )
     ],
     "a larger sample has not the rows of a smaller one": [
-        ("_sampled(data.parts, len(data), 0, most)", "_sampled(data.parts, len(data), most, most)")
+        ("sampled_elsewhere)(data.parts, len(data), 0, most)", "sampled_elsewhere)(data.parts, len(data), most, most)")
     ],
     "rows shared out anew depend on their order": [
         (

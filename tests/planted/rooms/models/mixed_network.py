@@ -69,6 +69,9 @@ ERRORS = {
         )
     ],
     "a measurement does not show the states of its parents to the dimension": [
-        ("observed |= set(with_table)", "observed |= set()")
+        (
+            "np.ones(n_states, dtype=bool))\n            observed |= set(with_table)",
+            "np.ones(n_states, dtype=bool))\n            observed |= set()",
+        )
     ],
 }

@@ -14,8 +14,8 @@ TESTS = (
 ERRORS = {
     "a larger sample of rows has not those of a smaller one": [
         (
-            "sampled = _sampled(data.parts, len(data), 0, most)",
-            "sampled = _sampled(data.parts, len(data), most, most)",
+            "sample = (sampled if are_here else sampled_elsewhere)(data.parts, len(data), 0, most)",
+            "sample = (sampled if are_here else sampled_elsewhere)(data.parts, len(data), most, most)",
         )
     ],
     "a component counts once for each row, whatever the row's weight": [
