@@ -213,6 +213,25 @@ class VBNetwork(LatentNodesEstimator):
         check_is_fitted(self)
         return self._fitted_.latent_numbers
 
+    def transform(self, X):
+        """Posterior probabilities of all latents' states, then means of hidden numbers, side by side.
+
+        Names are those of `get_feature_names_out`.
+
+        %(X -> ndarray of shape (n_samples, n_latent_states + n_numbers))s
+        """
+        check_is_fitted(self)
+        parts = [] if self.latent_numbers_ and not self.latent_names_ else self._latent_marginals(X)
+        return np.hstack([*parts, self.latent_means(X)] if self.latent_numbers_ else parts)
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: latent and state, as in h0_0, then hidden numbers by their names.
+
+        %(input_features -> ndarray of str)s
+        """
+        of_states = super().get_feature_names_out(input_features)
+        return np.concatenate([of_states, np.array(self.latent_numbers_, dtype=object)])
+
     def latent_means(self, X, *, return_std=False, interventions=None):
         """Posterior means of hidden numbers given each row, such as scores of factors.
 

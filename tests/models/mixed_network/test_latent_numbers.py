@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from laws.latent_numbers import compiled, log_evidence, network
 
-from skvbem import StructureSearchCV, VBMixture, VBNetwork
+from skvbem import StructureSearchCV, VBFactorAnalysis, VBMixture, VBNetwork
 from skvbem.emissions import FactorGaussian, Regression
 from skvbem.models.mixed_network.capabilities import capabilities_of, identifiable_dimension
 from skvbem.models.mixed_network.symmetries import NumberSymmetries
@@ -126,9 +126,11 @@ def test_a_number_above_all_columns_is_a_factor(n_classes, holes):
     of_network = VBNetwork(edges, latents=latents, emission=emissions, prior=1.0, **options).fit(frame)
     assert of_network.lower_bound_ == pytest.approx(of_mixture.lower_bound_, abs=1e-8)
     if n_classes == 1:
-        scores = VBNetwork.latent_means(of_network, frame)[:, 0]
-        factors = of_mixture.transform(frame) if hasattr(of_mixture, "factors") else scores
-        assert np.abs(np.corrcoef(scores, factors.ravel()[: len(scores)])[0, 1]) > 0.999
+        priors = {"relevance": "fixed", "noise_prior": (1.0, 0.5), "mean_precision_prior": 1.0}
+        analysis = VBFactorAnalysis(1, **priors, **options).fit(frame)
+        assert analysis.lower_bound_ == pytest.approx(of_network.lower_bound_, abs=1e-8)
+        scores, factors = of_network.latent_means(frame)[:, 0], analysis.transform(frame)[:, 0]
+        assert scores == pytest.approx(np.sign(scores @ factors) * factors, abs=1e-4)
 
 
 TINY = (
@@ -202,6 +204,8 @@ def test_symmetries_change_neither_likelihood_nor_prior(two_abilities):
     """Signs of hidden numbers, in each state of the class that all of their children know."""
     frame, edges = two_abilities
     model = fitted(frame, edges)
+    assert model.get_feature_names_out().tolist() == ["k_0", "k_1", "u", "v"]
+    assert model.transform(frame) == pytest.approx(np.hstack([model.predict_proba(frame), model.latent_means(frame)]))
     network, data = model.fitted.model, model.fitted.rows(model.fitted.groups.values(_table(frame)))
     cells, signs = NumberSymmetries(network).listed(1000)
     assert len(cells) == 2 * 4  # u has a sign, v has one in each state of k
@@ -264,6 +268,8 @@ def test_answers_about_hidden_numbers(two_abilities):
     assert (given.mean, given.standard_deviation**2) == pytest.approx((means[2] + 1.5 * slopes[2], noise[2]), rel=1e-8)
     rows, _ = model.sample(4000, random_state=0, given={"f": 1.5})
     assert rows["c"].mean() == pytest.approx(given.mean, abs=5 * given.standard_deviation / 4000**0.5)
+    assert model.transform(X) == pytest.approx(model.latent_means(X))
+    assert model.get_feature_names_out().tolist() == ["f"]
     scores, deviations = model.latent_means(X, return_std=True)
     seen = X.notna().to_numpy()
     precision = 1 + (seen * slopes**2 / noise).sum(axis=1)
