@@ -394,8 +394,8 @@ class VBNetwork(LatentNodesEstimator):
         Raises
         ------
         ValueError
-            If X is not the data of the fit, or the network has categories. If no covariance matrix is most likely:
-            there are not more rows than columns, or columns are functions of each other.
+            If X is not the data of the fit, or the network has categories. Or if no covariance matrix is most likely,
+            since rows are too few, or columns are functions of each other.
 
         Examples
         --------
