@@ -531,6 +531,14 @@ CASES = {
         "give the network, or leave 'latents' out",
         each_name(lambda name: VBClassifier(**{name: VBClassifier().get_params()[name]}).fit(CODES, Y)),
     ),
+    "a structure without the class": Case(
+        lambda: VBClassifier([("kind", "a"), ("a", "b")]).fit(CODES, Y),
+        "Add an edge from ",
+        both(
+            each_name(lambda name: VBClassifier([(name, "a"), ("a", "b")]).fit(CODES, Y), among="class"),
+            each_name(lambda name: VBClassifier([("kind", "a")], **{name: "kind"}).fit(CODES, Y), among="class_node"),
+        ),
+    ),
     "a column with the name of the class": Case(
         lambda: VBClassifier().fit(CODES.rename(columns={"a": "class"}), Y),
         "Leave it out of X, or give another ",

@@ -16,14 +16,15 @@ from skvbem._arguments import is_collection, is_option, is_whole
 from skvbem._arithmetic import ArithmeticMixin
 from skvbem._compat import Interval, StrOptions, fit_context, keep_parameters
 from skvbem._docstrings import share_texts
-from skvbem._names import did_you_mean
+from skvbem._names import did_you_mean, first_few
 from skvbem._numerics import log_rising
 from skvbem.emissions import EmissionSpecification, Gaussian
 from skvbem.emissions.registry import FOR_CATEGORIES, FOR_NUMBERS
 from skvbem.emissions.specification import BY_COLUMN
-from skvbem.errors import together
+from skvbem.errors import StructureError, together
 from skvbem.estimators.mixed_network.vb_network import VBNetwork
 from skvbem.fitting.fit import read
+from skvbem.graphs.dag import DAG
 from skvbem.reading.categories import categories_among
 from skvbem.reading.column_groups import ColumnGroups, ColumnOptions
 from skvbem.reading.mixed_network import nodes_of
@@ -43,9 +44,11 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
     structure : {"naive", "tan"}, DAG, mapping of child to parents or iterable of (parent, child), default="naive"
         "naive" makes the class the one parent of each feature. "tan" adds edges between features of categories where
         these raise the evidence: a forest, found from rows in which both are observed. Any other network names the
-        class as `class_node` says, and its hidden nodes in `latents`.
+        class as `class_node` says, and its hidden nodes in `latents`. Edges between measurements make these regressions
+        in each class.
     latents : mapping of latent to int, or list of latents, default=None
-        Hidden nodes of a structure that is given, and their numbers of states.
+        Hidden nodes of a structure that is given, and their numbers of states. "number" in the place of a number of
+        states stands for a latent that holds a number, as in `VBNetwork`.
     class_node : str, default="class"
         The name of the class in a structure, which no column may have.
     emission : "auto", str, mapping of str to columns, emission or list of (name, emission, columns), default="auto"
@@ -54,8 +57,9 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         node for each column, which any other value makes.
     categories : "auto" or mapping of column to array-like, default="auto"
         Levels of columns of categories.
-    prior : float, "bdeu" or "per_row", default=1.0
-        Dirichlet concentrations of tables.
+    prior : float, "bdeu", "per_row" or mapping of node to prior, default=1.0
+        Dirichlet concentrations of tables. A mapping has them by node, with those of latents that hold numbers, as in
+        `VBNetwork`.
     equivalent_sample_size : float, default=1.0
         Total of "bdeu" and "per_row" priors, and of the prior by which "tan" chooses edges, in rows of data.
     %(method)s
@@ -105,7 +109,7 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
         "class_node": [str],
         "emission": "no_validation",
         "categories": "no_validation",
-        "prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"bdeu", "per_row"})],
+        "prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"bdeu", "per_row"}), dict],
         "equivalent_sample_size": [Interval(Real, 0, None, closed="neither")],
         "method": [StrOptions({"vb", "map", "ml"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -204,7 +208,14 @@ class VBClassifier(ArithmeticMixin, ClassifierMixin, BaseEstimator):
                     f"names the class {self.class_node!r}. Got {self.structure!r} instead."
                     + did_you_mean(self.structure or "", ("naive", "tan"))
                 )
-            return self.structure
+            dag = DAG.coerce(self.structure)
+            if self.class_node not in dag.nodes:
+                raise StructureError(
+                    f"The 'structure' parameter of {type(self).__name__} has no node {self.class_node!r}, the class, "
+                    f"so that features would say nothing of it. Add an edge from {self.class_node!r}, or give "
+                    f"'class_node' the name that the class has there. Its nodes: {first_few(dag.nodes) or 'none'}."
+                )
+            return dag
         if self.latents is not None:
             raise ValueError(
                 f"latents are hidden nodes of a structure that is given. structure={self.structure!r} has none: give "

@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.special import log_softmax, softmax
+from scipy.stats import multivariate_normal
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from skvbem import DAG, VBClassifier, VBDiscreteDAG, VBMixture, VBNetwork
 from skvbem.datasets import load_zoo
-from skvbem.emissions import Gaussian
+from skvbem.emissions import Gaussian, Regression
 from skvbem.errors import StructureError
 from skvbem.estimators.steps.vb_classifier import best_forest
 
@@ -203,6 +205,55 @@ def test_any_network_with_hidden_nodes_answers_as_its_queries_do(rng):
     assert model.score(X, y) > 0.8
 
 
+@pytest.fixture
+def measurements(rng):
+    """Three measurements of which each explains the next, by other slopes in other classes, and the class."""
+    y = rng.choice(["a", "b"], 80)
+    first = rng.normal(size=80)
+    second = np.where(y == "a", 1.5, -1.0) * first + 0.5 * rng.normal(size=80)
+    return np.column_stack([first, second, second - first + rng.normal(size=80)]) * [1.0, 20.0, 0.1], y
+
+
+def test_all_edges_between_measurements_are_quadratic_discriminants(measurements, rng):
+    """By maximum likelihood: a normal distribution in each class, in questions with gaps that of the observed cells."""
+    X, y = measurements
+    edges = [("class", f"x{j}") for j in range(3)] + [("x0", "x1"), ("x0", "x2"), ("x1", "x2")]
+    model = VBClassifier(edges, method="ml").fit(X, y)
+    rows = np.where(rng.random((30, 3)) < 0.4, np.nan, X[:30])
+    logs = np.tile(np.log([np.mean(y == c) for c in "ab"]), (30, 1))
+    for i, seen in enumerate(~np.isnan(rows)):
+        for c, of_class in enumerate([X[y == "a"], X[y == "b"]] if seen.any() else []):
+            covariance = np.cov(of_class[:, seen].T, bias=True)
+            logs[i, c] += multivariate_normal(of_class[:, seen].mean(axis=0), covariance).logpdf(rows[i, seen])
+    np.testing.assert_allclose(model.predict_log_proba(rows), log_softmax(logs, axis=1), rtol=1e-8, atol=1e-10)
+    assert model.score(X, y) > VBClassifier(method="ml").fit(X, y).score(X, y) + 0.1  # slopes tell classes apart
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_edges_and_hidden_numbers_among_measurements_answer_as_their_network_does(measurements, hidden, rng):
+    """Fits with gaps: a network of the whole table has the bound, its queries, and by Bayes' rule its densities."""
+    X, y = measurements
+    X = pd.DataFrame(X, columns=[*"uvw"]).mask(rng.random(X.shape) < 0.2)
+    structure = {"v": ["class", "u"], "w": ["v"], "u": ["class"]}
+    if hidden:
+        structure = {"f": ["class"], "u": ["f"], "v": ["f", "class"], "w": ["f"]}
+    latents = {"latents": {"f": "number"}, "prior": {"f": Regression(coefficient_precision_prior=2.0)}}
+    options = {"n_init": 2, "random_state": 0} | (latents if hidden else {})
+    model = VBClassifier(structure, **options).fit(X, y)
+    whole, kinds = X.assign(**{"class": y}), {"gaussian": [*"uvw"], "categorical": ["class"]}
+    network = VBNetwork(structure, emission=kinds, **options).fit(whole)
+    assert model.network_.lower_bound_ == pytest.approx(network.lower_bound_, abs=1e-9)
+    proba = model.predict_proba(X)
+    for row, of_row in zip(X.to_dict("records")[:6], proba):
+        asked = network.query("class", {name: cell for name, cell in row.items() if cell == cell})
+        np.testing.assert_allclose(of_row, np.asarray(asked), rtol=1e-9)
+    logs = np.column_stack([network.score_samples(X.assign(**{"class": c})) for c in "ab"])
+    np.testing.assert_allclose(proba, softmax(logs, axis=1), atol=1e-9)
+    if hidden:
+        other = VBClassifier(structure, **(options | {"prior": 1.0})).fit(X, y)
+        assert abs(other.network_.lower_bound_ - network.lower_bound_) > 0.01
+
+
 def test_in_cross_validation():
     X, y = load_zoo(return_X_y=True)
     for structure in ("naive", "tan"):
@@ -227,7 +278,9 @@ def test_what_cannot_be_meant_is_refused(categories):
     with pytest.raises(
         StructureError, match="Node 'y' of the structure is neither a column of X nor a declared latent"
     ):
-        VBClassifier([("y", "x0")], emission="categorical").fit(X, y)
+        VBClassifier([("y", "x0"), ("class", "x0")], emission="categorical").fit(X, y)
+    with pytest.raises(StructureError, match="of VBClassifier has no node 'class', the class, so that features"):
+        VBClassifier([("x0", "x1")], emission="categorical").fit(X, y)
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         VBClassifier(emission="categorical").fit(X, y + 0.5)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):

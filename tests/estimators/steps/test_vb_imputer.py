@@ -112,3 +112,47 @@ def test_in_a_pipeline_whose_parameters_are_searched(numbers):
     pipeline = make_pipeline(VBImputer(VBMixture(**ONE_START)), LogisticRegression())
     search = GridSearchCV(pipeline, {"vbimputer__estimator__n_components": [1, 2]}, cv=2, error_score="raise")
     assert search.fit(numbers, y).score(numbers, y) > 0.9
+
+
+@pytest.fixture
+def regressions(rng):
+    """Three measurements of which each explains the next, and rows of these with gaps."""
+    first = rng.normal(size=200)
+    second = 1.5 * first + 0.5 * rng.normal(size=200)
+    X = np.column_stack([first, second, second - first + rng.normal(size=200)]) * [1.0, 20.0, 0.1] + [0.0, 5.0, -3.0]
+    gaps = X[:40].copy()
+    gaps[rng.random(gaps.shape) < 0.4] = np.nan
+    return X, gaps
+
+
+def test_fills_by_a_network_of_measurements_are_regressions_on_what_is_observed(regressions):
+    """All edges by maximum likelihood: a joint normal distribution, whose conditional means these are."""
+    X, gaps = regressions
+    network = VBNetwork([("x0", "x1"), ("x0", "x2"), ("x1", "x2")], method="ml")
+    completed = VBImputer(network).fit(X).transform(gaps)
+    mean, covariance = X.mean(axis=0), np.cov(X.T, bias=True)
+    for row, filled in zip(gaps, completed):
+        seen = ~np.isnan(row)
+        slopes = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[np.ix_(seen, ~seen)])
+        np.testing.assert_allclose(filled[~seen], mean[~seen] + (row - mean)[seen] @ slopes, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("structure", "latents"),
+    [([("x0", "x1"), ("x1", "x2")], None), ([("f", f"x{j}") for j in range(3)], {"f": "number"})],
+    ids=["regressions", "a hidden number"],
+)
+def test_fills_and_draws_of_a_network_are_means_and_draws_of_its_queries(structure, latents, regressions):
+    """A fit to gaps, by maximum likelihood, whose queries have closed forms; the first column explains others."""
+    _, gaps = regressions
+    network = VBNetwork(structure, latents=latents, method="ml", n_init=2, random_state=0)
+    imputer = VBImputer(network).fit(gaps)
+    asked = imputer.estimator_.query("x0", {"x1": 20.0, "x2": -3.1})
+    rows = np.tile([np.nan, 20.0, -3.1], (4000, 1))
+    assert imputer.transform(rows[:1])[0, 0] == pytest.approx(asked.mean, rel=1e-9)
+    drawn, same, others = (
+        VBImputer(network, fill="draw", random_state=seed).fit(gaps).transform(rows)[:, 0] for seed in (0, 0, 1)
+    )
+    assert drawn.tobytes() == same.tobytes() != others.tobytes()
+    assert drawn.mean() == pytest.approx(asked.mean, abs=4 * asked.standard_deviation / 4000**0.5)
+    assert drawn.std() == pytest.approx(asked.standard_deviation, rel=4 / 8000**0.5)

@@ -30,6 +30,7 @@ ERRORS = {
             "of_class = Column(codes.astype(float))",
         )
     ],
+    "the class may be missing from a structure": [("if self.class_node not in dag.nodes:", "if not dag.nodes:")],
     "the imputer fits the estimator that it was given": [
         (
             "self.estimator_ = clone(estimator).fit(X, sample_weight=sample_weight)",
