@@ -9,8 +9,9 @@ import numpy as np
 
 from skvbem.emissions import Gaussian
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.fitted.standardized import covariance_of_numbers
+from skvbem.fitted.standardized import covariance_of_numbers, n_unidentified_parameters
 from skvbem.fitting.evaluation import evaluation_of, read_again, scored
+from skvbem.models.mixed_network.symmetries import NumberSymmetries
 from skvbem.reading.column_groups import Group
 from skvbem.reading.rows import TableReading
 from skvbem.reports.fit_indices import FitIndices, fit_indices_of_network
@@ -31,9 +32,9 @@ def fit_indices(estimator: Any, X: Any, sample_weight: Any) -> FitIndices:
     names, of_all = _covariance(fitted, fits)
     together = _one_group(reading)
     at = [names.index(name) for name in together.columns.groups[0].names]
-    return fit_indices_of_network(
-        together, float(bic.details["log_likelihood"]), of_all[np.ix_(at, at)], int(bic.n_free_parameters), owner
-    )
+    n_all = int(bic.n_free_parameters) + NumberSymmetries(fitted.model).n_rotations  # which BIC leaves out
+    n_free, log_likelihood = n_all - n_unidentified_parameters(fitted), float(bic.details["log_likelihood"])
+    return fit_indices_of_network(together, log_likelihood, of_all[np.ix_(at, at)], n_free, owner)
 
 
 def _covariance(fitted: Any, fits: Evaluation) -> tuple[list, np.ndarray]:

@@ -378,7 +378,8 @@ class VBNetwork(LatentNodesEstimator):
         """Fit indices of a network of measurements alone by maximum likelihood, as of structural equation models.
 
         Chi-square is twice the difference of log likelihoods to the saturated model, any covariance of the columns.
-        With missing cells both are those of what was observed. It has degrees of freedom, p, RMSEA with an interval,
+        With missing cells both are those of what was observed. Parameters that no covariance tells apart, such as the
+        slopes of a hidden number with two children and no parents, count once. There are p, RMSEA with an interval,
         CFI, TLI, SRMR, AIC and BIC. After another `method` the network is fitted by maximum likelihood, too.
 
         Parameters

@@ -89,6 +89,27 @@ def test_one_factor_is_that_of_factor_analysis():
     np.testing.assert_allclose(indices.srmr, theirs.srmr, rtol=1e-4)
 
 
+@pytest.mark.parametrize("n_factors", [1, 2])
+def test_degrees_of_freedom_of_factors_that_turn_are_those_of_factor_analysis(n_factors):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(100, n_factors)) @ rng.normal(size=(n_factors, 6)) + rng.normal(size=(100, 6))
+    latents = {f"f{k}": "number" for k in range(n_factors)}
+    structure = {f"x{k}": list(latents) for k in range(6)}
+    options = {"method": "ml", "n_init": 1, "random_state": 0}
+    ours = VBNetwork(structure, latents=latents, **options).fit(X).fit_indices(X)
+    theirs = VBFactorAnalysis(n_factors, **options).fit(X).fit_indices(X)
+    assert ours.degrees_of_freedom == theirs.degrees_of_freedom
+    assert ours.n_free_parameters == theirs.n_free_parameters
+
+
+def test_a_hidden_number_above_two_columns_counts_as_their_covariance():
+    X = four_columns()
+    for structure, latents in (([("x0", "x1")], None), ({"x0": ["f"], "x1": ["f"]}, {"f": "number"})):
+        model = VBNetwork(structure, latents=latents, method="ml", n_init=2, random_state=0).fit(X[:, :2])
+        indices = model.fit_indices(X[:, :2])
+        assert (indices.degrees_of_freedom, indices.n_free_parameters) == (0, 5)
+
+
 def test_networks_with_categories_are_refused_and_the_advice_works():
     rng = np.random.default_rng(0)
     group = rng.integers(0, 2, 50)
