@@ -76,3 +76,15 @@ def test_networks_of_categories_have_no_hidden_numbers():
         VBDiscreteDAG(latents={"f": "number"}).fit(cells)
     assert str(error.value).endswith("Got 'number' instead. VBNetwork takes 'number' for one that holds a number.")
     assert np.isfinite(VBNetwork(latents={"f": "number"}, random_state=0).fit(X).lower_bound_)
+
+
+def test_priors_of_measurements_are_those_of_their_emissions():
+    says = "Its prior is that of its emission: give 'emission' one with such a prior for "
+    sure, options = Regression(coefficient_precision_prior=50.0), {"random_state": 0}
+    with pytest.raises(ValueError) as error:
+        VBNetwork([("x", "y")], prior={"y": sure}, **options).fit(X)
+    assert str(error.value).endswith(says + "['y'].")
+    emission = [("y", sure, ["y"]), ("x", "gaussian", ["x"])]
+    network, default = VBNetwork([("x", "y")], emission=emission, **options), VBNetwork([("x", "y")], **options)
+    slopes = [model.fit(X).parameters_["y"]["coefficients"].item() for model in (network, default)]
+    assert slopes[0] < slopes[1] - 0.2

@@ -20,6 +20,7 @@ from skvbem.estimators.mixed_network import hidden_numbers
 from skvbem.estimators.mixed_network.covariates import driven_nodes, membership_of_node, with_covariates
 from skvbem.estimators.network.parameters import (
     CandidateNetwork,
+    by_node,
     log_unnamed_columns,
     prior_in_words,
     resolve_structure,
@@ -120,7 +121,7 @@ class MixedNetworkKind(Kind):
         nodes, n_categories = nodes_of(reading.columns)
         dag, latents = self.graph(estimator, reading)
         latents = {name: n for name, n in latents.items() if n != NUMBER}
-        _check_tables(reading.columns, owner)
+        _check_priors(reading.columns, by_node(estimator.prior) or {}, owner)
         hidden = [group.name for group in reading.columns.groups if group.is_hidden]
         with_emission = [*(node for node in nodes if node not in n_categories), *hidden]
         hidden_numbers.check_children(dag, hidden, with_emission, owner)
@@ -264,9 +265,14 @@ class MixedNetworkKind(Kind):
         return f"{len(dag.nodes)} nodes, {len(dag.edges)} edges; latents: {latents or 'none'}"
 
 
-def _check_tables(columns: ColumnGroups, owner: str) -> None:
-    """Refuse priors of tables that an emission says: tables have theirs from 'prior'."""
+def _check_priors(columns: ColumnGroups, named: Mapping, owner: str) -> None:
+    """Refuse priors of tables that an emission says, and priors of emissions by node: tables have these."""
     for group in columns.groups:
+        if group.name in named and not (group.specification.has_table or group.is_hidden):
+            raise ValueError(
+                f"The 'prior' parameter of {owner} names {group.name!r}, a node with an emission and no table. "
+                f"Its prior is that of its emission: give 'emission' one with such a prior for {show([*group.names])}."
+            )
         said, silent = repr(group.specification), repr(type(group.specification)())
         if group.specification.has_table and said != silent:
             raise ValueError(
