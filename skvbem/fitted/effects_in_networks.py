@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from skvbem._arguments import is_among, is_collection
 from skvbem._lazy import cached_property
-from skvbem._names import did_you_mean
+from skvbem._names import did_you_mean, shown
 from skvbem.families.parallel_generator import ParallelGenerator
 from skvbem.fitted.asking import code_of, warn_of_unidentified
 from skvbem.fitted.effects import Effect
@@ -30,6 +31,7 @@ from skvbem.fitted.evidence import row_of_evidence
 from skvbem.graphs.paths import with_ancestors
 from skvbem.models.mixed_network.queries import posteriors_at
 from skvbem.reading.mixed_network import emission_groups
+from skvbem.tables import state_code
 
 
 def effect_of(
@@ -60,9 +62,10 @@ def effect_of(
 def _checked(question: _Question, cause: Hashable, outcome: Hashable, change: Sequence | None, state: Any) -> tuple:
     """The states that a category changes to, and from; () of a number. Nodes and states are checked."""
     fitted, owner = question.fitted, question.fitted.groups.owner
-    for name in (cause, outcome):
-        if name not in question.node_of:
-            raise ValueError(f"{name!r} is not a node of this {owner}.{did_you_mean(name, question.node_of)}")
+    for what, name in (("cause", cause), ("outcome", outcome)):
+        if not is_among(name, question.node_of):
+            near = did_you_mean(name, question.node_of)
+            raise ValueError(f"The {what!r} of effect, {shown(name)}, is not a node of this {owner}.{near}")
     if question.node_of[cause] == question.node_of[outcome]:
         raise ValueError(f"effect needs two nodes. Got {cause!r} and {outcome!r}, which are one.")
     if outcome in fitted.levels:
@@ -77,14 +80,13 @@ def _checked(question: _Question, cause: Hashable, outcome: Hashable, change: Se
     if cause in fitted.levels:
         states = fitted.levels[cause].tolist()
         change = states if change is None and len(states) == 2 else change
-        if change is None or isinstance(change, str) or len(tuple(change)) != 2:
+        pair: list[Any] = list(change) if change is not None and is_collection(change) else []
+        if len(pair) != 2 or any(state_code(each, fitted.levels[cause]) is None for each in pair):
             raise ValueError(
                 f"{cause!r} is a category: name the two states that it changes from and to, as in "
-                f"change=({states[0]!r}, {states[-1]!r}). Got change={change!r}."
+                f"change=({states[0]!r}, {states[-1]!r}). Got change={shown(change)}."
             )
-        before, after = change
-        for each in (before, after):
-            code_of(cause, each, fitted.levels)
+        before, after = pair
         return after, before
     if change is not None:
         raise ValueError(f"{cause!r} holds numbers: its effect is that of one unit more. Leave 'change' out.")

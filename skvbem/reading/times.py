@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from skvbem._arguments import is_list, is_option
 from skvbem._names import did_you_mean
@@ -52,6 +53,8 @@ def times_of_rows(X: Any, time: Any, are_listed: bool) -> tuple[TimeAxis, Moment
         what = f"Column {given!r} of X" if columns[0] else "The index of X"
         return axis, _joined([read_moments(each, what) for each in places]), given if columns[0] else None
     what = "The times of rows, 'time',"
+    if issparse(given):
+        raise ValueError(f"{what} must be an array of dates or whole numbers, one for each row. Got {show(given)}.")
     if not are_listed:
         return axis, read_moments(given, what), None
     if not is_list(given) or len(given) != len(tables):

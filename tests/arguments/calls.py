@@ -164,6 +164,7 @@ OF_METHODS = {
     ("DAG", "front_door_sets"): {"targets": "c", "do": "a"},
     ("VBFactorAnalysis", "inverse_transform"): {"X": np.ones((N, 1))},
     ("DAG", "from_chordal"): {"graph": [("a", "b")]},
+    ("VBNetwork", "effect"): {"cause": "a", "outcome": "b"},
 }  # fmt: skip
 #: Options that make calls short.
 SHORT = {
@@ -181,6 +182,9 @@ SKIPPED = {"get_metadata_routing", "get_params", "set_callbacks", "set_output", 
 # posterior over candidates; those of covariates.
 _FOREIGN = {("VBClassifier", "score"), ("Network", "from_networkx"), ("VBMixture with covariates", "sample")}
 _FOREIGN |= {("VBDiscreteDAG with covariates", "sample"), ("VBDiscreteDAG with covariates", "query")}
+# searches over mixtures have no edges
+_FOREIGN |= {("StructureSearchCV", "effect"), ("StructureSearchCV by evidence", "effect")}
+_FOREIGN |= {("VBNetwork", "fit_indices")}  # of networks of measurements alone
 _OF_DENSITIES = {"summary", "sample_posterior", "credible_intervals"}
 _OF_POSTERIORS = {"states_in_use"}
 _OF_COVARIATES = {"odds_ratios", "class_probabilities"}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ ENDS = (0, 700, 900, 1500, 2000)
 
 @pytest.fixture(scope="module")
 def client():
+    root = str(Path(__file__).parents[2])
+    sys.path.append(root)  # from which workers import this file; they have the path of the process that starts them
     with (
         distributed.LocalCluster(
             2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
@@ -34,6 +37,7 @@ def client():
         distributed.Client(them) as client,
     ):
         yield client
+    sys.path.remove(root)
 
 
 def rows(number):

@@ -33,6 +33,7 @@ def test_what_families_lack():
     assert lacks.pop("mixed network of measurements") == of_nodes | {"maximum_likelihood"}
     of_numbers = {"enumeration", "complete", "regular", "maximum_likelihood"}
     assert lacks.pop("network of hidden numbers") == of_nodes | of_numbers
+    assert lacks.pop("network of latent numbers") == of_nodes | of_numbers
     for name, lacking in lacks.items():
         emission = name.split(" of ")[1]
         finite = emission in ("categorical", "bernoulli")
