@@ -114,6 +114,15 @@ def check_level(method: str, value) -> None:
         raise ValueError(f"{wanted} Got {value!r:.60} instead.{hint}")
 
 
+def check_probability(method: str, value) -> None:
+    """Refuse what is no probability between 0 and 1, for the `probability` parameter of a method."""
+    if not is_real(value) or not 0 < value < 1:
+        raise ValueError(
+            f"The 'probability' parameter of {method} must be a number between 0 and 1, such as 0.9. Got "
+            f"{shown(value)} instead."
+        )
+
+
 def check_flag(name: str, method: str, value) -> None:
     """Refuse what is neither true nor false, for a parameter of a method."""
     if not isinstance(value, (bool, np.bool_)):

@@ -10,8 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import stdtr, stdtrit
 
-from skvbem._arguments import check_level, is_real
-from skvbem._names import shown
+from skvbem._arguments import check_level, check_probability
 from skvbem._tabular import named_values, number
 
 
@@ -110,11 +109,7 @@ class Effect:
         ValueError
             If the probability is no number between 0 and 1.
         """
-        if not is_real(probability) or not 0 < probability < 1:
-            raise ValueError(
-                "The 'probability' parameter of quantile must be a number between 0 and 1, such as 0.9. Got "
-                f"{shown(probability)} instead."
-            )
+        check_probability("quantile", probability)
         is_point = self.scales == 0
         points = np.unique(self.values[is_point])
         if is_point.all():  # the first point up to which the probability has come, but for rounding

@@ -11,8 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
-from skvbem._arguments import check_level, is_real
-from skvbem._names import shown
+from skvbem._arguments import check_level, check_probability
 from skvbem._numerics import log_sum_exp
 from skvbem.models.mixed_network.data import MixedRows
 from skvbem.models.mixed_network.queries import of_number
@@ -75,11 +74,7 @@ class NormalMixture:
         ValueError
             If the probability is no number between 0 and 1.
         """
-        if not is_real(probability) or not 0 < probability < 1:
-            raise ValueError(
-                "The 'probability' parameter of quantile must be a number between 0 and 1, such as 0.9. Got "
-                f"{shown(probability)} instead."
-            )
+        check_probability("quantile", probability)
         ends = self.means + ndtri(probability) * self.deviations
         low, high = float(ends.min()), float(ends.max())
         if not high > low:

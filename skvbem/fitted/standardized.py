@@ -91,38 +91,6 @@ def covariance_of_numbers(fitted: Any, parameters: Parameters) -> tuple[list, np
     return names, moments._given(numbers, (), names)[2][0, 0]
 
 
-def n_unidentified_parameters(fitted: Any) -> int:
-    """How many parameters of a network of numbers alone change no covariance that others could not change as well.
-
-    Two slopes below a hidden number that has no other children and no parents stand for one covariance, say. Without
-    hidden numbers there are none. The rank is that of the derivatives of covariances of columns at parameters
-    that are drawn, the same in every call.
-
-    Parameters
-    ----------
-    fitted : FittedMixedNetwork
-        A network of which `covariance_of_numbers` is known.
-    """
-    if not fitted.latent_numbers:
-        return 0
-    moments, numbers = _Moments(fitted, {}), fitted.model.dag.topological_order()
-    names = [name for node in numbers for name in moments.names(node)]
-    place, rng = {name: k for k, name in enumerate(names)}, np.random.default_rng(0)
-    edges = [(place[child], place[parent]) for node in numbers for child in moments.names(node)
-             for above in moments.numbers_above(node) for parent in moments.names(above)]  # fmt: skip
-    slopes = np.zeros((len(names), len(names)))
-    for child, parent in edges:
-        slopes[child, parent] = rng.uniform(0.5, 1.5) * rng.choice([-1.0, 1.0])
-    total = np.linalg.inv(np.eye(len(names)) - slopes)
-    covariance = total * rng.uniform(0.5, 1.5, len(names)) @ total.T
-    columns = [place[name] for name in names if name not in fitted.latent_numbers]
-    directions = [np.outer(total[:, child], covariance[parent]) for child, parent in edges]
-    directions += [np.outer(total[:, k], total[:, k]) for k in columns]
-    pairs = tuple(np.array(columns)[each] for each in np.tril_indices(len(columns)))
-    changes = np.array([(each + each.T)[pairs] for each in directions])
-    return len(changes) - int(np.linalg.matrix_rank(changes, tol=1e-9 * np.linalg.norm(changes, 2)))
-
-
 @dataclass(frozen=True, eq=False)
 class _Moments:
     """A network of mixed columns at draws of its parameters."""

@@ -14,7 +14,7 @@ from skvbem._numerics import safe_log
 from skvbem.families import Dirichlet, DirichletMixture, RegressionPoint
 from skvbem.models import DirichletAscent, DiscreteDAG
 from skvbem.models.labels.distinct_rows import coordinates_of, seeds_among, squares_to
-from skvbem.models.mixed_network.data import FactorRows, MixedData, joint_codes
+from skvbem.models.mixed_network.data import FactorRows, MixedData
 from skvbem.models.mixed_network.model import MixedNetwork, MixedNetworkAscent
 from skvbem.models.mixed_network.number_factors import NumberFactor, NumberTable
 from skvbem.models.network.layout import Layout
@@ -379,11 +379,9 @@ def random_starts(model: MixedNetwork, data: MixedData, n_starts: int, rng: np.r
 
 def _squares_of_numbers(factor: NumberFactor, block: NumberTable, seeds: Mapping[int, np.ndarray]) -> np.ndarray:
     """Squared distances (n_starts, n_rows, n_states) of the numbers that rows observe to seeds of their families."""
-    families, layout = factor.families, factor.families.layout
+    families, states = factor.families, np.arange(factor.n_states)
     n_starts = len(next(iter(seeds.values())))
     squares = np.zeros((n_starts, len(block), factor.n_states))
-    sizes = [layout.cardinalities[p] for p in factor.parents]
-    digits = dict(zip(factor.parents, np.unravel_index(np.arange(factor.n_states), sizes)))
     for place, at, numbers in block.parts:
         cluster = factor.clusters[place]
         for k, _ in cluster.families:
@@ -392,9 +390,7 @@ def _squares_of_numbers(factor: NumberFactor, block: NumberTable, seeds: Mapping
             if not seen or seeds[k].shape[-1] < len(responses):
                 continue
             columns = [1 + cluster.observed.index(responses[v]) for v in seen]
-            parents = layout.parents[layout.n_tables + k]
-            of_family = [layout.cardinalities[p] for p in parents]
-            component = joint_codes([digits[p] for p in parents], of_family, factor.n_states)
+            component = families.components(k, factor.parents, states)
             squares[:, at] += squares_to(seeds[k][..., seen], numbers[:, columns])[..., component]
     return squares
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from skvbem.emissions import Gaussian
 from skvbem.evidence.evaluation import Evaluation
-from skvbem.fitted.standardized import covariance_of_numbers, n_unidentified_parameters
+from skvbem.fitted.standardized import covariance_of_numbers
 from skvbem.fitting.evaluation import evaluation_of, read_again, scored
-from skvbem.models.mixed_network.symmetries import NumberSymmetries
 from skvbem.reading.column_groups import Group
 from skvbem.reading.rows import TableReading
 from skvbem.reports.fit_indices import FitIndices, fit_indices_of_network
@@ -28,13 +27,12 @@ def fit_indices(estimator: Any, X: Any, sample_weight: Any) -> FitIndices:
         )
     reading = read_again(estimator, X, sample_weight)
     fits = evaluation_of(estimator, reading)
-    bic = scored(estimator, fits, "bic", {})
+    bic = scored(estimator, fits, "bic", {"dimension": "identifiable"})
     names, of_all = _covariance(fitted, fits)
     together = _one_group(reading)
     at = [names.index(name) for name in together.columns.groups[0].names]
-    n_all = int(bic.n_free_parameters) + NumberSymmetries(fitted.model).n_rotations  # which BIC leaves out
-    n_free, log_likelihood = n_all - n_unidentified_parameters(fitted), float(bic.details["log_likelihood"])
-    return fit_indices_of_network(together, log_likelihood, of_all[np.ix_(at, at)], n_free, owner)
+    log_likelihood = float(bic.details["log_likelihood"])
+    return fit_indices_of_network(together, log_likelihood, of_all[np.ix_(at, at)], bic.n_free_parameters, owner)
 
 
 def _covariance(fitted: Any, fits: Evaluation) -> tuple[list, np.ndarray]:

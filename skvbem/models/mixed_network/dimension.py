@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from skvbem.errors import TooLargeError
+from skvbem.models.mixed_network.symmetries import NumberSymmetries
+from skvbem.models.network.contexts import disjoint
 
 # Most joint states of the discrete parents of families that share hidden numbers.
 _MAX_JOINT_STATES = 4096
@@ -20,15 +22,9 @@ _STEP = 1e-30
 
 def families_with_hidden_numbers(model: Any) -> list[tuple[int, ...]]:
     """Families of numbers, those that share hidden ones with children together, by number of their emissions."""
-    sets: list[set[int]] = []
-    parents = {p for family in model.given for p in family}
-    for h in (k for k in model.latent_numbers if k in parents):
-        around = {h, *(k for k, given in enumerate(model.given) if h in given)}
-        for other in [each for each in sets if each & around]:
-            sets.remove(other)
-            around |= other
-        sets.append(around)
-    return [tuple(sorted(each)) for each in sets]
+    around = NumberSymmetries(model).families.values()
+    scopes = ((sum(1 << k for k in families), list(families)) for families in around)
+    return [tuple(sorted({*families})) for _, families in disjoint(scopes)]
 
 
 def rank_of_numbers(model: Any, families: Sequence[int]) -> int:
@@ -56,10 +52,8 @@ def rank_of_numbers(model: Any, families: Sequence[int]) -> int:
             f"The discrete parents of nodes that share hidden numbers have {prod(sizes)} joint states, more than the "
             f"{_MAX_JOINT_STATES} for which the identifiable dimension is found. Take dimension='free'."
         )
-    states = np.stack(np.unravel_index(np.arange(prod(sizes)), sizes), axis=1) if sizes else np.zeros((1, 0), dtype=int)
-    components = {
-        k: [model.states_of_parents(k, _codes(model, k, discrete, state), 1)[0] for state in states] for k in families
-    }
+    states = np.arange(prod(sizes))
+    components = {k: model.number_families.components(k, discrete, states) for k in families}
     shapes = {k: (model.n_states[k], model.emissions[k].n_columns, model.emissions[k].n_regressors) for k in families}
     ends = np.cumsum(
         [0, *(prod(shape) + (0 if model.emissions[k].is_hidden else prod(shape[:2])) for k, shape in shapes.items())]
@@ -77,13 +71,6 @@ def rank_of_numbers(model: Any, families: Sequence[int]) -> int:
     columns = [told(point + 1j * _STEP * direction).imag / _STEP for direction in np.eye(len(point))]
     values = np.linalg.svd(np.array(columns), compute_uv=False)
     return int((values > _RANK_TOLERANCE * values.max(initial=0.0)).sum())
-
-
-def _codes(model: Any, k: int, discrete: Sequence[int], state: np.ndarray) -> dict:
-    """One row of codes of the discrete parents of emission k, by name."""
-    known = dict(zip(discrete, state))
-    layout = model.layout
-    return {layout.names[p]: known[p][None] for p in layout.parents[layout.n_tables + k]}
 
 
 def _distribution(model: Any, shapes: dict, parts: dict, component: dict) -> np.ndarray:

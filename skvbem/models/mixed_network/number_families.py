@@ -76,6 +76,19 @@ class NumberFamilies:
         """The cells of each component of emission k, (n_components, n_cells_per_component)."""
         return self._cells[k]
 
+    def components(self, k: int, among: Sequence[int], states: np.ndarray) -> np.ndarray:
+        """The component of emission k in joint states of nodes among which its discrete parents are, (n_states,)."""
+        return self.joint_states(self.layout.parents[self.layout.n_tables + k], among, states)
+
+    def joint_states(self, parents: Sequence[int], among: Sequence[int], states: np.ndarray) -> np.ndarray:
+        """Joint states of some discrete nodes in joint states of nodes among which they are, (n_states,)."""
+        sizes = [self.layout.cardinalities[p] for p in among]
+        digits = dict(zip(among, np.unravel_index(states, sizes))) if sizes else {}
+        component = np.zeros(len(states), dtype=np.int64)
+        for p in parents:
+            component = component * self.layout.cardinalities[p] + digits[p]
+        return component
+
     def _sums(self, k: int) -> bool:
         """True if missing parents of emission k can be summed out: all are of such families, in the units of theirs."""
         if not all(p in self.products for p in self.given[k]):
@@ -137,16 +150,11 @@ class NumberFamilies:
         factor : ndarray
         """
         place = {number: 1 + at for at, number in enumerate((*cluster.observed, *cluster.hidden))}
-        size, sizes = 1 + len(place), [self.layout.cardinalities[p] for p in cluster.parents]
-        digits = dict(zip(cluster.parents, np.unravel_index(states, sizes))) if sizes else {}
-        parts = []
+        size, parts = 1 + len(place), []
         for k, alive in cluster.families:
-            of, parents = self.products[k], self.layout.parents[self.layout.n_tables + k]
+            of, component = self.products[k], self.components(k, cluster.parents, states)
             local = np.array([0, *(place.get(number, -1) for number in self.around[k].tolist())])
             kept = slice(None) if len(alive) == len(of.unit) else np.isin(of.column, alive)
-            component = np.zeros(len(states), dtype=np.int64)
-            for p in parents:
-                component = component * self.layout.cardinalities[p] + digits[p]
             cells = self._cells[k][component][:, of.cell[kept]]
             element = local[of.one[kept]] * size + local[of.other[kept]]
             which = np.repeat(np.arange(len(states)), cells.shape[1])

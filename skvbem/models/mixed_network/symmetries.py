@@ -150,12 +150,7 @@ class NumberSymmetries:
 
     def _shared_state(self, k: int, shared: tuple[int, ...]) -> np.ndarray:
         """The joint state of discrete parents that families share, in each component of one of them, (n_states,)."""
-        components, sizes = np.arange(self.model.n_states[k]), self.model.layout.cardinalities
-        if not shared:
-            return np.zeros(len(components), dtype=np.int64)
-        of_parents = self._parents(k)
-        digits = dict(zip(of_parents, np.unravel_index(components, [sizes[p] for p in of_parents])))
-        return np.ravel_multi_index([digits[p] for p in shared], [sizes[p] for p in shared])
+        return self.model.number_families.joint_states(shared, self._parents(k), np.arange(self.model.n_states[k]))
 
     def _parents(self, k: int) -> tuple[int, ...]:
         return self.model.layout.parents[self.model.layout.n_tables + k]
