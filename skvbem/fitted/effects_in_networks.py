@@ -65,7 +65,7 @@ def _checked(question: _Question, cause: Hashable, outcome: Hashable, change: Se
     for what, name in (("cause", cause), ("outcome", outcome)):
         if not is_among(name, question.node_of):
             near = did_you_mean(name, question.node_of)
-            raise ValueError(f"The {what!r} of effect, {shown(name)}, is not a node of this {owner}.{near}")
+            raise ValueError(f"{shown(name)} is not a node of this {owner}, as {what!r} of effect must be.{near}")
     if question.node_of[cause] == question.node_of[outcome]:
         raise ValueError(f"effect needs two nodes. Got {cause!r} and {outcome!r}, which are one.")
     if outcome in fitted.levels:
@@ -81,11 +81,17 @@ def _checked(question: _Question, cause: Hashable, outcome: Hashable, change: Se
         states = fitted.levels[cause].tolist()
         change = states if change is None and len(states) == 2 else change
         pair: list[Any] = list(change) if change is not None and is_collection(change) else []
-        if len(pair) != 2 or any(state_code(each, fitted.levels[cause]) is None for each in pair):
+        if len(pair) != 2:
             raise ValueError(
                 f"{cause!r} is a category: name the two states that it changes from and to, as in "
                 f"change=({states[0]!r}, {states[-1]!r}). Got change={shown(change)}."
             )
+        for each in pair:
+            if state_code(each, fitted.levels[cause]) is None:
+                raise ValueError(
+                    f"{shown(each)} is not a state of {cause!r}, as both of 'change' must be. Its states are "
+                    f"{', '.join(map(repr, states))}."
+                )
         before, after = pair
         return after, before
     if change is not None:
